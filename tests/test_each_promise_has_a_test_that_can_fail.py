@@ -68,6 +68,15 @@ def test_every_room_and_page_has_mutants_of_names_of_their_own() -> None:
     assert [page for page in PAGES if not any(one.doc == page for one in MUTANTS)] == []
 
 
+def test_every_edit_of_a_job_in_the_table_has_a_mutant() -> None:
+    lines = (PROJECT / "docs" / "jobs.md").read_text("utf-8").splitlines()
+    start = lines.index("| you change | what happens |") + 2
+    rows = lines[start : lines.index("", start)]
+    assert len(rows) > 10
+    broken = [one.promise for one in MUTANTS if one.doc == "docs/jobs.md"]
+    assert [row for row in rows if not any(promise in row for promise in broken)] == []
+
+
 def test_what_breaks_nothing_survives_and_what_breaks_the_code_proves_nothing(tmp_path: Path) -> None:
     (tmp_path / "doubled.py").write_text("def double(number):\n    return 2 * number\n")
     asserted = "from doubled import double\n\ndef test_it():\n    assert double(3) == 6\n"

@@ -249,6 +249,10 @@ def test_a_job_is_held_to_the_cluster_of_its_own_workspace() -> None:
         assert refusals([*order, job(computeId=BAD.id, resources=eight)]) == {"sriov-fabric"}
         assert refusals([*order, job(computeId=BAD.id.replace("west", "east"), resources=eight)]) == set()
 
+    somewhere = (COMPUTE, {"computeName": "train", **cluster(WITH_FABRIC, 8).body})
+    for order in ([west, somewhere], [somewhere, west]):
+        assert refusals([*order, job(computeId=BAD.id, resources=eight)]) == {"sriov-fabric"}
+
 
 def test_a_promise_of_a_cluster_whose_name_only_azure_knows_is_not_lost() -> None:
     name = "[concat('west/', uniqueString('x'))]"

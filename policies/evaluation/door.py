@@ -15,9 +15,9 @@ from policies.resource_types import machines
 TWICE = "is written more than once, and Azure reads names without letter case"
 _WORDS = """
     action apiVersion body computeLocation computeName computeType condition conda condaFile copy count defaultValue
-    dependsOn deployment deploymentProperties details existing expressionEvaluationOptions functions id image
+    dependsOn deployment deploymentProperties details existing expressionEvaluationOptions id image
     environmentVersionProperties componentVersionProperties componentSpec input jobBaseProperties jobDefinition
-    languageVersion library linkedTemplates location mainTemplate managedApplicationTemplate members mode name namespace
+    languageVersion library linkedTemplates location mainTemplate managedApplicationTemplate mode name
     nullable output outputs parameters parametersContent parametersBody parametersLink parentId parentResourcePath path
     policyRule properties reference relativePath resourceGroup resourceGroupName resourceId resourceName
     resourceProviderNamespace resourceType resources scheduleProperties scope sensitiveBody subscriptionId tags

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.functions import FUNCTIONS, truth
-from amlstack.base.arm_language.syntax import Access, FunctionCall, Literal, Node, NotAnExpressionError, parse
+from amlstack.base.arm_language.syntax import Access, Literal, Node, NotAnExpressionError, parse
 from amlstack.base.arm_language.values import OpenError, alike
 from policies.evaluation.facts import GAP, Gapped
 from policies.templates import functions
@@ -64,10 +64,10 @@ def _value(node: Node, scope: TemplateNames) -> Any:
         return functions.resource_id(known, scope=_IDS[name], group=scope.around.group, why=_OF_THE_PLACE)
     if name in functions.JOINING:
         return functions.JOINING[name](*(_joinable(one, scope) for one in arguments))
+    if name in functions.READING:
+        return functions.READING[name](*(_closed(one, scope) for one in arguments))
     if name in FUNCTIONS:
         return FUNCTIONS[name](*(_closed(one, scope) for one in arguments))
-    if "." in name:
-        return scope.function(name, [_closed(one, scope) for one in arguments])
     if _AZURE_KNOWS.fullmatch(name):
         raise OpenError(f"`{name}` is answered by the deployment alone")
     raise OpenError(f"the function `{name[:60]}` is not worked out here")
@@ -103,10 +103,6 @@ def _parameters(scope: TemplateNames, name: Node) -> Any:
 
 def _variables(scope: TemplateNames, name: Node) -> Any:
     return scope.named("variables", str(_closed(name, scope)).lower())
-
-
-def _lambda_variables(scope: TemplateNames, name: Node) -> Any:
-    return scope.names[str(_closed(name, scope)).lower()]
 
 
 def _copy_index(scope: TemplateNames, *arguments: Node) -> int:
@@ -147,18 +143,6 @@ def _coalesce(scope: TemplateNames, *arguments: Node) -> Any:
     return next((one for one in (_closed(each, scope) for each in arguments) if one is not None), None)
 
 
-def _each(scope: TemplateNames, listed: Node, each: Node) -> list[tuple[Any, Any]]:
-    """Elements of a list with what a lambda makes of them."""
-    if not isinstance(each, FunctionCall) or each.name != "lambda" or len(each.arguments) not in {2, 3}:
-        raise OpenError("a lambda is expected")
-    *named, body = each.arguments
-    names = [str(_closed(name, scope)).lower() for name in named]
-    return [
-        (one, _closed(body, scope.with_names(dict(zip(names, (one, index), strict=False)))))
-        for index, one in enumerate(_closed(listed, scope))
-    ]
-
-
 def _try_get(scope: TemplateNames, of: Node, *keys: Node) -> Any:
     value = _closed(of, scope)
     for key in keys:
@@ -183,10 +167,7 @@ _SPECIAL: Mapping[str, Callable[..., Any]] = {
     "coalesce": _coalesce,
     "copyindex": _copy_index,
     "deployment": _deployment,
-    "filter": lambda scope, *arguments: [one for one, made in _each(scope, *arguments) if made is True],
     "if": _if,
-    "lambdavariables": _lambda_variables,
-    "map": lambda scope, *arguments: [made for _, made in _each(scope, *arguments)],
     "or": lambda scope, *arguments: _logic(scope, arguments, decisive=True),
     "parameters": _parameters,
     "resourcegroup": _resource_group,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.functions import FUNCTIONS, as_text, refuse
 from amlstack.base.arm_language.values import OpenError
+from policies.evaluation.door import read_json
 from policies.evaluation.facts import GAP, Gapped
 
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ def _keeping_gaps(joining: Callable[..., Any]) -> Callable[..., Any]:
 
 JOINING: Mapping[str, Callable[..., Any]] = {name: _keeping_gaps(FUNCTIONS[name]) for name in ("concat", "format")}
 """Those that also take texts with gaps."""
+
+
+READING: Mapping[str, Callable[[Any], Any]] = {
+    "json": lambda value: read_json(as_text(value)),
+    "base64tojson": lambda value: read_json(FUNCTIONS["base64tostring"](value)),
+}
+"""Those that read JSON, in which no name stands twice."""
 
 
 def resource_id(known: list[Any], *, scope: str, group: str, why: str) -> str:

@@ -34,23 +34,13 @@ class TemplateNames(Protocol):
     Attributes:
         around: Where the template is deployed.
         copies: Index in each loop around, by the loop's name in small letters; the innermost also as the empty name.
-        names: Values of the variables of lambdas.
         budget: What is left to spend.
     """
 
     around: Around
     copies: Mapping[str, int | None]
-    names: Mapping[str, Any]
     budget: Budget
 
     def named(self, kind: str, name: str) -> Any:
         """The value of a parameter or variable."""
-        ...
-
-    def function(self, name: str, arguments: list[Any]) -> Any:
-        """What a function of the template's own makes of its arguments."""
-        ...
-
-    def with_names(self, names: Mapping[str, Any]) -> TemplateNames:
-        """The same inside a lambda that gives these variables values."""
         ...

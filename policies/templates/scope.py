@@ -24,13 +24,12 @@ class Scope:
     """One template's names.
 
     Attributes:
-        template: Its ``parameters``, ``variables``, ``functions``.
+        template: Its ``parameters`` and ``variables``.
         given: Values of parameters by name in small letters: what is given beside the template.
         unasked: Why a parameter that is not among the given ones is open, whatever its default; empty where it is not.
         library: Whether the template is only kept: its deployment gives the rest, and is judged then.
         around: Where it is deployed.
         copies: Index in each loop around, by the loop's name in small letters; the innermost also as the empty name.
-        names: Values of the variables of lambdas.
         budget: What is left to spend.
     """
 
@@ -40,7 +39,6 @@ class Scope:
     library: bool = False
     around: Around = field(default_factory=Around)
     copies: Mapping[str, int | None] = field(default_factory=dict)
-    names: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     _known: dict[tuple[str, str], Any] = field(default_factory=dict)
     _asked: set[tuple[str, str]] = field(default_factory=set)
@@ -48,10 +46,6 @@ class Scope:
     def inside(self, name: str, index: int | None) -> Scope:
         """The same names inside one turn of a loop; None for a turn whose number is not known."""
         return replace(self, copies={**self.copies, "": index, name.lower(): index})
-
-    def with_names(self, names: Mapping[str, Any]) -> Scope:
-        """The same inside a lambda that gives these variables values."""
-        return replace(self, names={**self.names, **names})
 
     def worked_out(self, value: Any, path: Path) -> Any:
         """A value of the template with its expressions replaced: by their values, or by what says why there is none.
@@ -192,27 +186,6 @@ class Scope:
             if name in {key.lower() for key in looped}:
                 return entry(looped, name)
         raise OpenError(f"the template has no variable `{name[:60]}`")
-
-    def function(self, name: str, arguments: list[Any]) -> Any:
-        """The value of a function of the template itself, which sees its own parameters alone.
-
-        Args:
-            name: With its namespace, in small letters.
-            arguments: Known values.
-
-        Raises:
-            OpenError: There is no such function, or it cannot be worked out.
-        """
-        space, _, own = name.partition(".")
-        listed = self.template.get("functions")
-        for one in listed if isinstance(listed, list) else ():
-            found = entry(one.get("members"), own) if str(one.get("namespace")).lower() == space else None
-            if isinstance(found, Mapping):
-                declared = [str(each["name"]).lower() for each in found.get("parameters") or ()]
-                values = ({"value": each} for each in arguments)
-                body = Scope({}, dict(zip(declared, values, strict=True)), budget=self.budget)
-                return closed(body.worked_out((found.get("output") or {}).get("value"), ("functions",)), self.budget)
-        raise OpenError(f"the template has no function `{name[:60]}`")
 
 
 def is_template_expression(value: Any) -> bool:

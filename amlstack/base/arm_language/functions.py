@@ -178,7 +178,9 @@ def _union(*values: Any) -> Any:
 
 def _object(*pairs: Any) -> dict[str, Any]:
     refuse(len(pairs) % 2 != 0, "names and values are expected in turn")
-    return {as_text(pairs[at]): pairs[at + 1] for at in range(0, len(pairs), 2)}
+    made = {as_text(pairs[at]): pairs[at + 1] for at in range(0, len(pairs), 2)}
+    _unsure(len({name.lower() for name in made}) * 2 != len(pairs), "a name stands twice in one object")
+    return made
 
 
 def _divided(left: Any, right: Any) -> int:

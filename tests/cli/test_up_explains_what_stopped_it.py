@@ -42,6 +42,23 @@ def test_the_engine_s_closing_line_is_shown_only_without_a_better_reason(
     assert failures == result
 
 
+def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[str] = []
+    monkeypatch.setattr(Progress, "fail", lambda _, text: failures.append(text))
+    urns = [f"urn:pulumi:prod::amlstack::azure-native:storage:StorageAccount::{name}" for name in ("storage", "vault")]
+    text = "unable to replace resource {!r}\nas it is currently marked for protection. To unprotect the resource, …"
+
+    explain.failures(
+        Progress(),
+        Outcome(1, diagnostics=[("error", urn, text.format(urn)) for urn in urns] + [("error", "", CLOSING)]),
+    )
+
+    (one,) = failures
+    assert one.startswith("StorageAccount storage, StorageAccount vault: ")
+    assert "another region" in one
+    assert "amlstack:protect" in one
+
+
 @pytest.mark.parametrize(
     ("updated", "outcome", "step"),
     [

@@ -26,6 +26,8 @@ _DONE: Final = {
     **dict.fromkeys(("replace", "create-replacement", "delete-replaced", "discard-replaced"), "replaced"),
 }
 
+_PROTECTED = "as it is currently marked for protection"
+"""In the engine's refusal of each resource that a change would delete or replace."""
 _CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
 
 
@@ -37,7 +39,18 @@ def failures(progress: Progress, outcome: Outcome) -> None:
             f"policy {violation['policyName']}: {name_of(violation['resourceUrn'])}: {violation['message'].strip()}"
         )
         printed = True
+    protected = [urn for _, urn, message in outcome.diagnostics if _PROTECTED in message]
+    if protected:
+        names = ", ".join(dict.fromkeys(map(name_of, protected)))
+        progress.fail(
+            f"{names}: what was changed would replace or delete this, and the stack protects it. Nothing moves to "
+            "another region or name: what is in it would be lost. Put the setting back (docs/edits.md says what each "
+            "edit does), or give it all up: set `amlstack:protect` to false, bring that up, and then change it."
+        )
+        printed = True
     for severity, urn, message in outcome.diagnostics:
+        if _PROTECTED in message:
+            continue
         # The engine closes with a line on the program's exit status, after the program has printed its findings.
         closing = printed and message.startswith(_CLOSING)
         if severity == "error" and "\npolicy" not in message and not closing:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def job(subject: str) -> Iterator[tuple[Store, JobRow] | None]:
-    """The job of exactly this name; where no such path exists also the one whose name begins so; None for a path.
+    """The run of exactly this name; where no such path exists also that of the job of this name; None for a path.
 
     Raises:
         UnknownJobError: It reads like a name, and no job is meant, or several may be.

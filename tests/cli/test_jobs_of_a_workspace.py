@@ -171,6 +171,11 @@ def test_a_job_that_waits_is_explained_with_numbers_and_its_end_waited_for(space
     with space.endless("first", compute="azureml:one") as (first, _):
         follows = space.verbs.start("logs", first, "--follow")
         read_until(follows.stdout, "tick 1")
+        other = space.submit("second-more", "true", compute="azureml:one")
+        for verb in ("cancel", "download", "logs", "status", "diagnose", "report", "open"):
+            ran = space.verbs(verb, "second")
+            assert (ran.code, f"so begin: `{other}`" in ran.err) == (2, True), (verb, ran.printed)
+        assert not [*space.folder.glob("second*/")]
         second = space.submit("second", "true", compute="azureml:one")
         rows = {row["name"]: row for row in space.verbs("status", "--json").json}
         assert rows[first]["status"] == "Running"
@@ -178,6 +183,8 @@ def test_a_job_that_waits_is_explained_with_numbers_and_its_end_waited_for(space
         assert rows[second]["why"] == f"waits for 1 node: 1 of at most 1 of `one` run other jobs (`{first}`)"
         assert rows[second]["why"] in space.verbs("status").ok().out
         assert space.verbs("cancel", "second").ok().out.rstrip().endswith("is canceled; its logs stay")
+        assert space.verbs("status", other, "--json").json["status"] == "Queued"
+        space.verbs("cancel", other).ok()
 
         follows.send_signal(signal.SIGINT)
         _, err = follows.communicate(timeout=60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,12 +174,13 @@ JOBS = {
     "two-2222222222": "Running",
     "old-2222222222": "Failed",
     "old-1111111111": "Completed",
+    "someones-3333333333": "Running",
 }
-"""Newest first."""
+"""Newest first; the last one was submitted by another tool."""
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ends", "means"),
+    ("wanted", "running", "means"),
     [
         ("train", False, "train-1111111111"),
         ("train", True, "train-1111111111"),
@@ -186,28 +188,32 @@ JOBS = {
         ("hf-sweep", True, "hf-sweep-f042f042f0"),
         ("hf-sweep-f042f042f0", True, "hf-sweep-f042f042f0"),
         ("Shown of two", False, "two-1111111111"),
-        ("hf", False, "hf-sweep-f042f042f0"),
-        ("hf", True, "a beginning ends none. There are `hf-sweep-f042f042f0`"),
-        ("train-1", True, "a beginning ends none. There are `train-1111111111`"),
-        ("t", False, "4 jobs begin with `t`: `train-1111111111`, `train-2222222222`"),
-        ("two", True, "2 active jobs are called `two`: `two-1111111111`, `two-2222222222`"),
-        ("two", False, "2 active jobs are called `two`"),
+        ("hf", False, "There is no job `hf` in w. A whole name is needed; so begin: `hf-sweep-f042f042f0`"),
+        ("hf", True, "There is no job `hf` in w. A whole name is needed; so begin: `hf-sweep-f042f042f0`"),
+        ("train-1", True, "so begin: `train-1111111111`"),
+        ("t", False, "so begin: `train-1111111111`, `train-2222222222`"),
+        ("two", True, "`two` names 2 active jobs: `two-1111111111`, `two-2222222222`. Name one of them."),
+        ("two", False, "two-1111111111"),
+        ("someones", True, "so begin: `someones-3333333333`"),
+        ("Shown twice", False, "`Shown twice` is shown as the name of `train-2222222222`, `old-1111111111`."),
         ("trian", False, "Did you mean `train`?"),
     ],
 )
 def test_no_other_job_than_the_named_one_is_taken(
-    wanted: str, *, ends: bool, means: str, monkeypatch: pytest.MonkeyPatch
+    wanted: str, *, running: bool, means: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def job(name: str) -> found_jobs.WorkspaceJob:
-        shown = "Shown of two" if name == "two-1111111111" else name
-        body = {"properties": {"status": JOBS[name], "displayName": shown}}
+        shown = {"two-1111111111": "Shown of two", "train-2222222222": "Shown twice", "old-1111111111": "Shown twice"}
+        marks = {} if name.startswith("someones") else {"amlstack.run_identity": "f0"}
+        body = {"properties": {"status": JOBS[name], "displayName": shown.get(name, name), "properties": marks}}
         return found_jobs.WorkspaceJob(arm_id(SUBSCRIPTION, "g", "w"), record_of(name, body), None)
 
     monkeypatch.setattr(found_jobs, "listed", lambda *_: [job(name) for name in JOBS])
     monkeypatch.setattr(found_jobs, "_get", lambda _place, _workspace, name: job(name) if name in JOBS else None)
-    where = place.WorkspacePlace(None, (arm_id(SUBSCRIPTION, "g", "w"),), "")
+    arm = SimpleNamespace(endpoint="https://management.azure.com")
+    where = place.WorkspacePlace(arm, (arm_id(SUBSCRIPTION, "g", "w"),), "")
     try:
-        seen = found_jobs.find(where, wanted, ends=ends).name
+        seen = found_jobs.find(where, wanted, running=running).name
     except found_jobs.UnknownRunError as error:
         seen = str(error)
     assert means in seen

@@ -56,9 +56,7 @@ def facts(page: str) -> dict[str, str]:
     return dict(zip([each.text for each in section.all("dt")], [each.text for each in section.all("dd")], strict=True))
 
 
-def test_a_job_is_found_by_the_beginning_of_its_name(
-    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_found_by_its_jobs_name(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-0a1b2c", "Queued", "Running", "Failed", log="ValueError: no\n", error="rank 0 of 8 failed")
     assert main(["report", "train"]) == 0
     page = (tmp_path / "home/reports" / "train-0a1b2c.html").read_text()
@@ -106,15 +104,20 @@ def test_a_queued_job_has_a_report_too(store: Store, tmp_path: Path) -> None:
 def test_report_suggests_a_name_when_it_is_nearly_right(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     job(store, "train-1", "Queued")
     assert main(["report", "trian"]) == 2
-    assert capsys.readouterr().err == "There is no job 'trian'. There are: train-1. Did you mean `train`?\n"
+    assert capsys.readouterr().err == "There is no job 'trian'. There are: train-1. Did you mean `train-1`?\n"
 
 
-def test_several_jobs_of_one_beginning_are_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    job(store, "train-1", "Queued")
-    job(store, "train-2", "Queued")
+def test_several_runs_of_one_job_are_named_and_another_job_is_never_taken(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(store, "train-00000a", "Queued")
+    job(store, "train-00000b", "Queued")
+    job(store, "train-sweep-00000c", "Queued")
     assert main(["report", "train"]) == 2
-    assert "train-1, train-2. Name one of them" in capsys.readouterr().err
-    assert main(["report", "train-2"]) == 0
+    assert "'train' names 2 jobs: train-00000a, train-00000b. Name one of them" in capsys.readouterr().err
+    assert main(["report", "train-00000b"]) == 0
+    assert main(["report", "train-sw"]) == 2
+    assert "A whole name is needed; so begin: train-sweep-00000c" in capsys.readouterr().err
 
 
 def test_metrics_of_the_run_are_drawn_before_those_of_the_log(store: Store, tmp_path: Path) -> None:
@@ -130,15 +133,17 @@ def test_metrics_of_the_run_are_drawn_before_those_of_the_log(store: Store, tmp_
 
 
 def test_steps_are_listed_with_their_parent_and_name_it(store: Store, tmp_path: Path) -> None:
-    parent = job(store, "flow-1", "Running")
-    child = job(store, "flow-1-prepare", "Queued", "Running", "Failed", log="KeyError: 'x'\n", error="rank 0 failed")
+    parent = job(store, "flow-0a1b2c", "Running")
+    child = job(store, f"{parent}-prepare", "Queued", "Running", "Failed", log="KeyError: 'x'\n", error="rank 0 failed")
     store.family.add(child, parent, "prepare")
     assert main(["report", "flow"]) == 0  # the parent, although its step's name begins alike
-    tree = parse((tmp_path / "home/reports" / "flow-1.html").read_text())
+    tree = parse((tmp_path / "home/reports" / "flow-0a1b2c.html").read_text())
     table = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "children")
-    assert [cell.text for cell in table.all("td")] == ["prepare", "flow-1-prepare", "Failed"]
-    assert main(["report", "flow-1-prepare"]) == 0
-    assert facts((tmp_path / "home/reports" / "flow-1-prepare.html").read_text())["part of"] == "prepare of flow-1"
+    assert [cell.text for cell in table.all("td")] == ["prepare", f"{parent}-prepare", "Failed"]
+    assert main(["report", f"{parent}-prepare"]) == 0
+    assert (
+        facts((tmp_path / "home/reports" / f"{parent}-prepare.html").read_text())["part of"] == "prepare of flow-0a1b2c"
+    )
 
 
 def test_the_steps_of_a_step_are_listed_behind_it(store: Store, tmp_path: Path) -> None:

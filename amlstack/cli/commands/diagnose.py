@@ -39,7 +39,7 @@ def diagnose(
     error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
     victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
 
-    JOB is the name of a job or its beginning; of a sweep or a pipeline the first trial or step that failed is read. It
+    JOB is the name of a run, or of its job; of a sweep or a pipeline the first trial or step that failed is read. It
     is looked for on this clone's sandbox first, else in the workspace that options, .azureml/config.json or the
     environment name (`amlstack status --help`): the logs of all its attempts are then read from there, and nothing of
     them stays on this machine.

@@ -38,8 +38,8 @@ def report(
     """Write one run as one HTML file: verdict, ranks over time, loss, logs.
 
     The file needs no network and holds no script: mail it, or keep it beside the checkpoints. Without --output it lies
-    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a job or
-    its beginning, ended or running, of this clone's sandbox, else of the workspace that options, .azureml/config.json
+    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a run or
+    of its job, ended or running, of this clone's sandbox, else of the workspace that options, .azureml/config.json
     or the environment name (`amlstack status --help`); of a sweep or pipeline of such a workspace the first trial or
     step that failed. FOLDER holds logs as `amlstack diagnose` reads them. Where there is no sandbox the file lies here.
 
@@ -70,7 +70,7 @@ def report(
 
 
 def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
-    """A job of exactly this name, else a folder, else the one job whose name begins so; else one of a workspace."""
+    """A job of this name on the sandbox, else a folder, else a job of a workspace."""
     import time
 
     from amlstack.cli import subjects

@@ -173,7 +173,7 @@ def quota(
 
 @app.command()
 def evict(
-    job: Annotated[str, typer.Argument(help="Name of a running job, or its beginning as in the job's file.")],
+    job: Annotated[str, typer.Argument(help="Name of a run, or of its job as in the job's file.")],
     *,
     node: Annotated[int, typer.Option("--node", help="Number of the node in the job, from 0.")] = 0,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.base import near_misses, printable
 from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
 from amlstack.provider.states import is_active
+from amlstack.sandbox.store.job_names import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -94,60 +95,60 @@ def listed(place: WorkspacePlace, most: int) -> list[WorkspaceJob]:
     return sorted(found, key=lambda job: job.created or oldest, reverse=True)
 
 
-def find(place: WorkspacePlace, wanted: str, *, ends: bool = False) -> WorkspaceJob:
+def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> WorkspaceJob:
     """The job that a person means.
 
     Args:
         place: Where it is looked for.
-        wanted: A run's name or ARM id; or the name in the job's file, which means the active run before the newest; or
-            what the studio shows as its name; or a beginning that one job alone has; or PARENT/STEP, PARENT/TRIAL.
-        ends: The job is going to end: a beginning is no name then, also where one job alone has it.
+        wanted: A run's name or ARM id; or its job's name, as in the job's file, which means an active run before the
+            newest; or a display name that one job has alone; or PARENT/STEP, PARENT/TRIAL.
+        running: Of several active runs none is taken for another: it is going to end.
 
     Raises:
         UnknownRunError: There is none, or several may be meant.
         ArmError: They cannot be asked for.
         WorkspaceMissingError: There is no such workspace.
     """
-    if named := _ID.fullmatch(wanted):
-        job = _get(place, named["workspace"], named["name"])
+    if given := _ID.fullmatch(wanted):
+        job = _get(place, given["workspace"], given["name"])
         if job is None:
-            Runs(place.arm).require_workspace(named["workspace"])
-            raise UnknownRunError(f"There is no job `{named['name']}` in {named['workspace'].rpartition('/')[2]}.")
+            Runs(place.arm).require_workspace(given["workspace"])
+            raise UnknownRunError(f"There is no job `{given['name']}` in {given['workspace'].rpartition('/')[2]}.")
         return job
     parent, slash, step = wanted.partition("/")
     if slash:
-        return _child(place, find(place, parent, ends=ends), step)
+        return _child(place, find(place, parent, running=running), step)
     if _NAME.fullmatch(wanted):
-        own = [job for workspace in place.workspaces if (job := _get(place, workspace, wanted)) is not None]
-        if own:
-            return _only(own, f"are called `{wanted}`", ids=True)
+        exact = [job for workspace in place.workspaces if (job := _get(place, workspace, wanted)) is not None]
+        if len(exact) > 1:
+            ids = ", ".join(job.arm_id for job in exact)
+            raise UnknownRunError(f"{len(exact)} workspaces have a job `{wanted}`. Give its ARM id, one of {ids}.")
+        if exact:
+            return exact[0]
     jobs = listed(place, _SEARCHED)
-    declared = [job for job in jobs if job.record.name == wanted]
-    found = declared or [job for job in jobs if job.record.properties.get("displayName") == wanted]
+    named = {job.name: _job_of(place, job) for job in jobs}
+    found = [job for job in jobs if named[job.name] == wanted]
+    found = found or [job for job in jobs if job.record.properties.get("displayName") == wanted]
     active = [job for job in found if job.active]
+    if len(active) > 1 and running:
+        raise UnknownRunError(f"`{wanted}` names {len(active)} active jobs: {_names(active)}. Name one of them.")
+    if len({named[job.name] for job in found}) > 1:
+        raise UnknownRunError(f"`{wanted}` is shown as the name of {_names(found)}. Name one of them.")
     if found:
-        return _only(active, f"active jobs are called `{wanted}`") if len(active) > 1 else (active or found)[0]
-    begun = [job for job in jobs if wanted and job.name.startswith(wanted)]
-    if begun and ends:
-        raise UnknownRunError(f"No job is called `{wanted}`, and a beginning ends none. There are {_names(begun)}.")
-    if begun:
-        return _only(begun, f"jobs begin with `{wanted}`")
-    stems = dict.fromkeys(name for job in jobs for name in (job.name, job.record.name))
-    hint = near_misses.hint(wanted, stems) or (f" There are {_names(jobs)}." if jobs else " There is none at all.")
+        return (active or found)[0]
+    begun = [job for job in jobs if job.name.startswith(wanted)]
+    hint = near_misses.hint(wanted, dict.fromkeys((*named, *named.values())))
+    hint = hint or (f" There are {_names(jobs)}." if jobs else " There is none at all.")
+    hint = f" A whole name is needed; so begin: {_names(begun)}." if begun else hint
     where = ", ".join(workspace.rpartition("/")[2] for workspace in place.workspaces) or "any workspace"
     raise UnknownRunError(f"There is no job `{wanted}` in {where}.{hint}")
 
 
-def _only(found: list[WorkspaceJob], what: str, *, ids: bool = False) -> WorkspaceJob:
-    """The one job of a list.
-
-    Raises:
-        UnknownRunError: There are several; they are named.
-    """
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(f"`{job.arm_id}`" for job in found) if ids else _names(found)
-    raise UnknownRunError(f"{len(found)} {what}: {names}. Name one of them.")
+def _job_of(place: WorkspacePlace, job: WorkspaceJob) -> str:
+    """The name of the job that a run is of. A rehearsal's run tells it by its name alone, in a sandbox only."""
+    if place.is_local:
+        return job_of(job.name, job.record.properties)
+    return job.record.name if job.record.identity else job.name
 
 
 def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:

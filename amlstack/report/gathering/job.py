@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find(store: Store, wanted: str) -> JobRow:
-    """The job that a person means by a name that `job_names` knows, or by a beginning that only one job has.
+    """The job that a person means by a name that `job_names` knows; a parent comes before its steps and trials.
 
     Raises:
         UnknownJobError: None is meant, or several may be.
@@ -38,8 +38,7 @@ def find(store: Store, wanted: str) -> JobRow:
     children = store.family.members()
     found: tuple[JobRow, ...] = ()
     for rows in ([row for row in jobs if row.id not in children], jobs):
-        found = job_names.matches(store, wanted, rows) or tuple(row for row in rows if row.name.startswith(wanted))
-        if found:
+        if found := job_names.matches(store, wanted, rows):
             break
     return found[0] if len(found) == 1 else job_names.find(store, wanted, found or jobs)
 

@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False)
 FIRST_PAUSE, LONGEST_PAUSE, LOCAL_PAUSE = 0.05, 5.0, 2.0
 """Seconds between two looks at a job that is to end; each pause is half as long again as the one before."""
 
-Job = Annotated[str, typer.Argument(help="A run's name, or the job's as in its file; of a step PARENT/STEP.")]
+Job = Annotated[str, typer.Argument(help="A run's name, or its job's as in the job's file; of a step PARENT/STEP.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Ask for the end and do not wait for it.")]
 
 
@@ -37,8 +37,8 @@ def cancel(
 ) -> None:
     """Cancel a job and wait for its end.
 
-    The name is a whole one, of a run or as in the job's file: a beginning is refused, as are several active jobs of one
-    name, and those that may be meant are listed. Which workspace: see `amlstack status --help`.
+    A job's name means its active run; where several are active the verb lists them and ends none. The beginning of a
+    name is never enough. Which workspace: see `amlstack status --help`.
 
     Exit status: 0 when the job is canceled (with --no-wait: asked to end), 1 when it ended in another way or the
     service refused, 2 when there is no such job or workspace, 130 Ctrl-C, after which the job ends all the same.
@@ -57,7 +57,7 @@ def cancel(
     with refusals.answered() as reached:
         reached.place = where = place.find(asked, options.announce)
         say(where.line, err=True)
-        found = found_jobs.find(where, job, ends=True)
+        found = found_jobs.find(where, job, running=True)
         if not found.active:
             status = found.record.status
             canceled = status == CANCELED

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-Job = Annotated[
-    str, typer.Argument(help="A run's name, or the job's as in its file; of a step PARENT/STEP.", show_default=False)
-]
+Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False)]
 Outputs = Annotated[
     list[str] | None, typer.Option("--outputs", "-o", metavar="NAME", help="This named output alone. Repeatable.")
 ]

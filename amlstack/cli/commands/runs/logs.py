@@ -11,9 +11,7 @@ from amlstack.cli.workspace import options
 
 app = typer.Typer(add_completion=False)
 
-Job = Annotated[
-    str, typer.Argument(help="A run's name, or the job's as in its file; of a step PARENT/STEP.", show_default=False)
-]
+Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False)]
 Rank = Annotated[int | None, typer.Option("--rank", metavar="N", min=0, help="The lines of this rank alone.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")]
 

@@ -12,8 +12,7 @@ from amlstack.cli.workspace import options
 app = typer.Typer(add_completion=False)
 
 Subject = Annotated[
-    str,
-    typer.Argument(metavar="[JOB|workspace]", help="A run's name, the job's as in its file, or the workspace itself."),
+    str, typer.Argument(metavar="[JOB|workspace]", help="A run's name, or its job's, or the workspace itself.")
 ]
 Browser = Annotated[
     bool | None,

@@ -14,9 +14,7 @@ app = typer.Typer(add_completion=False)
 
 Job = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[JOB]", help="A run's name, or the job's as in its file; of a step PARENT/STEP.", show_default=False
-    ),
+    typer.Argument(metavar="[JOB]", help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False),
 ]
 Most = Annotated[int, typer.Option("--most", "-n", min=1, help="How many jobs are shown, the newest first.")]
 
@@ -37,9 +35,6 @@ def status(
 
     A job that waits is explained: its cluster's nodes and the jobs on them, errors of the cluster, or the quota, each
     with numbers. NODES and RANKS are what the job asks for; ranks are left out where its command leaves them open.
-
-    A job's name in its file means its active run, else the newest. A beginning is taken where one job alone has it, and
-    never by `amlstack cancel`; where several jobs may be meant, they are listed and none is taken.
 
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
     .azureml/config.json here or in a folder above, else the environment (AZUREML_ARM_WORKSPACE_NAME, …), else the

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _NONE: Mapping[str, Any] = {}
 _NOWHERE = Address()
+_SENT = ("Resource", ":ResourceAction")
+"""How the tokens end of resources that send a body of any type."""
 _JOBS_AT: tuple[Path, ...] = (
     *OWN_JOBS.values(),
     ("properties",),
@@ -45,6 +47,12 @@ _ML = "microsoft.machinelearningservices/"
 
 def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] | None:
     """The key and the spec of a component version; None for every other resource."""
+    if resource_type.endswith(_SENT):
+        for one in _requests(resource_type, props):
+            if isinstance(one, sent.Request) and one.kind.endswith("/components/versions") and len(one.names) > 2:
+                sent_spec = dig(one.props, *one.at, "properties", "componentSpec")
+                return ("/".join(one.names[1:3]), sent_spec) if isinstance(sent_spec, Mapping) else None
+        return None
     if not resource_type.endswith((OWN_COMPONENT, ":ComponentVersion")):
         return None
     spec = next(
@@ -72,7 +80,7 @@ def image(resource_type: str, props: Any) -> tuple[str, Registered] | None:
 
 def fill(resource_type: str, props: Any, components: Mapping[str, Any]) -> None:
     """Write the stack's components into the steps of a job, in place, so that their commands are judged."""
-    if components and resource_type.endswith((":Job", ":Schedule")):
+    if components and resource_type.endswith((":Job", ":Schedule", *_SENT)):
         for at in _JOBS_AT:
             complete(dig(props, *at), components)
 
@@ -100,7 +108,7 @@ def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iter
     elif CLASSIC_TEMPLATE.fullmatch(resource_type):
         yield from _template(props, (), groups, token=resource_type)
     elif AZAPI.fullmatch(resource_type):
-        yield from _as_sent(sent.by_azapi(props), props, groups)
+        yield from _as_sent(_requests(resource_type, props), props, groups)
 
 
 def _terraform(paths: tuple[Path, ...], props: Any) -> Iterator[Subject]:
@@ -133,7 +141,7 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
             yield from _environment(props, ("properties",))
             yield from _environment(props, ("environmentVersionProperties",))
         case "resources", "Resource":
-            yield from _as_sent(sent.by_azure_native(props), props, groups)
+            yield from _as_sent(_requests(f":{kind}", props), props, groups)
         case "resources", "ResourceGroup":
             facts = Facts(props, {"name": (("resourceGroupName",),), "location": (("location",),)})
             yield Subject("group", "location", None, 0, facts)
@@ -156,6 +164,10 @@ def _named(props: Any, workspace: str, name: str) -> Address:
 
 def _of_the_workspace(given: Any) -> Address | None:
     return address_of(f"{given}/computes/-") if isinstance(given, str) else None
+
+
+def _requests(resource_type: str, props: Any) -> Iterator[sent.Request | Unknown]:
+    return sent.by_azapi(props) if AZAPI.fullmatch(resource_type) else sent.by_azure_native(props)
 
 
 def _as_sent(requests: Iterable[sent.Request | Unknown], given: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:

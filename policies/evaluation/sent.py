@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from policies.evaluation.arm_ids import Address, address_of, resource_type, segments
 from policies.evaluation.door import canonical, read_json
 from policies.evaluation.facts import GAP, Unknown, dig, text
+from policies.resource_types import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from policies.evaluation.facts import Path
 
 _ML = "microsoft.machinelearningservices"
+_PROVIDERS = frozenset(
+    {"microsoft.authorization", "microsoft.blueprint", "microsoft.network", "microsoft.operationsmanagement",
+     "microsoft.resources", "microsoft.securityinsights", "microsoft.solutions", _ML,
+     *(kind.partition("/")[0] for kind in machines.OF_ARM)}
+)  # fmt: skip
+"""Providers of the types that are judged: what azapi sends to another is not read."""
 _ADDRESS = ("resourceProviderNamespace", "parentResourcePath", "resourceType", "resourceName")
 
 
@@ -28,12 +35,14 @@ class Request:
         props: Properties in which it lies.
         at: Its path.
         place: Where it is.
+        names: The names in its address, outermost first.
     """
 
     kind: str
     props: Any
     at: Path = ()
     place: Address = field(default_factory=Address)
+    names: tuple[str, ...] = ()
 
 
 def address_of_child(name: str | None, group: str | None) -> Address:
@@ -59,7 +68,8 @@ def by_azure_native(props: Any) -> Iterator[Request | Unknown]:
     group = text(props, "resourceGroupName")
     address = "/".join(known.get(key, "") for key in _ADDRESS)
     parts = segments(f"/resourcegroups/{group if isinstance(group, str) else '-'}/providers/{address}")
-    kinds = {resource_type(parts)[0]}
+    kind, names = resource_type(parts)
+    kinds = {kind}
     if not isinstance(given["resourceName"], str) or not isinstance(given["parentResourcePath"], str):
         # A part is not known, or the type is written whole, without the names between.
         own = segments(f"{known['resourceProviderNamespace']}/{known['resourceType']}")
@@ -71,7 +81,7 @@ def by_azure_native(props: Any) -> Iterator[Request | Unknown]:
         kinds.add("/".join(segments(f"{known['resourceProviderNamespace']}/{known['resourceType']}")))
     at_id = address_of("/".join(parts))
     place = Address(None, at_id.group, at_id.workspace, at_id.name if known.get("resourceName") else None)
-    yield from (Request(kind, props, (), place) for kind in sorted(kinds))
+    yield from (Request(kind, props, (), place, names) for kind in sorted(kinds))
 
 
 def by_azapi(props: Any) -> Iterator[Request | Unknown]:
@@ -80,6 +90,12 @@ def by_azapi(props: Any) -> Iterator[Request | Unknown]:
     Args:
         props: Its properties.
     """
+    said = text(props, "type")
+    kinds, place, names = _azapi_kinds(said if isinstance(said, str) else "", props)
+    if isinstance(said, Unknown) and not kinds:
+        yield said
+    if not any(kind.partition("/")[0] in _PROVIDERS for kind in kinds):
+        return
     body: Any = {key: value for key in ("name", "location", "tags", "identity") if (value := dig(props, key))}
     for key in ("body", "sensitiveBody"):
         inner = dig(props, key)
@@ -92,18 +108,13 @@ def by_azapi(props: Any) -> Iterator[Request | Unknown]:
             body = _merged(body, inner)
         elif inner is not None:
             yield inner if isinstance(inner, Unknown) else Unknown(key, "is no body that can be read", unresolved=True)
-    said = text(props, "type")
-    if isinstance(said, Unknown):
-        yield said
-        return
-    kinds, place = _azapi_kinds(said or "", props)
     whole, _ = canonical({"body": body})
     for kind in sorted(kinds):
-        yield Request(kind, whole, ("body",), place)
+        yield Request(kind, whole, ("body",), place, names)
         yield from _partly(kind, whole)
 
 
-def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address]:
+def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address, tuple[str, ...]]:
     own = segments(said.partition("@")[0])
     parent, whole, action = (text(props, key) for key in ("parentId", "resourceId", "action"))
     name = text(props, "name")
@@ -115,12 +126,12 @@ def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address]:
         address = f"{parent}/{provider}{own[-1]}/{name if isinstance(name, str) else ''}"
     elif isinstance(action, str):
         kinds.add("/".join((*own, *segments(action)[::2])))
-    if address:
-        kinds.add(resource_type(segments(address))[0])
+    kind, names = resource_type(segments(address))
+    kinds.add(kind)
     place = address_of(address) if address else Address(name=name.lower() if isinstance(name, str) else None)
     if isinstance(name, Unknown):
         place = Address(place.subscription, place.group, place.workspace, None, name)
-    return kinds - {""}, place
+    return kinds - {""}, place, names
 
 
 def _partly(kind: str, whole: Any) -> Iterator[Unknown]:

@@ -337,3 +337,27 @@ BRIDGED = "azure:machinelearning/computeCluster:ComputeCluster"
 )  # fmt: skip
 def test_what_cannot_be_read_plainly_is_refused(resource: Resource) -> None:
     assert refusals([resource])
+
+
+SPEC = {"componentSpec": {"type": "command", "command": "x", "resources": {"instance_count": 8}}}
+PARENT = f"{equal_programs.GROUP}/providers/{ML}/workspaces/west"
+REGISTERED: list[Resource] = [
+    ("azure-native:machinelearningservices:ComponentVersion", {"name": "c", "version": "1", "properties": SPEC}),
+    generic(ML, "workspaces/west/components/c", "versions", "1", {"properties": SPEC}),
+    (AZAPI, {"type": f"{ML}/workspaces/components/versions@2024-04-01", "parentId": f"{PARENT}/components/c",
+             "name": "1", "body": {"properties": SPEC}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("registered", REGISTERED)
+def test_a_step_is_completed_by_its_component_in_whatever_form_both_are_written(registered: Resource) -> None:
+    promised = (COMPUTE, {"computeName": "train", **cluster(WITHOUT_FABRIC, 4, promised=True).body})
+    steps = {"a": {"type": "command", "componentId": f"{PARENT}/components/c/versions/1", "computeId": BAD.id}}
+    pipeline = {"properties": {"jobType": "Pipeline", "jobs": steps}}
+
+    for token, props in (
+        (JOB, {"body": pipeline}),
+        generic(ML, "workspaces/west", "jobs", "run", pipeline),
+        (AZAPI, {"type": f"{ML}/workspaces/jobs@2024-04-01", "parentId": PARENT, "name": "run", "body": pipeline}),
+    ):
+        assert refusals([promised, registered, (token, json.loads(json.dumps(props)))]) == {"sriov-fabric"}

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import shutil
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 MARKER: Final = "amlstack-home.json"
 """The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
@@ -24,6 +26,8 @@ MARKER: Final = "amlstack-home.json"
 FOLDERS: Final = ("sandbox", "pulumi", "pulumi-home", "stacks", "reports")
 """The sandbox's state and jobs, Pulumi's file backend, Pulumi's own home, the states of other stacks on the sandbox,
 pages that `amlstack report` wrote."""
+OTHERS: Final = 0o077
+"""What nobody but the owner may do in `FOLDERS`, as a mode and as the umask of what writes there."""
 LOCK: Final = "sandbox.lock"
 """An empty file that every version has made before anything else."""
 
@@ -64,6 +68,7 @@ def claim(home: Path) -> None:
     try:
         made = _make(home) or home == paths.PROJECT / ".amlstack"
         fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
+        fresh.touch(mode=0o600)
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
         if made:  # also over the marker of a process that found the folder between its making and this line
             fresh.replace(home / MARKER)
@@ -100,6 +105,35 @@ def is_used(home: Path) -> bool:
     """
     check(home)
     return any(name in (*FOLDERS, LOCK) for name in _entries(home))
+
+
+def close(home: Path) -> None:
+    """Takes what others may do away from what a sandbox keeps, wherever the home lies and whoever may enter that.
+
+    Folders that engines write into are gone through: `pulumi` of a shell with an ordinary umask writes for all to read.
+
+    Raises:
+        ForeignHomeError: A mode cannot be changed.
+    """
+    try:
+        for name in FOLDERS:
+            top = home / name
+            if top.is_symlink() or not top.is_dir():
+                continue  # what a link leads to was put there by somebody
+            _close(top)
+            if name not in {"sandbox", "pulumi-home"}:  # closed at their tops; there may be many files in them
+                for folder, folders, files in os.walk(top):
+                    for each in (*folders, *files):
+                        _close(Path(folder) / each)
+    except OSError as error:
+        raise _unusable(home, error) from None
+
+
+def _close(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # another process has removed it
+        mode = path.lstat().st_mode
+        if mode & OTHERS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~OTHERS)
 
 
 def remove_folder(home: Path, name: str) -> None:

@@ -144,7 +144,24 @@ def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     except (ClockError, OverlayError) as error:
         print(output(str(error)), file=sys.stderr)  # noqa: T201 - of every verb that asks the catalogue
         return 2
+    except Exception as error:
+        if not (told := _told(error)):
+            raise
+        print(output(told), file=sys.stderr)  # noqa: T201 - of every verb that uses the disk
+        return 1
     return 0
+
+
+def _told(error: Exception) -> str:
+    """What a person is told of a disk or of tables that cannot be used, instead of a traceback; empty for the rest."""
+    from amlstack.base.files import sentence
+    from amlstack.base.home import ForeignHomeError
+
+    if isinstance(error, OSError):
+        return sentence(error)
+    tables = sys.modules.get("amlstack.sandbox.store.database")
+    known = (ForeignHomeError, *((tables.StateError,) if tables else ()))
+    return str(error) if isinstance(error, known) else ""
 
 
 def _leave_threads_behind(code: int) -> None:

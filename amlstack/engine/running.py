@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import paths
 from amlstack.engine.errors import EngineInterruptedError
 from amlstack.engine.outcome import Outcome
+from amlstack.engine.surroundings import private_umask
 from amlstack.processes import leftovers, marks, procfs
 from amlstack.processes.interruption import passed_on
 
@@ -62,6 +63,7 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            umask=private_umask(env),
             process_group=0,  # a terminal's Ctrl-C comes to it from here alone
         )
         interruption.attend(process)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import home as homes
 from amlstack.base import paths
+from amlstack.engine import checkpoints
 from amlstack.engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def environ(engine: Engine, sandbox: Mapping[str, str], backend: Path | None = N
         backend: Folder of the state; the sandbox stack's own by default.
 
     Raises:
-        EngineError: The home holds files of others.
+        EngineError: The home holds files of others, or a state in it cannot be read and has no good copy.
     """
     return {**QUICK, **os.environ, **sandbox, **variables(engine, backend), **_OWN}
 
@@ -120,7 +121,10 @@ def variables(engine: Engine, backend: Path | None = None) -> dict[str, str]:
     front = [*_front(engine), paths.PROJECT / "amlstack" / "sandbox" / "bin"]
     words = [*map(str, front), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     backend = backend or home / "pulumi"
-    backend.mkdir(parents=True, exist_ok=True)
+    backend.mkdir(mode=0o700, parents=True, exist_ok=True)
+    homes.close(home)
+    for told in checkpoints.mend(backend):
+        print(told, file=sys.stderr)  # noqa: T201 - as the finder does
     keep_no_logs(home / "pulumi-home")
     return {
         "PATH": os.pathsep.join(dict.fromkeys(words)),
@@ -141,9 +145,15 @@ def keep_no_logs(home: Path) -> None:
     Args:
         home: What `PULUMI_HOME` names.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError), (home / "logs").open("x", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
         file.write(_NO_LOGS)
+
+
+def private_umask(env: Mapping[str, str]) -> int:
+    """The umask of an engine: what it keeps in the sandbox's home is its owner's alone; -1 for this process's own."""
+    return homes.OTHERS if env.get("PULUMI_HOME") == str(paths.home() / "pulumi-home") else -1
 
 
 def select(env: Mapping[str, str]) -> None:
@@ -156,7 +166,7 @@ def select(env: Mapping[str, str]) -> None:
         return
     done = subprocess.run(
         ["pulumi", "stack", "select", "--create", "--non-interactive", STACK],
-        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=False,
+        cwd=paths.PROJECT, env=dict(env), capture_output=True, text=True, check=False, umask=private_umask(env),
     )  # fmt: skip
     if done.returncode:
         raise EngineError(f"the stack could not be selected: {done.stderr.strip()}")

@@ -14,6 +14,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Ignore:
             return cls(None, root)
         base = path.resolve().parent
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = read_regular(path).decode("utf-8-sig").replace("\r\n", "\n")
         except (OSError, UnicodeDecodeError) as error:
             seen = f"{path.name} cannot be read ({getattr(error, 'strerror', None) or 'it is no UTF-8 text'})"
             finding = Finding(

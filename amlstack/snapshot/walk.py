@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from amlstack.base import printable
 from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
     from io import FileIO
 
     from amlstack.snapshot.ignore import Ignore
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class FileState(NamedTuple):
@@ -195,6 +199,16 @@ class Walk:
                 )
             else:
                 self.unreadable(relative, error)
+            return
+        if _CONTROL.search(relative):
+            shown = printable.line(relative)
+            self.wrong(
+                "file-name-control",
+                shown,
+                f"the name {shown} has a control character",
+                "Azure's blobs have none in their names (learn.microsoft.com, naming of containers and blobs)",
+                remedy="Rename it, or list it in .amlignore",
+            )
             return
         if not stat.S_ISREG(status.st_mode):
             self.wrong(

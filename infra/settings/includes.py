@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import yamltext
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import is_dir, is_file, names_in
@@ -169,7 +170,7 @@ class _Reader:
             self._unreadable(name, f"it has {size:,} bytes", f"An included file has at most {most:,}")
             return
         try:
-            text = yamltext.parse(path.read_bytes(), name, room=ROOM)
+            text = yamltext.parse(read_regular(path), name, room=ROOM)
         except OSError as error:
             self._unreadable(name, _why(error))
             return

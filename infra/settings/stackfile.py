@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import yamltext
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
         The file, or None and one finding when it cannot be read.
     """
     try:
-        text = yamltext.parse(path.read_bytes(), path.name, room=ROOM)
+        text = yamltext.parse(read_regular(path), path.name, room=ROOM)
     except OSError as error:
         return None, (_unreadable(path, error.strerror or str(error)),)
     for wrong in text.findings:  # a key that is given twice too: the engine refuses such a file

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def read(paths: list[Path]) -> PolicyLibrary:
 
 def _add_file(library: PolicyLibrary, file: Path, *, asked: bool) -> int:
     try:
-        document = json.loads(file.read_text("utf-8-sig"))
+        document = json.loads(read_regular(file).decode("utf-8-sig"))
     except FileNotFoundError:
         library.findings.append(_wrong(file, "does not exist"))
         return 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import io
 import json
+import os
+import socket
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -201,6 +203,28 @@ def test_no_verb_lets_hostile_text_act(
             main([word.encode("utf-8", "replace").decode() for word in words])
             shown = capsys.readouterr()
             assert acting(shown.out) == acting(shown.err) == [], words
+
+
+@pytest.mark.parametrize("suffix", [".yml", ".py"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "folder"])
+def test_what_is_no_file_is_a_finding_and_not_waited_for(
+    kind: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path(f"job{suffix}")
+    with socket.socket(socket.AF_UNIX) as listener:
+        if kind == "pipe":
+            os.mkfifo(file)
+        elif kind == "device":
+            file.symlink_to("/dev/zero")
+        elif kind == "socket":
+            listener.bind(str(file))
+        else:
+            file.mkdir()
+        for words in (["check", str(file)], ["show", str(file)], ["rehearse", str(file), "--dry-run"]):
+            assert main(words) in {1, 2}
+            shown = capsys.readouterr()
+            assert "[file-unreadable]" in shown.out + shown.err
 
 
 def test_findings_beside_the_code_stay_commands_of_ours(

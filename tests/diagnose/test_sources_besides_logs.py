@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import shutil
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.diagnose import diagnose, read
+from amlstack.diagnose import diagnose, judge, read
 from amlstack.diagnose.reading import files, sources
 from amlstack.diagnose.reading.records import azure_errors
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
@@ -114,6 +115,51 @@ def test_a_packed_tar_that_is_too_large_is_a_finding_and_others_are_read(
     found = read([archive.parent if whole else archive])
     assert [finding.code for finding in found.findings] == ["archive-too-large"]
     assert [log.rank for log in found.logs] == ([1] if whole else [])
+
+
+def many(folder: Path, number: int, form: str) -> Path:
+    """So many small logs, in a folder or in an archive of a form."""
+    logs = folder / f"logs-{number}"
+    logs.mkdir(parents=True)
+    for rank in range(number):
+        (logs / f"rank_{rank}.log").write_text("a")
+    return logs if form == "folder" else Path(shutil.make_archive(str(folder / f"{form}-{number}"), form, logs))
+
+
+@pytest.mark.parametrize("form", ["folder", "tar", "gztar", "zip"])
+def test_twice_as_many_logs_are_twice_the_work(form: str, tmp_path: Path) -> None:
+    few, twice = many(tmp_path, 40, form), many(tmp_path, 80, form)
+
+    def work(path: Path) -> int:
+        calls = 0
+
+        def count(*_: object) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            assert not judge(read([path])).found
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    work(few)  # what is made once and kept
+    assert work(twice) < 2.2 * work(few)
+
+
+@pytest.mark.parametrize("form", ["tar", "gztar", "zip"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_archive_that_was_cut_off_is_named(form: str, inside: bool, tmp_path: Path) -> None:
+    archive = many(tmp_path / "run", 40, form)
+    content = archive.read_bytes()
+    shutil.rmtree(tmp_path / "run" / "logs-40")
+    archive.write_bytes(content[: len(content) // 2 + 7])
+    found = read([tmp_path / "run" if inside else archive])
+    assert [each.code for each in found.findings] == ["archive-damaged"]
+    assert "is damaged or was cut off" in str(found.findings[0])
+    assert len(found.logs) < 40
+    assert form == "zip" or found.logs
 
 
 @pytest.mark.parametrize("cut", [0, 60, 200])

@@ -107,12 +107,18 @@ def test_faults_are_placed(text: str | bytes, code: str, line: int, column: int 
         ("- " * 200_000, "yaml-nesting"),
         ("? " * 200_000, "yaml-nesting"),
         ("a: " + "9" * 100_000, "yaml-value"),
+        ("a: " + "9" * 400, "yaml-value"),
+        ("a: " + ":".join(["1"] * 2500), "yaml-value"),
+        ("a: " + ":".join(["1"] * 2500) + ".5", "yaml-value"),
         ("x" * 10_000_000, "file-too-large"),
         ("a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
             f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
         ), "yaml-aliases"),
     ],
-    ids=["brackets", "dashes", "question-marks", "digits", "ten-megabytes", "billion-laughs"],
+    ids=[
+        "brackets", "dashes", "question-marks", "digits", "fewer digits", "sexagesimal", "sexagesimal float",
+        "ten-megabytes", "billion-laughs",
+    ],
 )  # fmt: skip
 def test_bombs_end_in_a_finding_at_once(text: str, code: str) -> None:
     start = time.process_time()

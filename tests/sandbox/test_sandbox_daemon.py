@@ -142,16 +142,24 @@ def test_down_keeps_the_state_unless_its_removal_is_asked_for(home: Path) -> Non
     assert Arm(daemon.up(home)).get(group).status == 404
 
 
-def test_a_server_that_cannot_start_shows_its_log(home: Path) -> None:
+def test_a_server_whose_tables_cannot_be_opened_is_a_sentence(home: Path) -> None:
     homes.claim(home)
     (home / "sandbox" / "state.db").mkdir(parents=True)
+
+    with pytest.raises(daemon.SandboxError, match=r"state\.db, the tables of the sandbox: it cannot be opened or made"):
+        daemon.up(home)
+    (home / "sandbox" / "state.db").rmdir()
+
+
+def test_a_server_that_cannot_start_shows_its_log(home: Path) -> None:
+    homes.claim(home)
+    (home / "sandbox" / "server.pem").mkdir(parents=True)
 
     with pytest.raises(daemon.SandboxError) as error:
         daemon.up(home)
 
-    assert "unable to open database file" in str(error.value)
+    assert "IsADirectoryError" in str(error.value)
     assert str(home / "sandbox" / "serve.log") in str(error.value)
-    (home / "sandbox" / "state.db").rmdir()
 
 
 def test_a_second_server_of_a_home_gives_way(home: Path) -> None:

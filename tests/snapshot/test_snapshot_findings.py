@@ -94,6 +94,24 @@ def test_pipes_and_sockets_are_refused_instead_of_read(code: Path, monkeypatch: 
         assert codes(code) == ["file-special", "file-special"]
 
 
+@pytest.mark.parametrize("name", ["a\nb", "a\rb", "\x1b[2J", "a\x7f", "a\x85"])
+def test_a_name_with_a_control_character_is_refused_before_the_upload(name: str, code: Path) -> None:
+    (code / name).write_text("x")
+    (finding,) = scan(code).findings
+    assert finding.code == "file-name-control"
+    assert name not in str(finding)
+    (code / name).unlink()
+    (code / name).mkdir()
+    (code / name / "x").write_text("x")
+    assert codes(code) == ["file-name-control"]
+
+
+@pytest.mark.parametrize("name", ["-rf", "$(touch x)", "a b", "%2f", "'\"`", "é🙂", "a" * 255, "::error::x", "a\\b"])
+def test_other_odd_names_are_taken(name: str, code: Path) -> None:
+    (code / name).write_text("x")
+    assert name in {file.relative for file in scan(code).files}
+
+
 def test_a_file_that_cannot_be_opened_is_a_finding(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: File) -> FileIO:
         raise PermissionError(13, "Permission denied")

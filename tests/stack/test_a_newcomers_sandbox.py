@@ -122,6 +122,17 @@ def visited(clone: Clone) -> Visit:
     visit.seen["losses"] = json.loads(metrics.read_text())["losses"]
     visit.do("unchanged", "up")
 
+    (state,) = (home / "pulumi" / ".pulumi" / "stacks").glob("*/sandbox.json")
+    whole = state.read_bytes()
+    state.write_bytes(whole[: len(whole) // 2])
+    state.chmod(0o644)
+    visit.do("cut off", "up")
+    visit.seen["kept"] = state.with_name("sandbox.json.broken").read_bytes() == whole[: len(whole) // 2]
+    visit.seen["open to others"] = [
+        str(path) for path in home.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o077
+        and home / "sandbox" not in path.parents
+    ]  # fmt: skip
+
     with store_of(home) as store:
         assert store.jobs.delete(run)
     visit.do("vanished", "up")
@@ -238,6 +249,18 @@ def test_a_second_up_changes_nothing_and_runs_nothing(visit: Visit) -> None:
     assert "nothing to change: everything is as declared" in output.text
     assert "has run before: Completed" in output.text
     assert visit.known["unchanged"] == visit.known["converged"]
+
+
+def test_a_state_that_was_cut_off_is_mended_from_the_engines_copy(visit: Visit) -> None:
+    output = visit.outputs["cut off"]
+    assert output.code == 0, output.text
+    assert "the state of the stack `sandbox` could not be read" in output.text
+    assert visit.known["cut off"] == visit.known["converged"]
+    assert visit.seen["kept"]
+
+
+def test_what_the_sandbox_keeps_is_its_owners_alone(visit: Visit) -> None:
+    assert visit.seen["open to others"] == []
 
 
 def test_a_vanished_record_is_reported_and_not_run_again(visit: Visit) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from amlstack.base.files import open_regular
 from amlstack.base.findings import Finding
 from amlstack.base.yamltext import plain
 from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
@@ -66,7 +67,7 @@ def read(path: Path) -> Text:
     """Read a file; a file that is missing, too large or not UTF-8 is a finding."""
     name = str(path)
     try:
-        with open(name, "rb") as file:  # noqa: PTH123 - for each of many
+        with open_regular(name) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
                 return _refused(

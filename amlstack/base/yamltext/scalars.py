@@ -26,6 +26,9 @@ _MAKERS: dict[str, Any] = {
 _WRONG = (ValueError, OverflowError, LookupError, TypeError, AttributeError, yaml.YAMLError)
 """What PyYAML's constructors raise for a text that only looks like one of theirs."""
 
+MOST_BITS = 1023
+"""Of a whole number: a larger one is no float either, and has no decimal digits that Python prints."""
+
 SHORT = 40
 
 
@@ -41,9 +44,12 @@ def made(tag: str, text: str) -> Any:
         ValueError: It is none of that tag's.
     """
     try:
-        return _MAKERS[tag](_NODE(tag, text))
+        value = _MAKERS[tag](_NODE(tag, text))
     except _WRONG as error:
         raise ValueError(text) from error
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        raise ValueError(text)
+    return value
 
 
 def implicit(text: str) -> str:

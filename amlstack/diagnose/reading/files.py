@@ -138,7 +138,7 @@ def attempt_of(path: Path, root: Path) -> int | None:
 
 
 def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator[LogSource]:
-    if path.is_file() and not sources.is_archive(path):
+    if path.is_file() and not sources.is_archive(path) and not sources.should_be_archive(path):
         yield LogSource(path)
         return
     if not path.exists():
@@ -146,10 +146,14 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
         remedy = did_you_mean(path.name, _beside(path), otherwise=otherwise)
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
-    refused: list[Path] = []
+    refused: dict[Path, str] = {}
     of = sources.of_archive if path.is_file() else sources.of_folder
     found = sorted(of(path, opened, refused), key=sources.natural)
-    for each in refused:
+    for each in (one for one, why in refused.items() if why == sources.BROKEN):
+        seen = "is damaged or was cut off: what comes after the damage is not read, and a failure may be there"
+        remedy = "Download or copy it again, and compare its size."
+        findings.append(_finding("archive-damaged", each, seen, remedy, Level.WARNING))
+    for each in (one for one, why in refused.items() if why == sources.LARGE):
         seen = f"is not read: unpacked it is larger than {sources.MOST_UNPACKED >> 30} GiB or half of the free disk"
         findings.append(_finding("archive-too-large", each, seen, "Unpack it and give its logs.", Level.WARNING))
     if path.name in _PLACES and (path.parent / "report.json").is_file():

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from amlstack.base.files import sentence
 from amlstack.sandbox.arm import entra, service
 from amlstack.sandbox.arm import request_body as bodies
 from amlstack.sandbox.arm.cloud import azure_hosts, metadata, registries, subscriptions
@@ -20,6 +21,7 @@ from amlstack.sandbox.data import blobs, datastore_address, run_history, vault_k
 from amlstack.sandbox.data.downloads import data_plane
 from amlstack.sandbox.data.growing_file import GrowingFile
 from amlstack.sandbox.mlflow import app
+from amlstack.sandbox.store.database import StateError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -54,6 +56,12 @@ def make(context: KindContext, federated: str) -> Starlette:
             elif refused.status == 401:
                 answer.headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
             return answer
+        except (StateError, OSError) as error:
+            told = str(error) if isinstance(error, StateError) else sentence(error)
+            if not told:
+                raise
+            # Of no use to ask again before somebody has looked at the disk.
+            return refusal(raw, Refused(507, "InsufficientStorage", told))
         except ClientDisconnect:  # or it was cut off: nothing was stored, and nobody reads this
             return Response(status_code=400)
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import home as homes
 from amlstack.base import paths
+from amlstack.base.files import no_room
 from amlstack.sandbox.server import processes
 from amlstack.sandbox.server.endpoint import Endpoint
-from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.store.places import folder, private
 from amlstack.sandbox.store.places import job_folder as placed
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 END_SECONDS = 15.0
+TOLD = 4
+"""Exit status of a server whose files cannot be used: the last line of its log is for the person who started it."""
 HUNG_SECONDS = 30.0
 """A server that is alive but silent for so long is started anew: on a busy machine a few seconds are nothing."""
 
@@ -66,6 +69,8 @@ def up(home: Path | None = None, *, hold_jobs: bool = False) -> Endpoint:
     """
     home = paths.home() if home is None else home
     with _alone(home):
+        if told := no_room(home):
+            raise SandboxError(told)
         if hold_jobs:
             hold(home, hold=True)
         endpoint = find(home)
@@ -144,10 +149,11 @@ def job_folder(job_id: str, home: Path | None = None) -> Path:
 
 
 def _start(home: Path) -> Endpoint:
-    place = folder(home)
-    place.mkdir(parents=True, exist_ok=True)
+    place = private(folder(home))
     log = place / "serve.log"
+    log.touch(mode=0o600)
     with log.open("ab") as out:
+        begun = out.tell()
         command = [sys.executable, "-m", "amlstack.sandbox.server.serve"]
         environ = {**os.environ, "AMLSTACK_HOME": str(home), "PYTHONUNBUFFERED": "1"}
         process = subprocess.Popen(
@@ -161,6 +167,8 @@ def _start(home: Path) -> Endpoint:
             process.returncode = 0
             return endpoint
         if process.poll() is not None:
+            if process.returncode == TOLD and (told := _logged(log, begun)):
+                raise SandboxError(told[-1])
             seen = f"ended with {process.returncode} while it started"
             break
         time.sleep(0.02)
@@ -168,9 +176,15 @@ def _start(home: Path) -> Endpoint:
         seen = f"did not answer within {START_SECONDS:.0f} s"
         process.terminate()
         process.wait()
-    tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+    tail = "\n".join(_logged(log, begun)[-20:])
     message = f"the sandbox {seen}; the end of {log}:\n{tail}"
     raise SandboxError(message)
+
+
+def _logged(log: Path, begun: int) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(begun)
+        return file.read().decode(errors="replace").splitlines()
 
 
 def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
@@ -232,8 +246,10 @@ def _alone(home: Path) -> Iterator[None]:
     """One `up` or `down` at a time per home; the lock lies beside the folder that `remove` removes."""
     try:
         homes.claim(home)
+        homes.close(home)
     except homes.ForeignHomeError as error:
         raise SandboxError(str(error)) from None
     with (home / homes.LOCK).open("w") as lock:
+        os.fchmod(lock.fileno(), 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -17,12 +17,15 @@ import uvicorn
 
 from amlstack.base import home as homes
 from amlstack.base import paths
+from amlstack.base.files import sentence
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import app, entra, provisioning, typecheck
 from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.server import azure_names, bounded_protocol, processes, tls
+from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.server.injected_faults import InjectedFaults
+from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
 
@@ -37,7 +40,10 @@ GATHER_SECONDS = 0.02
 
 
 def main() -> int:
-    """Serves until a signal ends it (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours."""
+    """Serves until a signal ends it (SIGTERM, SIGINT); 3 when another server has this home, 1 when it is not ours.
+
+    `TOLD` when its files cannot be used; the last line that it has printed says why.
+    """
     home = paths.home()
     os.umask(PRIVATE)
     try:
@@ -52,7 +58,14 @@ def main() -> int:
         except BlockingIOError:
             print(f"another server already serves {place}", file=sys.stderr)  # noqa: T201 - goes to its log
             return 3
-        asyncio.run(_serve(home))
+        try:
+            asyncio.run(_serve(home))
+        except (StateError, OSError) as error:
+            told = str(error) if isinstance(error, StateError) else sentence(error, place=place)
+            if not told:
+                raise
+            print(told, file=sys.stderr)  # noqa: T201 - goes to its log, and to who started it
+            return TOLD
     return 0
 
 
@@ -63,6 +76,7 @@ async def _serve(home: Path) -> None:
     tls.bundle(place)
     federated = entra.secret_file(place / "token")
     with contextlib.closing(Store(home)) as store, _listen(place, "url") as listener, _listen(place, "proxy") as names:
+        store.database.check()
         port = listener.getsockname()[1]
         base = f"https://127.0.0.1:{port}"
         scheduler = _scheduler()

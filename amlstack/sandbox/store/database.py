@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from amlstack.sandbox.store.places import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 VERSION = 1
 """To be raised with every change of the schema that an older state does not survive."""
@@ -63,8 +65,49 @@ LATER = (("blobs", "created", "REAL"),)
 """Table, column and type of what was added to the schema later."""
 
 
+BACKUP: Final = ".bak"
+"""What the copy is called beside the file: of the last start of the server at which all of it could be read."""
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_DISK: Final = {
+    sqlite3.SQLITE_FULL: "the disk is full. Free some room, then run this again",
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Free some room or mend it, then run this again",
+    sqlite3.SQLITE_READONLY: "it cannot be written. Set AMLSTACK_HOME to a folder that you can write",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened or made. Set AMLSTACK_HOME to a folder that you can write",
+}
+
+
 class StateError(Exception):
-    """The state file cannot be read by this version; the message says what to do."""
+    """The state file cannot be read by this version, or not at all; the message says what to do."""
+
+
+def refuse(path: Path, error: sqlite3.Error) -> NoReturn:
+    """Says what is wrong with a file of tables where that is known.
+
+    Raises:
+        StateError: The file is damaged, or the disk does not take it.
+        sqlite3.Error: The error itself, where it is another.
+    """
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _DISK:
+        raise StateError(f"{path}, the tables of the sandbox: {_DISK[code]}.") from error
+    if code not in _DAMAGED:
+        raise error
+    raise StateError(damaged(path, str(error))) from error
+
+
+def damaged(path: Path, seen: str) -> str:
+    """That a file of tables is damaged, and the two ways out."""
+    copy = Path(f"{path}{BACKUP}")
+    kept = ""
+    with contextlib.suppress(OSError):
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(copy.stat().st_mtime))
+        back = f"rm -f {path}-wal {path}-shm && cp {copy} {path}"
+        kept = f" Or go on from the good copy of {day}: `amlstack sandbox down`, then `{back}`."
+    return (
+        f"{path}, the tables of the sandbox, is damaged ({seen}). `amlstack sandbox reset` removes it and starts from "
+        f"nothing, `amlstack down` removes the stack with it.{kept}"
+    )
 
 
 class Database:
@@ -74,7 +117,7 @@ class Database:
         path: The SQLite file; made with its schema when it does not exist.
 
     Raises:
-        StateError: It was written by another version.
+        StateError: It was written by another version, is damaged, or the disk does not take it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,6 +125,15 @@ class Database:
         self.path = path
         self._lock = threading.RLock()
         self._depth = 0
+        try:
+            self._open()
+        except sqlite3.Error as error:
+            with contextlib.suppress(AttributeError):  # it was not even opened
+                self._connection.close()
+            refuse(path, error)
+
+    def _open(self) -> None:
+        path = self.path
         # Autocommit mode: transactions are begun by hand, so that none is open between two calls.
         self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
         self._connection.row_factory = sqlite3.Row
@@ -105,33 +157,77 @@ class Database:
                 with contextlib.suppress(sqlite3.OperationalError):  # another process was faster
                     self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
+    def check(self) -> None:
+        """Reads all of the file, and keeps a copy of a good one: what a later damage leaves to go on from.
+
+        Raises:
+            StateError: It is damaged. The copy of before stays.
+        """
+        with self._lock:
+            try:
+                found = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(1)")]
+            except sqlite3.Error as error:
+                refuse(self.path, error)
+            if found != ["ok"]:
+                raise StateError(damaged(self.path, " ".join(" ".join(found).split())))
+            fresh = Path(f"{self.path}{BACKUP}.new")
+            # Without a copy the sandbox works as well: a disk may have no room for a second one.
+            with contextlib.suppress(sqlite3.Error, OSError):
+                fresh.unlink(missing_ok=True)
+                with contextlib.closing(sqlite3.connect(fresh)) as copy:
+                    self._connection.backup(copy)
+                fresh.chmod(0o600)
+                with fresh.open("rb") as file:
+                    os.fsync(file.fileno())
+                fresh.replace(f"{self.path}{BACKUP}")
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """All statements inside happen or none does; may be nested (the outermost one counts)."""
         with self._lock:
             if self._depth == 0:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._run("BEGIN IMMEDIATE")
             self._depth += 1
             try:
                 yield
             except BaseException:
                 self._depth -= 1
                 if self._depth == 0:
-                    self._connection.execute("ROLLBACK")
+                    self._roll_back()
                 raise
             self._depth -= 1
             if self._depth == 0:
-                self._connection.execute("COMMIT")
+                try:
+                    self._run("COMMIT")
+                except BaseException:
+                    self._roll_back()
+                    raise
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:  # where the disk was full, it has been taken back already
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(statement, values)
+        except sqlite3.Error as error:
+            refuse(self.path, error)
 
     def execute(self, statement: str, *values: Any) -> int:
         """Runs one statement; the number of rows it changed."""
         with self._lock:
-            return self._connection.execute(statement, values).rowcount
+            return self._run(statement, values).rowcount
 
     def all(self, statement: str, *values: Any) -> list[sqlite3.Row]:
         """All rows of a query."""
         with self._lock:
-            return self._connection.execute(statement, values).fetchall()
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                refuse(self.path, error)
 
     def one(self, statement: str, *values: Any) -> sqlite3.Row | None:
         """The first row of a query, or None."""

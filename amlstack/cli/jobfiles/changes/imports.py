@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import read_regular
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -31,7 +33,7 @@ def imported(file: Path, roots: Sequence[Path]) -> frozenset[Path]:
 
 def _modules(file: Path, roots: Sequence[Path]) -> Iterator[Path]:
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(read_regular(file))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

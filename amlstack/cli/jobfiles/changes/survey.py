@@ -7,6 +7,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base.files import read_regular
 from amlstack.base.paths import PROJECT
 from amlstack.cli.jobfiles.changes import settings as settings_of
 from amlstack.cli.jobfiles.changes import touched
@@ -189,8 +190,8 @@ def _assigns_jobs(path: Path) -> bool:
     if path.suffix != ".py":
         return True
     try:
-        statements = ast.parse(path.read_bytes()).body
-    except (SyntaxError, ValueError):
+        statements = ast.parse(read_regular(path)).body
+    except (OSError, SyntaxError, ValueError):
         return True  # `check` says what is wrong with it
     targets = [
         target

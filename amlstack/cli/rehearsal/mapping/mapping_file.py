@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file
@@ -72,7 +73,7 @@ def read_all(job: Path) -> tuple[MappingFile, ...]:
 def read(file: Path) -> MappingFile:
     """Reads one file; what is wrong with it is a finding, and the rest of it counts."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_regular(file).decode("utf-8-sig")
         data = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         seen = f"The file cannot be read: {error}"

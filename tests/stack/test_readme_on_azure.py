@@ -39,6 +39,8 @@ REAL = "pulumi/.pulumi/stacks/amlstack/dev.json"
 """State of the stack in the backend that the login leads to; on Azure it is the user's own."""
 TRIED = "stacks/dev/state/.pulumi/stacks/amlstack/dev.json"
 """State of the same settings brought up with `--sandbox`."""
+SECRET = "canary-of-the-settings"
+WITHOUT = "up --stack dev --preview --without-secrets"
 
 
 @dataclass
@@ -50,10 +52,10 @@ class Story:
     outputs: dict[str, Output] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str, terminal: bool = False) -> Output:
-        """``amlstack WORDS`` in a shell of the login."""
+    def do(self, step: str, *words: str, terminal: bool = False, before: str = ":") -> Output:
+        """``amlstack WORDS`` in a shell of the login, after a line of shell."""
         command = " ".join(["amlstack", *words])
-        lines = [". .venv/bin/activate", self.login, command]
+        lines = [". .venv/bin/activate", self.login, before, command]
         if terminal:
             self.outputs[step] = Output(*printed_commands.typed(lines, self.clone.folder, self.clone.environ))
         else:
@@ -115,6 +117,9 @@ def played(story: Story) -> Story:
     state = story.azure / REAL
     before = state.read_bytes()
     story.do("plan", "up --stack dev --preview --json")
+    secret = f"pulumi config set --stack dev --secret --path amlstack:secrets.token {SECRET}"
+    story.do("plan without secrets", f"{WITHOUT} --json", before=f"{secret}; export PULUMI_CONFIG_PASSPHRASE=another")
+    story.do("up without secrets", f"{WITHOUT.replace(' --preview', '')} --yes")
     story.seen["untouched"] = before == state.read_bytes()
 
     with turns.alone(clone.home / "stacks" / "dev" / "turn", "dev", "amlstack up"):
@@ -171,6 +176,15 @@ def test_an_edit_is_shown_as_updates_in_place_and_nothing_is_changed(story: Stor
     assert [step for step in answer["plan"] if step["operation"] != "updated in place"] == []
     assert answer["applied"] is False
     assert story.seen["untouched"]
+
+
+def test_a_plan_without_secrets_is_the_same_and_needs_no_passphrase(story: Story) -> None:
+    output, errors = story.outputs["plan without secrets"], story.seen["plan without secrets: errors"]
+    assert output.code == 0, errors
+    assert json.loads(output.text)["plan"] == json.loads(story.outputs["plan"].text)["plan"]
+    assert "secure:" in story.settings.read_text(), "the settings had a secret"
+    assert SECRET not in output.text + errors
+    assert story.outputs["up without secrets"].code == 2, "made-up values are never applied"
 
 
 def test_who_comes_second_says_who_works_and_ends_with_a_status_of_its_own(story: Story) -> None:

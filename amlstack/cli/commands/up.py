@@ -38,6 +38,13 @@ Sandbox = Annotated[
     typer.Option("--sandbox", help="Bring that stack up on this machine's sandbox, with a state of its own there."),
 ]
 Preview = Annotated[bool, typer.Option("--preview", "--plan-only", help="Show the plan and change nothing.")]
+WithoutSecrets = Annotated[
+    bool,
+    typer.Option(
+        "--without-secrets",
+        help="With --preview: open nothing that is encrypted, in settings and state; needs no passphrase and no key.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, all else to the other.")]
 
 KeepTo = Annotated[
@@ -62,6 +69,7 @@ def up(
     keep_to: KeepTo = None,
     policy_pack: PolicyPack = None,
     policy_config: PolicyConfig = None,
+    without_secrets: WithoutSecrets = False,
 ) -> int:
     """Bring a stack up: without `--stack` the sandbox's own, whose jobs are followed to their end.
 
@@ -77,12 +85,15 @@ def up(
     except NoPackError as error:
         say(str(error), err=True)
         return 2
-    if preview or as_json or keep_to or (stack is not None and stack.rpartition("/")[2] != STACK):
+    if preview or as_json or keep_to or without_secrets or (stack is not None and stack.rpartition("/")[2] != STACK):
         from amlstack.cli.stack.anywhere import bring_up
 
         name = stack or STACK
         on_sandbox = sandbox or name == STACK
-        return bring_up.run(bring_up.AskedUp(name, on_sandbox, yes, refresh, preview, as_json, keep_to, rules))
+        asked = bring_up.AskedUp(
+            name, on_sandbox, yes, refresh, preview, as_json, keep_to, rules, without_secrets=without_secrets
+        )
+        return bring_up.run(asked)
     return _newcomers(rules, yes=yes, refresh=refresh)
 
 

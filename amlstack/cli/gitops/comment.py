@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from amlstack.cli.gitops.results import Results
 
-GOOD, BAD, NONE = "✅", "❌", "–"
+GOOD, BAD, NONE, LOOK = "✅", "❌", "–", "⚠️"
 _NOT_RUN: Final = f"{NONE} not run"
 
 
@@ -51,6 +51,7 @@ def text(
         f"| review stack on the sandbox | {_review(results.review)} |",
         f"| preview of {code(stack)} | {_preview(results.preview)} |",
         f"| policies | {_policies(results.preview)} |",
+        f"| the checks themselves | {_guards(results.guards)} |",
         f"| nodes per hour, while idle | {_cost('idle_usd_per_hour', before, results.preview)} |",
         f"| nodes per hour, at most | {_cost('most_usd_per_hour', before, results.preview)} |",
         *_details(results),
@@ -138,6 +139,33 @@ def _policies(preview: Mapping[str, Any] | None) -> str:
     return f"{BAD if violations else GOOD} {', '.join(parts)}"
 
 
+def _guards(guards: Mapping[str, Any] | None) -> str:
+    if guards is None:
+        return _NOT_RUN
+    counted = ((len(guards["kept"]), "guard", "changed"), (len(guards["asked_for"]), "exception", "asked for"))
+    parts = [f"{number} {what}{'' if number == 1 else 's'} {done}" for number, what, done in counted if number]
+    if number := len(guards["in_force"]):
+        parts.append(f"{number} exception{'' if number == 1 else 's'} in force")
+    mark = LOOK if guards["kept"] or guards["asked_for"] or guards["seen"] else GOOD
+    return f"{mark} {', '.join(parts) or 'unchanged'}"
+
+
+def _of_guards(guards: Mapping[str, Any]) -> Iterator[str]:
+    """What decides about the checks, and what of it would be otherwise: this is for whoever approves."""
+    for heading, lines in (
+        ("Guards that this changes; the checks ran with those of the base", map(code, guards["kept"])),
+        ("Exceptions that this asks for; none of them counted", map(plain, guards["asked_for"])),
+        ("Parts of the checks that ran as this has them", map(code, guards["seen"])),
+    ):
+        if found := list(lines):
+            yield ""
+            yield f"**{heading}**"
+            yield ""
+            yield from markdown.items(found)
+    if in_force := [plain(line) for line in guards["in_force"]]:
+        yield from markdown.folded(f"Exceptions in force: {len(in_force)}", in_force)
+
+
 def _cost(which: str, before: Mapping[str, Any] | None, preview: Mapping[str, Any] | None) -> str:
     after = (preview or {}).get("cost")
     was, will = _usd(before, which), _usd(after, which)
@@ -171,6 +199,7 @@ def _details(results: Results) -> Iterator[str]:
         yield "**What is wrong**"
         yield ""
         yield from markdown.items(list(dict.fromkeys(wrong)))
+    yield from _of_guards(results.guards) if results.guards else ()
     steps = [
         f"{step['operation']}: {code(name_of(str(step['urn'])))}{_properties(step)}"
         for step in preview.get("plan") or ()

@@ -24,16 +24,18 @@ class Results:
         rehearsals: Job file → what ``amlstack rehearse --json`` printed.
         review: Of ``amlstack up --sandbox --json``; None where it was not run.
         preview: Of ``amlstack up --preview --json``; None where it was not run.
+        guards: Of ``amlstack gitops guards``; None where it was not run.
     """
 
     check: Mapping[str, Any] | None
     rehearsals: Mapping[str, Mapping[str, Any]]
     review: Mapping[str, Any] | None
     preview: Mapping[str, Any] | None
+    guards: Mapping[str, Any] | None = None
 
 
 def read(folder: Path) -> Results:
-    """Read ``check.json``, ``rehearsal/**/*.json``, ``review.json`` and ``preview.json`` of a folder.
+    """Read ``check.json``, ``rehearsal/**/*.json``, ``review.json``, ``preview.json``, ``guards.json`` of a folder.
 
     The file of a rehearsal lies where its job file lies in the repository, with ``.json`` behind its name.
 
@@ -48,9 +50,8 @@ def read(folder: Path) -> Results:
     for file in sorted(below.rglob("*.json")):
         if (content := _read(file)) is not None:
             rehearsals[str(file.relative_to(below)).removesuffix(".json")] = content
-    return Results(
-        _read(folder / "check.json"), rehearsals, _read(folder / "review.json"), _read(folder / "preview.json")
-    )
+    review, preview, guards = (_read(folder / f"{name}.json") for name in ("review", "preview", "guards"))
+    return Results(_read(folder / "check.json"), rehearsals, review, preview, guards)
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:

@@ -45,6 +45,43 @@ def add(
 
 
 @app.command()
+def guards(
+    commit: Annotated[str, typer.Argument(help="What a pull request would make of this branch.", show_default=False)],
+    stack: TheStack,
+    *,
+    take: Annotated[
+        bool, typer.Option("--take", help="Bring what the commit declares into this checkout, and none of its guards.")
+    ] = False,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="Write the options by which this checkout's rules judge, one a line.", show_default=False),
+    ] = None,
+) -> None:
+    """Print as JSON which files of its own gate a commit changes, and which exceptions from the rules it asks for.
+
+    The checkout is that of the branch which a pull request goes into. Its tools, rules, lock file and workflows count.
+
+    Exit status: 0 also where guards are changed, 2 wrong use.
+
+    Examples:
+        amlstack gitops guards "$GITHUB_SHA" --stack prod --take --rules rules > guards.json
+    """
+    from amlstack.cli.console import print_json
+    from amlstack.cli.gitops import guards as guarding
+    from amlstack.cli.jobfiles.changes.git import GitError
+
+    try:
+        found = guarding.of(commit, stack)
+        if take:
+            guarding.take(commit, found)
+    except GitError as error:
+        _wrong(f"The guards cannot be compared: {error}")
+    if rules is not None:
+        rules.write_text("".join(f"{word}\n" for word in found.words()), "utf-8")
+    print_json(found.as_dict())
+
+
+@app.command()
 def comment(
     stack: TheStack,
     results: Annotated[Path, typer.Option(help="Folder of what the steps have written.")] = Path("results"),
@@ -59,8 +96,9 @@ def comment(
 ) -> None:
     """Print the comment of a pull request as Markdown: changes, verdicts, cost before and after, rehearsals.
 
-    It is made of the JSON of the other verbs: `check.json`, `rehearsal/FILE.json`, `review.json` and `preview.json` in
-    one folder. What was not run is named. The first line is a mark by which the comment is found and edited in place.
+    It is made of the JSON of the other verbs: `check.json`, `rehearsal/FILE.json`, `review.json`, `preview.json` and
+    `guards.json` in one folder. What was not run is named. The first line is a mark by which the comment is found and
+    edited in place.
 
     Examples:
         amlstack gitops comment --stack prod --results results > comment.md

@@ -74,20 +74,20 @@ class Repository:
         A renamed file counts by both names.
         """
         return frozenset(
-            (*self._names("diff", "--name-only", "--no-renames", "--ignore-submodules=none", base, "--"), *self.new())
+            (*self.names("diff", "--name-only", "--no-renames", "--ignore-submodules=none", base, "--"), *self.new())
         )
 
     def uncommitted(self) -> frozenset[str]:
         """Paths that differ from HEAD."""
-        return frozenset((*self._names("diff", "--name-only", "--no-renames", "HEAD", "--"), *self.new()))
+        return frozenset((*self.names("diff", "--name-only", "--no-renames", "HEAD", "--"), *self.new()))
 
     def new(self) -> tuple[str, ...]:
         """Files that are neither tracked nor ignored."""
-        return self._names("ls-files", "--others", "--exclude-standard", "--full-name")
+        return self.names("ls-files", "--others", "--exclude-standard", "--full-name")
 
     def files_at(self, commit: str, folder: str) -> tuple[str, ...]:
         """All files below a folder (empty: the root) as of a commit."""
-        return self._names("ls-tree", "-r", "--name-only", "--full-tree", commit, *([folder] if folder else []))
+        return self.names("ls-tree", "-r", "--name-only", "--full-tree", commit, *([folder] if folder else []))
 
     def content(self, commit: str, path: str) -> bytes | None:
         """A file as of a commit; None where it was not there."""
@@ -96,7 +96,12 @@ class Repository:
         )
         return done.stdout if done.returncode == 0 else None
 
-    def _names(self, verb: str, *words: str) -> tuple[str, ...]:
+    def names(self, verb: str, *words: str) -> tuple[str, ...]:
+        """The paths that a command of git lists, from the root on.
+
+        Raises:
+            GitError: It failed.
+        """
         done = self._ask(verb, "-z", *words)
         if done.returncode:
             raise GitError(f"`git {verb}` failed: {done.stderr.strip()}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack import engine as engines
@@ -23,7 +25,6 @@ from amlstack.cli.stack.waited_runs import WaitedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.anywhere.place import StackPlace
@@ -43,6 +44,7 @@ class AskedUp:
         yes, refresh, preview, as_json: The options of these names.
         keep_to: File of the plan that alone may be applied, as `--preview --json` prints it.
         rules: Pack and configuration that were given from outside.
+        without_secrets: Whether a preview opens nothing that is encrypted.
     """
 
     stack: str
@@ -53,6 +55,7 @@ class AskedUp:
     as_json: bool = False
     keep_to: Path | None = None
     rules: GivenRules = field(default_factory=GivenRules)
+    without_secrets: bool = False
 
     @property
     def command(self) -> str:
@@ -100,6 +103,11 @@ def _run(asked: AskedUp, result: Result) -> int:
             "`--preview` shows it and changes nothing",
             USAGE,
         )
+    if asked.without_secrets and (asked.sandbox or not asked.preview):
+        return ended(
+            "`--without-secrets` goes with `--preview` of a stack on Azure: nothing else can do without", USAGE
+        )
+    ends = contextlib.ExitStack()
     try:
         agreed = None if asked.keep_to is None else agreed_plan.read(asked.keep_to)
         progress.step(f"settings of `{asked.stack}`")
@@ -113,7 +121,7 @@ def _run(asked: AskedUp, result: Result) -> int:
             progress.step("Pulumi engine")
             engine = engines.find()
             progress.done(f"Pulumi {engine.version}")
-            place = _place(asked, judged, engine, progress)
+            place = _place(asked, judged, engine, progress, ends)
             deployment = StackDeployment(engine, place, judged, progress, agreed=agreed, rules=asked.rules)
             if place.endpoint:
                 deployment.waited = WaitedRuns(progress, place.endpoint.home)
@@ -131,6 +139,8 @@ def _run(asked: AskedUp, result: Result) -> int:
         return ended(str(error), 1)
     except KeyboardInterrupt as interrupted:
         return ended(explain.interrupted(interrupted, asked.command), INTERRUPTED)
+    finally:
+        ends.close()
 
 
 def _account(asked: AskedUp) -> Mapping[str, str] | None:
@@ -141,7 +151,15 @@ def _account(asked: AskedUp) -> Mapping[str, str] | None:
     return {"ARM_SUBSCRIPTION_ID": nobody, "ARM_TENANT_ID": nobody}
 
 
-def _place(asked: AskedUp, judged: JudgedStack, engine: Engine, progress: Progress) -> StackPlace:
+def _place(
+    asked: AskedUp, judged: JudgedStack, engine: Engine, progress: Progress, ends: contextlib.ExitStack
+) -> StackPlace:
+    if asked.without_secrets:
+        progress.step("a copy of settings and state without secrets")
+        folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="amlstack-preview-")))
+        place = places.without_secrets(judged, asked.stack, engine, folder)
+        progress.done("every secret has a made-up value: what an edit of one changes is not shown")
+        return place
     if not asked.sandbox:
         return places.on_azure(asked.stack, engine)
     from amlstack.sandbox.server import daemon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack import engine as engines
 from amlstack.base import home as homes
@@ -59,13 +59,28 @@ class StackPlace:
         if self.backend is not None:
             file = states.files_in(self.backend).get(self.stack)
             return states.State() if file is None else states.read_file(file)
+        try:
+            return states.of_deployment(self.exported()["deployment"])
+        except (KeyError, TypeError, AttributeError):
+            raise engines.EngineError(self._unknown_form) from None
+
+    def exported(self) -> dict[str, Any]:
+        """The state in the user's backend as the engine exports it, secrets encrypted.
+
+        Raises:
+            EngineError: There is no such stack, or the backend is out of reach.
+        """
         done = self._pulumi("stack", "export")
         if done.returncode:
             raise engines.EngineError(_without_stack(self.stack, done.stderr.strip()))
         try:
-            return states.of_deployment(json.loads(done.stdout)["deployment"])
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise engines.EngineError(f"the state of `{self.stack}` has a form that is not known here") from None
+            return dict(json.loads(done.stdout))
+        except (ValueError, TypeError):
+            raise engines.EngineError(self._unknown_form) from None
+
+    @property
+    def _unknown_form(self) -> str:
+        return f"the state of `{self.stack}` has a form that is not known here"
 
     def outputs(self) -> Mapping[str, object]:
         """The stack's outputs, secrets hidden.
@@ -109,6 +124,36 @@ def on_the_sandbox(judged: JudgedStack, engine: Engine, endpoint: Endpoint) -> S
 def on_azure(stack: str, engine: Engine) -> StackPlace:
     """The place of a stack of the user's own."""
     return StackPlace(stack, engines.users_own(engine), turn_of(stack, sandbox=False).parent)
+
+
+def without_secrets(judged: JudgedStack, stack: str, engine: Engine, folder: Path) -> StackPlace:
+    """The place of a preview that opens nothing: a copy of settings and state with made-up values for all secrets.
+
+    It needs neither passphrase nor key, and where to sign in says the environment alone.
+
+    Args:
+        judged: The settings.
+        stack: The stack's name in the user's backend.
+        engine: The engine.
+        folder: A folder for the copy, which the caller removes.
+
+    Raises:
+        EngineError: There is no such stack, or the backend is out of reach.
+    """
+    real = on_azure(stack, engine)
+    exported = real.exported()
+    here = SandboxedStack(folder, judged.stack)
+    here.backend.mkdir(parents=True)
+    own = {
+        "PULUMI_BACKEND_URL": f"file://{here.backend}?metadata=skip",
+        "PULUMI_CONFIG_PASSPHRASE": engines.PASSPHRASE,
+        "PULUMI_CONFIG_PASSPHRASE_FILE": "",
+    }
+    env = {**real.env, **own}
+    made_up = here.prepare(judged.file, env)
+    here.restore(exported, env)
+    options = ("--config-file", str(here.config))
+    return StackPlace(judged.stack, env, real.owner, options, backend=here.backend, made_up=made_up)
 
 
 def turn_of(stack: str, *, sandbox: bool) -> Path:

@@ -6,6 +6,7 @@ state of the real stack is out of its reach: the backend is a folder of the sand
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from amlstack import engine
-from amlstack.base import paths
+from amlstack.base import paths, pulumi_wire
 from amlstack.cli.stack.state import files_in
 
 if TYPE_CHECKING:
@@ -89,6 +90,21 @@ class SandboxedStack:
             self._run(*words, "--config-file", str(self.config), env=env)
         return tuple(secret)
 
+    def restore(self, exported: Mapping[str, Any], env: Mapping[str, str]) -> None:
+        """Gives the stack another one's state, with something made up for each encrypted value.
+
+        Args:
+            exported: What `pulumi stack export` printed of the other.
+            env: The environment of the engine on this backend.
+
+        Raises:
+            EngineError: The engine refused the state.
+        """
+        deployment = {key: value for key, value in exported["deployment"].items() if key != "secrets_providers"}
+        file = self.folder / "state.json"
+        file.write_text(json.dumps({**exported, "deployment": _closed(deployment)}), "utf-8")
+        self._run("stack", "import", "--stack", self.stack, "--file", str(file), env=env)
+
     def _run(self, *words: str, env: Mapping[str, str]) -> None:
         command = ["pulumi", *words, "--non-interactive"]
         done = subprocess.run(command, cwd=self.folder, env=dict(env), capture_output=True, text=True, check=False)
@@ -122,6 +138,15 @@ def _opened(value: Any, path: str, secret: list[str]) -> Any:
     if isinstance(value, list):
         return [_opened(item, f"{path}[{index}]", secret) for index, item in enumerate(value)]
     return value
+
+
+def _closed(value: Any) -> Any:
+    """Values of a state with something made up for what is encrypted, which stays a secret."""
+    if isinstance(value, dict):
+        if value.get(pulumi_wire.SIGNATURE) == pulumi_wire.SECRET:
+            return {pulumi_wire.SIGNATURE: pulumi_wire.SECRET, "plaintext": json.dumps(MADE_UP)}
+        return {key: _closed(item) for key, item in value.items()}
+    return [_closed(item) for item in value] if isinstance(value, list) else value
 
 
 def _member(name: str) -> str:

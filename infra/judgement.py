@@ -109,6 +109,8 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
     # What exists has its own region and tags, which nobody here decides.
     mine = set(_LOCATED) if not settings.workspace.existing else {"identity"}
     mine -= {name for name in mine if getattr(_part(settings, name), "existing", None)}
+    if settings.resource_group and settings.resource_group.existing:
+        mine -= {"group"}
     found = [
         _in_settings(reading, (finding.where,), finding)
         for name, token in _LOCATED.items()

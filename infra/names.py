@@ -68,18 +68,19 @@ class Names:
     def of(cls, settings: Settings, *, project: str, stack: str, subscription: str) -> Names:
         """The names of a new stack's resources, from its settings."""
         spec = settings.workspace
+        given = settings.resource_group.called if settings.resource_group else ""
         if spec.existing:
-            return cls._on(spec.existing, settings.resource_group or "", subscription, f"{project}-{stack}")
-        group = settings.resource_group or _group_of(project, stack)
+            return cls._on(spec.existing, given, subscription, f"{project}-{stack}")
+        group = given or _group_of(project, stack)
         parts = {part: getattr(spec, part) for part in OWN_SETTINGS}
         return cls(
             subscription,
             group,
             spec.name,
             spec.name_salt,
-            {part: given.existing for part, given in parts.items() if given.existing},
-            {part: given.name for part, given in parts.items() if given.name},
-            frozenset(part for part, given in parts.items() if getattr(given, "absent", False)),
+            {part: own.existing for part, own in parts.items() if own.existing},
+            {part: own.name for part, own in parts.items() if own.name},
+            frozenset(part for part, own in parts.items() if getattr(own, "absent", False)),
         )
 
     @classmethod
@@ -98,6 +99,8 @@ class Names:
         written = settings.get("workspace")
         spec = written if isinstance(written, dict) else {"name": written}
         group = settings.get("resource_group")
+        if isinstance(group, dict):
+            group = group.get("existing") or group.get("name")
         group = group if isinstance(group, str) else ""
         if isinstance(existing := spec.get("existing"), str) and existing:
             return cls._on(existing, group, subscription, f"{project}-{stack}")

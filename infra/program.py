@@ -90,19 +90,19 @@ async def build(
             than the protected one that the stack has, or the subscription has no room for the clusters.
     """
     from amlstack import resources  # noqa: PLC0415
-    from infra.components import foundation  # noqa: PLC0415
+    from infra.components import foundation, keeper  # noqa: PLC0415
     from infra.components.assets import Assets  # noqa: PLC0415
     from infra.components.cluster import RdmaCluster  # noqa: PLC0415
     from infra.components.parents import Parents  # noqa: PLC0415
     from infra.components.run_requirements import RunRequirements  # noqa: PLC0415
     from infra.components.training import submit_all  # noqa: PLC0415
-    from infra.components.workspace.security.locks import RegisteredRoles  # noqa: PLC0415
+    from infra.components.workspace.security.locks import StackResources  # noqa: PLC0415
     from infra.compute import capacity  # noqa: PLC0415
 
     pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
     if secret:
         pulumi.runtime.register_stack_transformation(secret_inputs.seal(secret))
-    assigned_roles = RegisteredRoles.from_now_on()
+    registered = StackResources.from_now_on()
     provider = sign_in.provide(_config(), settings.arm_endpoint)
     names = Names.of(settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=who.subscription)
     names = await foundation.found(names, settings, provider)
@@ -168,7 +168,7 @@ async def build(
         gate = StackAzurePolicy(spec, depends_on=list(workspace.part("group")))
         outputs["azurePolicy"] = {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}
     await room
-    workspace.lock(assigned_roles.found)
+    keeper.register(settings, workspace, record, registered)
     outputs["workspace"] = {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group}
     if settings.workspace.existing:
         outputs["workspace"]["existing"] = True

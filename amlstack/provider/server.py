@@ -18,6 +18,7 @@ from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, cap
 from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
+from amlstack.provider.stacks.keeper import Keepers
 from amlstack.provider.stacks.record import Records
 from amlstack.provider.types.code import Snapshots
 from amlstack.provider.types.components import RegisteredComponents
@@ -62,6 +63,7 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:network:Managed": ManagedNetworks,
     "amlstack:runs:Guard": Guards,
     "amlstack:schedules:Schedule": Schedules,
+    "amlstack:stack:Keeper": Keepers,
     "amlstack:stack:Record": Records,
 }
 SETTINGS = ("armEndpoint", *arm.VARIABLES)

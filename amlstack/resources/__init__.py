@@ -19,7 +19,7 @@ from amlstack.resources.assets import (
 from amlstack.resources.base import OnEdit, ProviderResource, Wait
 from amlstack.resources.network import ManagedNetwork, NetworkIsolation
 from amlstack.resources.runs import JobResource, ScheduleResource
-from amlstack.resources.stack import RunsGuard, StackRecord
+from amlstack.resources.stack import RunsGuard, StackKeeper, StackRecord
 
 __all__ = [
     "ComponentVersionResource",
@@ -33,6 +33,7 @@ __all__ = [
     "RunsGuard",
     "ScheduleResource",
     "SnapshotResource",
+    "StackKeeper",
     "StackRecord",
     "Wait",
 ]

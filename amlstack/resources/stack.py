@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.resources.base import OnEdit, ProviderResource, with_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pulumi
 
@@ -35,6 +35,32 @@ class StackRecord(ProviderResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("amlstack:stack:Record", resource_name, with_outputs({"stack_id": stack_id}), opts)
+
+
+class StackKeeper(ProviderResource):
+    """Refuses the end of a stack before anything is deleted; declare it last, after everything else.
+
+    Args:
+        resource_name: Name in the stack.
+        stack_id: The stack's random id.
+        owned: ARM ids of all that the stack owns.
+        group: ARM id of its own resource group, as an output of it.
+        workspace: ARM id of its own workspace, as an output of it.
+        opts: Pulumi's own options; ``depends_on`` names all resources of the stack.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        stack_id: pulumi.Input[str],
+        owned: pulumi.Input[Sequence[str]],
+        group: pulumi.Input[str] | None = None,
+        workspace: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        inputs = {"group": group, "workspace": workspace, "owned": owned, "stack_id": stack_id}
+        super().__init__("amlstack:stack:Keeper", resource_name, with_outputs(inputs), opts)
 
 
 class RunsGuard(ProviderResource):

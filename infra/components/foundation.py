@@ -11,7 +11,7 @@ from infra.components import azure_native
 from infra.components.identities import StackIdentity
 from infra.components.shown import refuse
 from infra.components.workspace import ExistingWorkspace, StackWorkspace, moved, provider_of
-from infra.components.workspace.lookup import look_up_parts, look_up_workspace
+from infra.components.workspace.lookup import look_up_group, look_up_parts, look_up_workspace
 from infra.network import plan
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ async def found(names: Names, settings: Settings, provider: pulumi.ProviderResou
     wrong: list[Finding] = []
     if settings.workspace.existing:
         names, wrong = await look_up_workspace(names, provider)
-    elif names.elsewhere:
-        wrong = await look_up_parts(names, provider)
+    else:
+        if settings.resource_group and settings.resource_group.existing:
+            wrong = await look_up_group(names, provider)
+        if names.elsewhere and not wrong:
+            wrong = await look_up_parts(names, provider)
     if wrong:
         refuse(wrong)
     return names
@@ -74,10 +77,12 @@ async def created(settings: Settings, names: Names, who: Account) -> AnyWorkspac
         tags=settings.tags,
         keeps_group=protect or settings.resource_group is None,
         protect=protect,
+        owns_group=not (settings.resource_group and settings.resource_group.existing),
     )
-    names = names.within(await _name_of(workspace.group))
-    if wrong := moved(settings, names):
-        refuse([wrong])
+    if workspace.group is not None:
+        names = names.within(await _name_of(workspace.group))
+        if wrong := moved(settings, names):
+            refuse([wrong])
     cloud = pulumi.Config("azure-native").get("environment") or "public"
     workspace.fill(names, who, plan.of(settings, names, pulumi.get_stack(), cloud))
     return workspace

@@ -16,7 +16,7 @@ import pulumi
 from pulumi.resource import DependencyResource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 T = TypeVar("T")
 
@@ -34,6 +34,21 @@ def behind(value: str, *resources: pulumi.Resource) -> pulumi.Output[str]:
 def after(*resources: pulumi.Resource) -> pulumi.Output[Any]:
     """All of some resources as one entry of ``depends_on``, cheap to share by many; a component is not expanded."""
     return _depending(None, resources)
+
+
+def known_of(texts: Sequence[pulumi.Output[str]]) -> pulumi.Output[list[str]]:
+    """Those of some texts that are known; it depends on no resource that they come from."""
+
+    async def result() -> list[str]:
+        return [each for each in [await text.future() for text in texts] if each]
+
+    async def known() -> bool:
+        return True
+
+    async def nothing() -> set[pulumi.Resource]:
+        return set()
+
+    return pulumi.Output(nothing(), result(), known())
 
 
 def _depending(value: T, resources: Iterable[pulumi.Resource]) -> pulumi.Output[T]:

@@ -21,7 +21,15 @@ Found = tuple["Loc", Finding]
 
 def check(settings: Settings) -> Iterator[Found]:
     """Findings on the workspace's settings that do not go together."""
-    spec = settings.workspace
+    spec, group = settings.workspace, settings.resource_group
+    if group and group.name and group.existing:
+        yield _finding(
+            ("resource_group",),
+            "setting-beside-existing",
+            "`name` is set beside `existing`",
+            "The stack makes a resource group by `name`, or puts its resources into one that exists",
+            "Write one of the two",
+        )
     if spec.existing:
         yield from _beside_existing(spec)
         yield from _place(settings)
@@ -41,6 +49,19 @@ def check(settings: Settings) -> Iterator[Found]:
             "`name` is missing",
             "A workspace is created under `name`, or one that exists is given by `existing`",
         )
+    if (
+        settings.azure_policy is not None
+        and settings.azure_policy.scope == "resourceGroup"
+        and group
+        and group.existing
+    ):
+        yield _finding(
+            ("azurePolicy", "scope"),
+            "setting-beside-existing",
+            "`azurePolicy` reaches the resource group, and that is given by `existing`",
+            "An assignment would judge what others put into a resource group that is not this stack's",
+            "Leave it out; whoever owns the group assigns the rules",
+        )
     yield from _parts(spec)
 
 
@@ -56,7 +77,8 @@ def _beside_existing(spec: Workspace) -> Iterator[Found]:
 
 
 def _place(settings: Settings) -> Iterator[Found]:
-    existing, group = str(settings.workspace.existing), settings.resource_group
+    existing = str(settings.workspace.existing)
+    group = settings.resource_group.called if settings.resource_group else None
     if not existing.startswith("/"):
         if group is None:
             yield _finding(

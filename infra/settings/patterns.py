@@ -39,7 +39,9 @@ _PATTERNS = {
     ("data", "version"): "A version has letters, digits, '.', '-' and '_', a letter or digit first",
     ("data", "datastore"): "A datastore's name has lower-case letters, digits and '_'",
     ("principals", "id"): "A principal is given by its object id, as `az ad user show --id NAME --query id` prints it",
-    ("resource_group",): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
+    ("resource_group", "existing"): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
+    "no '.' at the end",
+    ("resource_group", "name"): "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', "
     "no '.' at the end",
     ("stack_id",): "A stack's id has 8 to 64 letters, digits and '-'",
     ("location",): "A region is written as Azure names it, e.g. westeurope",

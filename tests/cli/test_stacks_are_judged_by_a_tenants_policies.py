@@ -331,6 +331,29 @@ def test_of_a_workspace_that_exists_only_what_is_put_into_it_is_judged(
     assert judged == {f"{place}/big", f"{place}/small"}
 
 
+@pytest.mark.parametrize("group", ["rg-team", "{existing: rg-team}"])
+def test_the_tags_of_a_group_that_exists_are_azures_to_know(
+    here: Path, capsys: pytest.CaptureFixture[str], group: str
+) -> None:
+    tag = "[resourceGroup().tags['cost']]"
+    change = {"operation": "addOrReplace", "field": "tags['cost']", "value": tag}
+    rule = {
+        "if": {"allOf": [{"field": "tags['cost']", "notEquals": tag}, {"value": tag, "notEquals": ""}]},
+        "then": {"effect": "modify", "details": {"operations": [change]}},
+    }
+    definition = {"properties": {"displayName": "Cost centre of the group", "mode": "Indexed", "policyRule": rule}}
+    (here / "tag.json").write_text(json.dumps(definition))
+    written = f"amlstack:tags: {{cost: ai}}\n  amlstack:resource_group: {group}"
+    stack = STACK.replace("amlstack:tags: {team: vision}", written)
+    (here / "Pulumi.prod.yaml").write_text(stack)
+    code, answer = asked(capsys, "tag.json")
+    assert code == 0
+    (judged,) = answer["against"]
+    assert {one["ruling"] for one in judged["verdicts"]} == ({"open"} if "existing" in group else {"passes"})
+    assert all("the resource group" in one["why"] for one in judged["verdicts"] if "existing" in group)
+    assert not [one for one in judged["verdicts"] if str(one["resource"]).endswith("/resourceGroups/rg-team")]
+
+
 def test_nothing_of_a_check_stays_in_the_sdk(capsys: pytest.CaptureFixture[str]) -> None:
     from pulumi.runtime import settings
 

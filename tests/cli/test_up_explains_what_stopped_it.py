@@ -16,6 +16,7 @@ GATE = (
     "run train-1 ended Failed, and what depends on it waits until it has completed. "
     "It is not run again by itself: set `rerun` to another word to run it again"
 )
+THERE = "cannot create already existing resource '/subscriptions/s/resourceGroups/rg-team{}'"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +67,25 @@ def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatc
         (True, Outcome(1, diagnostics=[("error", JOB, GATE)]), "until `rerun` of train is another word"),
         (True, Outcome(1, diagnostics=[("error", JOB, "not accepted: 503")]), "`make up` again goes on from here"),
         (True, Outcome(-9), "`make up` again goes on from here"),
+        (
+            True,
+            Outcome(1, diagnostics=[("error", "", THERE.format(""))]),
+            "Write `amlstack:resource_group: {existing: NAME}`",
+        ),
+        (
+            True,
+            Outcome(1, diagnostics=[("error", "", THERE.format("/providers/Microsoft.Storage/storageAccounts/st"))]),
+            "docs/killed-creates.md",
+        ),
     ],
-    ids=["a mistake or a refused edit", "a failed gate", "a service that failed", "a killed engine"],
+    ids=[
+        "a mistake or a refused edit",
+        "a failed gate",
+        "a service that failed",
+        "a killed engine",
+        "a group that exists",
+        "another resource that exists",
+    ],
 )
 def test_going_on_is_promised_only_where_up_would_go_on(*, updated: bool, outcome: Outcome, step: str) -> None:
     line = explain.next_step(Deployed(outcome, updated=updated))

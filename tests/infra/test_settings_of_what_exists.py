@@ -35,6 +35,21 @@ def settings(workspace: Any, **more: Any) -> dict[str, Any]:
         ),
         (settings({"existing": ID, "storage": {"existing": STORAGE}}), "amlstack:workspace.storage", "is changed"),
         (settings({"existing": ID}, resource_group="rg"), "amlstack:resource_group", "`rg` is not the resource group"),
+        (
+            settings("mlteam", resource_group={"name": "a", "existing": "b"}),
+            "amlstack:resource_group",
+            "`name` is set beside `existing`",
+        ),
+        (
+            settings("mlteam", resource_group={"existing": "a."}),
+            "amlstack:resource_group.existing",
+            "no '.' at the end",
+        ),
+        (
+            settings("mlteam", resource_group={"existing": "rg"}, azurePolicy={}),
+            "amlstack:azurePolicy.scope",
+            "whoever owns the group assigns the rules",
+        ),
         (settings({"existing": ID}, azurePolicy={}), "amlstack:azurePolicy", "the stack that owns the workspace"),
         (
             settings({"name": "mlteam", "storage": {"existing": STORAGE, "name": "stx"}}),
@@ -70,6 +85,16 @@ def test_names_follow_a_workspace_by_its_id_into_its_group_and_subscription() ->
     assert found.identity == "id-mlw-train-dev", "another stack on the same workspace has another one"
     by_name = names({"existing": "mlw"}, resource_group="rg-ml")
     assert by_name.workspace_id == ID.replace(THERE, HERE)
+
+
+@pytest.mark.parametrize("given", ["rg-team", {"name": "rg-team"}, {"existing": "rg-team"}])
+def test_a_resource_group_has_its_name_whoever_owns_it(given: Any) -> None:
+    assert names("mlteam", resource_group=given).group == "rg-team"
+    found = Names.of_workspace(
+        {"workspace": "mlteam", "resource_group": given}, project="train", stack="dev", subscription=HERE
+    )
+    assert found is not None
+    assert found.group == "rg-team"
 
 
 def test_roles_are_given_on_what_the_workspace_names_wherever_that_lies() -> None:

@@ -46,6 +46,7 @@ def test_a_run_that_would_lose_its_ground_is_refused_by_name(
     message = str(caught.value)
     assert f"run {job.id} is Running, and what it lives on is replaced" in message
     assert ("workspaces/w" if "workspace" in lost else "computes/rdma") in message
+    assert ("one of workspaces/w, computes/rdma" in message) is (lost.get("placedOn") is UNKNOWN)
     assert "on_edit: cancel" in message
 
 

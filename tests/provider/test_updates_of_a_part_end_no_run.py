@@ -56,7 +56,7 @@ class PartialStack:
         Raises:
             Refused: The provider refused a step; what came before it has happened.
         """
-        self.wire.configure(program=True)
+        self.wire.configure_for_a_program()
         if GUARD in part:
             modes = {name: on_edit for name, (_, on_edit) in program.items()}
             self.guard.up({"workspace": WORKSPACE, "stackId": STACK_ID, "jobs": modes}, same_deployment=True)

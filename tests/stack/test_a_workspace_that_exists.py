@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.arm.entra import OTHER_SUBSCRIPTION
+from amlstack.provider.stacks.foreign import VARIABLE
+from amlstack.sandbox.arm.entra import OTHER_SUBSCRIPTION, SUBSCRIPTION
+from amlstack.sandbox.arm.ids import GROUPS
 from tests.support.harness import ANALYZER
 from tests.support.stack import estates
-from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs_of
+from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs_of, store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +34,17 @@ def declared(one: Stack, **workspace: Any) -> Stack:
 
 def kinds(one: Stack) -> set[str]:
     return {each["type"].rsplit(":", 1)[-1] for each in one.resources().values() if "azure-native" in each["type"]}
+
+
+def vended(sandbox: Sandbox, group: str) -> str:
+    """Makes a resource group with a storage account that no stack owns; the account's id."""
+    group_id, kind = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}", "Microsoft.Storage/storageAccounts"
+    account = f"{group_id}/providers/{kind}/stofothers"
+    with store_of(sandbox.home) as store:
+        subscription = f"/subscriptions/{SUBSCRIPTION}"
+        store.resources.put(group_id, GROUPS, subscription, {"location": "westeurope", "tags": {"cost": "team"}})
+        store.resources.put(account, kind, group_id, {"location": "westeurope"})
+    return account
 
 
 def test_a_stack_lives_on_a_workspace_of_another_subscription_and_changes_nothing_of_it(
@@ -95,7 +108,13 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
     group = estates.make(own_sandbox, OTHER_SUBSCRIPTION).rpartition("/providers/")[0]
     registry = f"{group}/providers/Microsoft.ContainerRegistry/registries/crplatform01"
     declared(owner, name="ws-shared", registry={"existing": registry})
-    owner.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-shared")
+    # So is the group of the stack's own workspace, with an account in it.
+    account = vended(own_sandbox, "rg-shared")
+    taken = owner.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-shared").up().failed()
+    assert "cannot create already existing resource" in "\n".join(taken.errors)
+    missing = owner.set("amlstack:resource_group", {"existing": "rg-none"}).preview().failed()
+    assert "There is no resource group `rg-none` in subscription" in "\n".join(missing.errors)
+    owner.set("amlstack:resource_group", {"existing": "rg-shared"}, path=False)
     (tmp_path / "other").mkdir()
     owner.set("amlstack:jobs", [{"file": str(job(tmp_path, "ours", FOREVER)), "wait": "started"}]).up().ok()
     declared(other, existing="ws-shared").set("amlstack:resource_group", "rg-shared")
@@ -125,6 +144,13 @@ def test_two_stacks_share_a_workspace_and_each_sees_its_own_runs(
     assert [row.status for row in runs_of(home, "theirs")] == ["Canceled"]
     assert "Workspace" in kinds(owner)
     assert set(owner.resources("Compute")) == {"busy"}
+    assert "ResourceGroup" not in kinds(owner)
+    # The other stack's run has ended, and its record is lost with the workspace.
+    (record,) = runs_of(home, "theirs")
+    assert f"what this stack does not own: jobs/{record.name}" in "\n".join(owner.destroy().failed().errors)
+    assert [row.status for row in runs_of(home, "ours")] == ["Running"]
+    owner.env[VARIABLE] = "jobs/*"
     owner.destroy().ok()
     assert owner.resources() == {}
-    assert registry in estates.bodies(home)
+    left = estates.bodies(home)
+    assert {registry, account, account.partition("/providers/")[0]} <= left.keys()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.provider.stacks.foreign import VARIABLE
+from amlstack.sandbox.arm.entra import SUBSCRIPTION
 from tests.support.stack.older_state import forget_what_is_new, restore, urn_of
 from tests.support.stack.small_jobs import FOREVER, SIZE, StackLife, job, runs, settings, store_of
 
@@ -24,6 +26,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 LARGER = "Standard_ND96isr_H100_v5"
 CLUSTERS = ("busy", "spare", "third")
+FOREIGN = "stforeigndata"
 JOBS = {"refusing": ("busy", "refuse"), "keeping": ("spare", "keep"), "ending": ("third", "cancel")}
 
 
@@ -171,9 +174,11 @@ REFUSED: dict[str, Change] = {
         lambda stack: stack.up(),
         "run refusing-{id} is Running, and job refusing is no longer declared",
     ),
-    "a removed job as the one target": (
+    "a removed job as a target": (
         lambda one: one.jobs(**without("refusing")),
-        lambda stack: stack.up("--target", urn_of(stack, "jobs:Job", "refusing")),
+        lambda stack: stack.up(
+            "--target", urn_of(stack, "jobs:Job", "refusing"), "--target", urn_of(stack, ":Keeper", "keeper")
+        ),
         "run refusing-{id} is Running, and job refusing is no longer declared",
     ),
     "a removed job without the guard": (
@@ -222,11 +227,28 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
         story.tell(name, command(stack).failed())
     restore(stack, state)
 
+    declared.jobs(**without("refusing"))
+    story.tell("a removed job as the one target", stack.up("--target", urn_of(stack, "jobs:Job", "refusing")).ok())
     declared.as_first()
     story.tell("unedited", stack.up(preview=True).ok())
     declared.clusters(*CLUSTERS, third=LARGER)
     declared.jobs(rerun="on the larger one", **without("keeping"))
     story.tell("accepted", stack.up(preview=True).ok())
+    (group_name,) = (one["outputs"]["name"] for one in stack.resources(":ResourceGroup").values())
+    stack.set("amlstack:resource_group", {"existing": group_name}, path=False)
+    story.tell("an own group said to exist", stack.preview().failed())
+    stack.set("amlstack:resource_group", group_name, path=False)
+    stack.set("amlstack:protect", "true")
+    story.tell("protected", stack.up().ok())
+    story.tell("a protected stack destroyed", stack.destroy().failed())
+    stack.set("amlstack:protect", "false")
+    story.tell("protected no more", stack.up().ok())
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group_name}"
+    with store_of(home) as store:
+        kind = "Microsoft.Storage/storageAccounts"
+        store.resources.put(f"{group}/providers/{kind}/{FOREIGN}", kind, group, {"location": "westeurope"})
+    story.tell("a group with something of others destroyed", stack.destroy().failed())
+    stack.env[VARIABLE] = f"storageAccounts/{FOREIGN}"
     story.tell("destroyed", stack.destroy().ok())
     return story
 
@@ -239,6 +261,40 @@ def test_what_would_end_an_active_run_is_refused_with_its_name_and_nothing_is_lo
     assert words.format(id=run.rpartition("-")[2]) in "\n".join(story.results[step].errors)
     assert story.known[step] == dict.fromkeys(JOBS, "Running")
     assert story.there["first"] <= story.there[step]
+
+
+UNTOUCHED = {
+    "a protected stack destroyed": ("protected", "because it is protected"),
+    "a group with something of others destroyed": (
+        "protected no more",
+        f"what this stack does not own: storageAccounts/{FOREIGN}. Nothing was deleted",
+    ),
+}
+
+
+@pytest.mark.parametrize("step", UNTOUCHED)
+def test_a_plain_destroy_that_fails_has_deleted_and_ended_nothing(story: Story, step: str) -> None:
+    before, words = UNTOUCHED[step]
+    assert words in " ".join("\n".join(story.results[step].errors).split())
+    assert story.results[step].changes == {}
+    assert story.there[before] <= story.there[step]
+    assert story.known[step] == story.known[before]
+    assert "Running" in story.known[step].values()
+
+
+def test_a_removed_job_stays_where_the_keeper_that_depends_on_it_is_no_target(story: Story) -> None:
+    step = "a removed job as the one target"
+    assert story.results[step].changes == {}
+    assert story.known[step] == story.known["first"]
+
+
+def test_a_group_that_the_stack_has_made_is_not_given_away_around_its_workspace(story: Story) -> None:
+    errors = story.results["an own group said to exist"].errors
+    assert "A group that a stack has made remains its own" in "\n".join(errors)
+
+
+def test_what_was_named_goes_with_the_stack(story: Story) -> None:
+    assert story.there["destroyed"] == set()
 
 
 def test_an_up_without_an_edit_still_changes_nothing(story: Story) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SETTINGS: Final[tuple[type[BaseModel], ...]] = (
     settings.Settings,
+    settings.ResourceGroup,
     settings.Workspace,
     settings.PublicNetwork,
     settings.WorkspaceIdentity,

@@ -26,9 +26,18 @@ Stack = Annotated[
     typer.Option("--stack", "-s", metavar="NAME", help="Destroy that stack alone, on Azure. Names what goes first."),
 ]
 Sandbox = Annotated[bool, typer.Option("--sandbox", help="That stack as it is on this machine's sandbox.")]
+Foreign = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--delete-foreign",
+        metavar="NAME",
+        help="With --stack: lets go what the stack does not own in its group and workspace. KIND/NAME or KIND/* too.",
+        show_default=False,
+    ),
+]
 
 
-def down(*, stack: Stack = None, sandbox: Sandbox = False, yes: Yes = False) -> int:
+def down(*, stack: Stack = None, sandbox: Sandbox = False, yes: Yes = False, delete_foreign: Foreign = None) -> int:
     """Destroy a stack: without `--stack` the sandbox's own, with the sandbox and what it wrote; the caches stay.
 
     Records of runs and files that jobs left in mounted outputs are counted and named first. On a terminal it asks
@@ -41,7 +50,7 @@ def down(*, stack: Stack = None, sandbox: Sandbox = False, yes: Yes = False) -> 
     if stack is not None and stack.rpartition("/")[2] != STACK:
         from amlstack.cli.stack.anywhere import take_down
 
-        return take_down.run(take_down.AskedDown(stack, sandbox, yes))
+        return take_down.run(take_down.AskedDown(stack, sandbox, yes, tuple(delete_foreign or ())))
     progress, home = Progress(), paths.home()
     try:
         if not homes.is_used(home):
@@ -85,13 +94,15 @@ def _losses(home: Path) -> Iterable[str]:
 def _destroy(progress: Progress) -> bool:
     from amlstack import engine as engines
     from amlstack.cli.stack import explain, state
+    from amlstack.provider.stacks import foreign
     from amlstack.sandbox.server import daemon
 
     if engines.STACK not in state.files():
         return True
     try:
         engine = engines.find()
-        env = engines.environ(engine, daemon.up().environ())
+        # With the sandbox everything goes that it holds, and that has been named.
+        env = {**engines.environ(engine, daemon.up().environ()), foreign.VARIABLE: "*"}
         engines.clear_stale_lock()
         words = ["destroy", "--yes", "--non-interactive", "--stack", engines.STACK]
         follow = progress.follow("previewing", "destroying")

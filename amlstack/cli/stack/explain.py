@@ -28,6 +28,9 @@ _DONE: Final = {
 
 _PROTECTED = "as it is currently marked for protection"
 """In the engine's refusal of each resource that a change would delete or replace."""
+_EXISTS: Final = "cannot create already existing resource"
+"""azure-native's words, as docs/killed-creates.md has them; the resource's id follows between quotes."""
+
 _CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
 
 
@@ -74,6 +77,15 @@ def next_step(deployed: Deployed, again: str = "`make up`") -> str:
     if gates:
         names = ", ".join(urn.rsplit("::", 1)[-1] for urn in gates)
         return f"{again} fails so again until `rerun` of {names} is another word; what was made before stays"
+    there = [text for severity, _, text in outcome.diagnostics if severity == "error" and _EXISTS in text]
+    if any("/providers/" not in text.partition(_EXISTS)[2].partition("'")[2].partition("'")[0] for text in there):
+        return (
+            f"the resource group exists, and {again} fails so again. Write `amlstack:resource_group: "
+            "{existing: NAME}`, under which it is never deleted, or import it where it is this stack's "
+            "(docs/existing.md)"
+        )
+    if there:
+        return f"{again} fails so again until what exists is imported or has gone: docs/killed-creates.md"
     if outcome.refusals:
         return f"what was made before stays; once the cause is gone, {again} again goes on from here"
     return f"{again} again goes on from here"

@@ -90,11 +90,12 @@ class Edited:
         lost = _lost(old_inputs or old, new)
         if not lost:
             return None
+        places = _named(lost, new)
         for other in self._others_on(call, lost, run, old, new):
             why = "goes on by an earlier `on_edit: keep`" if other.kept_for else "no resource stands for it"
             raise ProviderError(
                 f"run {other.job_id} of this job is {other.status} and {why}, but what it lives on is replaced "
-                f"({_named(lost)}). Wait for its end or cancel it, and then replace"
+                f"({places}). Wait for its end or cancel it, and then replace"
             )
         record = self._active(run, old, new)
         if record is None:
@@ -103,13 +104,13 @@ class Edited:
         if mode is not OnEdit.CANCEL:
             beside = "; `on_edit: keep` cannot hold there" if mode is OnEdit.KEEP else ""
             raise ProviderError(
-                f"run {run} is {record.status}, and what it lives on is replaced ({_named(lost)}). That would end it, "
+                f"run {run} is {record.status}, and what it lives on is replaced ({places}). That would end it, "
                 f"and an active run is not ended by surprise{beside}. Wait for its end or cancel it; or let a first "
                 "`up` record `on_edit: cancel` for its job and nothing else, then this one ends it first"
             )
         self._services.host.info(
             f"run {run} is {record.status} and is ended first (on_edit: cancel): what it lives on is replaced "
-            f"({_named(lost)}). To run it again afterwards, set `rerun` to another word",
+            f"({places}). To run it again afterwards, set `rerun` to another word",
             call.urn,
         )
         self._plan(call, run, old, mode)
@@ -170,9 +171,10 @@ def _open(values: Values, name: str) -> bool:
     return any(True for _ in unknown_paths(values.get(name)))
 
 
-def _named(ids: list[str]) -> str:
-    """``computes/a100, workspaces/w``."""
-    return ", ".join("/".join(one.split("/")[-2:]) for one in ids)
+def _named(ids: list[str], new: Values) -> str:
+    """``computes/a100``; ``one of computes/a100, workspaces/w`` where the engine does not say which of a list."""
+    names = ", ".join("/".join(one.split("/")[-2:]) for one in ids)
+    return f"one of {names}" if len(ids) > 1 and not isinstance(bare(new.get("placedOn")), list) else names
 
 
 def _asked(ask: Callable[[], _T], what: str) -> _T | None:

@@ -33,6 +33,7 @@ class ExistingWorkspace:
         self.group_name: pulumi.Input[str] = names.group
         self.name: pulumi.Input[str] = names.workspace
         self.workspace_id: pulumi.Input[str] = names.workspace_id
+        self.group_id: pulumi.Input[str] = names.group_id
         self.whole: pulumi.Input[str] = names.workspace_id
         self.reached_by: tuple[pulumi.CustomResource, ...] = ()
         self.everything: pulumi.Output[Any] = after()

@@ -51,7 +51,7 @@ def register_group(
 
 def moved(settings: Settings, names: Names) -> Finding | None:
     """The finding on settings that name another resource group than the one that the stack has."""
-    wanted = settings.resource_group
+    wanted = settings.resource_group.called if settings.resource_group else None
     if wanted is None or wanted.lower() == names.group.lower():
         return None
     return Finding(

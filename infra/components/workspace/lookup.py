@@ -15,6 +15,7 @@ FUNCTION: Final = "amlstack:azure:lookUp"
 """Of our provider: its answers are values also where a resource is missing, and it reaches every subscription."""
 
 _VERSIONS: Final[dict[Part, str]] = {
+    "group": "2024-03-01",
     "workspace": "2025-12-01",
     "storage": "2024-01-01",
     "key_vault": "2024-11-01",
@@ -29,6 +30,7 @@ _NAMED_BY_WORKSPACE: Final[dict[Part, str]] = {
     "registry": "containerRegistry",
 }
 _SHOWN: Final[dict[Part, str]] = {
+    "group": "resource group",
     "workspace": "workspace",
     "storage": "storage account",
     "key_vault": "key vault",
@@ -57,6 +59,13 @@ async def look_up_workspace(names: Names, provider: pulumi.ProviderResource | No
     return names.standing_on({part: str(found[key]) for part, key in _NAMED_BY_WORKSPACE.items() if found.get(key)}), []
 
 
+async def look_up_group(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
+    """Ask for a resource group that exists; what is wrong with it."""
+    answer = await _asked(names.group_id, "group", provider, ())
+    wrong = _finding("group", names.group_id, "resource_group.existing", answer) if answer else None
+    return [wrong] if wrong else []
+
+
 async def look_up_parts(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
     """Ask for the parts that the settings give by their ids; what is wrong with them."""
     found: list[Finding] = []
@@ -83,11 +92,11 @@ def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -
     status = int(answer["status"])
     if status == 200:
         return None
-    _, _, subscription, _, group, *_, name = resource_id.split("/")
-    what = f"{_SHOWN[part]} `{name}`"
-    place = f"resource group `{group}` of subscription `{subscription}`"
+    _, _, subscription, _, group, *below = resource_id.split("/")
+    what = f"{_SHOWN[part]} `{below[-1] if below else group}`"
+    place = f"resource group `{group}` of subscription `{subscription}`" if below else f"subscription `{subscription}`"
     answered = f"Azure's answer: {answer.get('message') or answer.get('code')}"
-    show = f"`az resource show --ids {resource_id}`"
+    show = f"`az resource show --ids {resource_id}`" if below else f"`az group show --name {group}`"
     if status == 404:
         return Finding(
             "existing-missing",

@@ -44,6 +44,11 @@ class AnyWorkspace(Protocol):
         ...
 
     @property
+    def group_id(self) -> pulumi.Input[str]:
+        """ARM id of its resource group, behind the group where the stack has one."""
+        ...
+
+    @property
     def whole(self) -> pulumi.Input[str]:
         """The same id, behind everything that the workspace stands on."""
         ...

@@ -49,12 +49,13 @@ class StackWorkspace(pulumi.ComponentResource):
     policies.
 
     Attributes:
-        group: The resource group.
+        group: The resource group; None for one that exists, which is none of the stack's resources.
         names: The stack's names, in the group that it has.
         group_name: Its name, which depends on it.
         name: The workspace's name as what is in the workspace needs it: known at preview, and behind the workspace.
         workspace_id: Its ARM id likewise.
-        whole: The same id, behind everything that the workspace stands on.
+        group_id: ARM id of the resource group, behind it.
+        whole: The workspace's id, behind everything that the workspace stands on.
         reached_by: The identity and the network that runs reach their data by, as far as the stack makes them.
         everything: The workspace and its network, as an entry of ``depends_on``.
         compute_subnet: ARM id of the subnet of clusters without one of their own.
@@ -77,6 +78,7 @@ class StackWorkspace(pulumi.ComponentResource):
         tags: Mapping[str, str],
         keeps_group: bool,
         protect: bool,
+        owns_group: bool,
     ) -> None:
         """Declare the resource group; `fill` declares what is in it.
 
@@ -89,21 +91,24 @@ class StackWorkspace(pulumi.ComponentResource):
             tags: Tags of every resource.
             keeps_group: A group that the stack has keeps its name, whatever ``names`` has.
             protect: The engine refuses to delete what holds data.
+            owns_group: The stack makes the group; another one exists.
         """
         super().__init__("amlstack:infra:Workspace", spec.name)
         self._spec, self._tags, self._location = spec, dict(tags), location
         self.security, self._assign_roles = security, assign_roles
         self.cluster_roles = (*roles.CLUSTER, *(roles.CLUSTER_TELEMETRY if security.default else ()))
         self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
-        self.group = register_group(
-            names,
-            location=location,
-            tags=tags,
-            keeps_name=keeps_group,
-            protect=protect,
-            opts=self._guarded,
-            as_found=spec.adopted,
-        )
+        self.group: pulumi.CustomResource | None = None
+        if owns_group:
+            self.group = register_group(
+                names,
+                location=location,
+                tags=tags,
+                keeps_name=keeps_group,
+                protect=protect,
+                opts=self._guarded,
+                as_found=spec.adopted,
+            )
 
     def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
         """Declare everything in the group.
@@ -115,9 +120,10 @@ class StackWorkspace(pulumi.ComponentResource):
         """
         self.names = names
         # Known at preview, and the engine knows where it comes from: it deletes the group last.
-        self.group_name = behind(names.group, self.group)
+        of_group: tuple[pulumi.Resource, ...] = (self.group,) if self.group is not None else ()
+        self.group_name = behind(names.group, *of_group)
         # The names are taken until the old resource is gone.
-        fixed = pulumi.ResourceOptions(parent=self, depends_on=[self.group], delete_before_replace=True)
+        fixed = pulumi.ResourceOptions(parent=self, depends_on=[*of_group], delete_before_replace=True)
         place = Place(
             self._spec,
             self.security,
@@ -136,7 +142,7 @@ class StackWorkspace(pulumi.ComponentResource):
             premium=network.needs_premium,
         )
         around = WorkspaceNetwork(network, place, parent=self)
-        made: dict[Part, pulumi.Resource] = {"group": self.group}
+        made: dict[Part, pulumi.Resource] = {} if self.group is None else {"group": self.group}
         others = {*names.elsewhere, *names.without}
         made |= {part: register(place) for part, register in _FIRST.items() if part not in others}
         if "insights" not in others:
@@ -156,6 +162,7 @@ class StackWorkspace(pulumi.ComponentResource):
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
+        self.group_id = behind(names.group_id, *of_group)
         self.whole = behind(names.workspace_id, *made.values())
         around.complete(made, let_approve(place, who, network.accounts))
         self.compute_subnet = around.compute

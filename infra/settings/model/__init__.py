@@ -18,7 +18,7 @@ from infra.settings.model.environment import (
 from infra.settings.model.job_file import JobFile
 from infra.settings.model.network import NetworkSettings, OutboundRule, VirtualNetwork
 from infra.settings.model.stack import Include, Settings
-from infra.settings.model.workspace import Workspace
+from infra.settings.model.workspace import ResourceGroup, Workspace
 from infra.settings.model.workspace.parts import (
     ApplicationInsights,
     ContainerRegistry,
@@ -58,6 +58,7 @@ __all__ = [
     "OutboundRule",
     "Principal",
     "PublicNetwork",
+    "ResourceGroup",
     "ServerlessCompute",
     "Settings",
     "Ssh",

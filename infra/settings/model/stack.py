@@ -16,7 +16,7 @@ from infra.settings.model.datastore import Datastore
 from infra.settings.model.environment import Environment
 from infra.settings.model.job_file import JobFile
 from infra.settings.model.secret import Secrets
-from infra.settings.model.workspace import GroupName, Workspace
+from infra.settings.model.workspace import ResourceGroup, Workspace
 
 
 class Include(SettingsModel):
@@ -32,9 +32,10 @@ class Settings(SettingsModel):
     """The whole namespace ``amlstack:``."""
 
     location: Location = Field(description="Azure region of everything that does not name its own.")
-    resource_group: GroupName | None = Field(
+    resource_group: Annotated[ResourceGroup, or_named("name", ResourceGroup)] | None = Field(
         None,
-        description="Resource group; when absent the one that the stack has, `rg-<project>-<stack>` for a new stack.",
+        description="Resource group: a name, which the stack makes, or {existing: NAME}. When absent the one that the "
+        "stack has, `rg-<project>-<stack>` for a new stack.",
     )
     workspace: Annotated[Workspace, or_named("name", Workspace)] = Field(
         description="The workspace: a name, or an object."

@@ -112,7 +112,10 @@ class Player:
         self._fault, self._steps = fault, 0
         if fault is not None and fault.at == "write":
             self.arm.dies_at, self.arm.dies_late = fault.count, fault.late
-        self.wire.configure(program=program)
+        if program:
+            self.wire.configure_for_a_program()
+        else:
+            self.wire.configure()
         try:
             result = play()
             killed = self.arm.dead

@@ -198,10 +198,13 @@ class Wire:
         self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         self.configure()
 
-    def configure(self, *, program: bool = False) -> None:
-        """The engine does so once in each deployment; where a program runs, that has registered the provider."""
-        if program:
-            self.stub.CheckConfig(provider_pb2.CheckRequest(), timeout=LIMIT)
+    def configure_for_a_program(self) -> None:
+        """As `configure`, after a program has registered the provider."""
+        self.stub.CheckConfig(provider_pb2.CheckRequest(), timeout=LIMIT)
+        self.configure()
+
+    def configure(self) -> None:
+        """The engine does so once in each deployment."""
         self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=LIMIT)
 
     def _transport(self, ca: str | None = None) -> LeanTransport:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NEW_KINDS = (
     "amlstack:stack:Record",
+    "amlstack:stack:Keeper",
     "amlstack:runs:Guard",
     "amlstack:network:Isolation",
     "amlstack:network:Managed",

@@ -6,14 +6,11 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from amlstack.cli.progress import Progress
-
-if TYPE_CHECKING:
-    from amlstack.provider.arm import ArmClient
 
 Stack = Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="The stack of Pulumi.NAME.yaml.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the import file is written.")]
@@ -63,18 +60,8 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
     provider = provider_urn(stack.rpartition("/")[2], judging.project()) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
-        found = estates.read(_client(config), names)
+        found = estates.read(judging.client_of(config), names)
     except ArmError as error:
         progress.fail(str(error))
         return 1
     return Adoption(progress, reading, settings, names, found, stack, answer, provider).write(output)
-
-
-def _client(config: dict[str, str]) -> ArmClient:
-    """Azure as the stack's providers reach it."""
-    from amlstack.provider import arm
-
-    prefix = "azure-native:"
-    given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
-    sign_in = arm.SignIn.read({name: value for name, value in given.items() if name in arm.VARIABLES})
-    return arm.ArmClient(arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud), sign_in=sign_in)

@@ -67,7 +67,9 @@ class Adoption:
             self._advise(whole=False)
         file = ImportFile(self.provider)
         if owned:
-            file.workspace(self.found, self.names, self.settings.workspace.name)
+            given = self.settings.resource_group
+            owns_group = not (given and given.existing)
+            file.workspace(self.found, self.names, self.settings.workspace.name, owns_group=owns_group)
         declared = [one.name for one in self.settings.clusters]
         file.clusters({name: str(self._there[name.lower()]["id"]) for name in declared if name.lower() in self._there})
         schedules = {str(one["name"]): str(one["id"]) for one in self.found.schedules}

@@ -56,18 +56,20 @@ class ImportFile:
         """Ids of what is imported."""
         return [str(one["id"]) for one in self._resources if "id" in one]
 
-    def workspace(self, estate: Estate, names: Names, name: str) -> None:
+    def workspace(self, estate: Estate, names: Names, name: str, *, owns_group: bool = True) -> None:
         """Group, parts and workspace, as far as they are there and the stack's own.
 
         Args:
             estate: What there is.
             names: As the settings give them.
             name: The workspace's, which is that of its parent in the stack.
+            owns_group: The settings do not say of the group that it exists for others too.
         """
         if estate.group is None:
             return
         self._parent(tokens.WORKSPACE_PARENT, name, _WORKSPACE)
-        self._add(tokens.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
+        if owns_group:
+            self._add(tokens.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
         if estate.workspace is None:
             return
         for part in OWN_SETTINGS:

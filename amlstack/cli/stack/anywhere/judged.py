@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.base.findings import Finding
+    from amlstack.provider.arm import ArmClient
     from infra.settings import Reading, Settings, StackFile
 
 
@@ -103,6 +104,25 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
 def config_of(reading: Reading) -> dict[str, str]:
     """The whole configuration of a stack file as the engine hands it over, without what is encrypted."""
     return of_the_engine(reading.file.config) if reading.file else {}
+
+
+def client(judged: JudgedStack) -> ArmClient:
+    """Azure as the stack's providers reach it."""
+    return client_of(of_the_engine(judged.file.config))
+
+
+def client_of(config: Mapping[str, str]) -> ArmClient:
+    """Azure as the providers of a stack with such settings reach it.
+
+    Raises:
+        ArmError: The settings name a cloud or an endpoint that there is not.
+    """
+    from amlstack.provider import arm
+
+    prefix = "azure-native:"
+    given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    sign_in = arm.SignIn.read({name: value for name, value in given.items() if name in arm.VARIABLES})
+    return arm.ArmClient(arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud), sign_in=sign_in)
 
 
 def project() -> str:

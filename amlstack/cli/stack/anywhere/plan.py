@@ -27,7 +27,13 @@ _DOES: Final = {
 }
 ORDER: Final = (DELETED, REPLACED, UPDATED, IMPORTED, READ_AGAIN, FORGOTTEN, CREATED)
 """What takes something away comes first."""
-_NO_RESOURCES: Final = ("pulumi:", "amlstack:infra:", "amlstack:stack:Record", "amlstack:runs:Guard")
+_NO_RESOURCES: Final = (
+    "pulumi:",
+    "amlstack:infra:",
+    "amlstack:stack:Record",
+    "amlstack:stack:Keeper",
+    "amlstack:runs:Guard",
+)
 """What groups others, and what this project keeps in the state for itself: nothing of it is in Azure."""
 FEW: Final = 12
 """So many that are created have their names; more are counted by type. What takes something away always has names."""

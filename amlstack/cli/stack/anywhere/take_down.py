@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack import engine as engines
 from amlstack.base import home as homes
 from amlstack.base import paths
-from amlstack.cli import consent
+from amlstack.cli import consent, sandbox_arm
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, turns
 from amlstack.cli.stack.anywhere import judged as judging
@@ -19,11 +20,15 @@ from amlstack.cli.stack.anywhere import protected
 from amlstack.cli.stack.anywhere.bring_up import INTERRUPTED, USAGE
 from amlstack.cli.stack.anywhere.plan import StackPlan
 from amlstack.cli.stack.anywhere.sandboxed import SandboxedStack
+from amlstack.provider.arm import ArmError
+from amlstack.provider.stacks import foreign, keeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from amlstack.cli.stack.anywhere.judged import JudgedStack
     from amlstack.cli.stack.anywhere.place import StackPlace
+    from amlstack.cli.stack.state import State
     from amlstack.engine import Outcome
 
 
@@ -35,11 +40,13 @@ class AskedDown:
         stack: Name of the stack; organization and project may stand before it.
         sandbox: Whether it is the one on this machine's sandbox.
         yes: Whether to destroy without a question.
+        foreign: Names of what may go although the stack does not own it.
     """
 
     stack: str
     sandbox: bool
     yes: bool = False
+    foreign: tuple[str, ...] = ()
 
     @property
     def command(self) -> str:
@@ -72,7 +79,8 @@ def run(asked: AskedDown) -> int:
                 if asked.sandbox
                 else places.on_azure(asked.stack, engine)
             )
-            code = _destroyed(asked, place, progress)
+            place = replace(place, env={**place.env, **_agreed(asked)})
+            code = _destroyed(asked, judged, place, progress)
             if code == 0 and asked.sandbox:
                 shutil.rmtree(SandboxedStack.of(judged.stack).folder, ignore_errors=True)
     except judging.NoStackError as error:
@@ -90,7 +98,34 @@ def run(asked: AskedDown) -> int:
     return code
 
 
-def _destroyed(asked: AskedDown, place: StackPlace, progress: Progress) -> int:
+def _agreed(asked: AskedDown) -> dict[str, str]:
+    """The names for the provider, beside those that the environment has."""
+    names = ",".join(filter(None, (os.environ.get(foreign.VARIABLE), *asked.foreign)))
+    return {foreign.VARIABLE: names} if names else {}
+
+
+def _others(place: StackPlace, judged: JudgedStack, state: State, progress: Progress) -> str:
+    """What would go with the stack and is not its own, in words; empty for nothing.
+
+    Where it cannot be asked here, the stack's keeper asks as the engine's provider before anything is deleted.
+    """
+    for one in state.resources:
+        if one.get("type") != "amlstack:stack:Keeper":
+            continue
+        asked, owner = one.get("inputs") or {}, str((one.get("outputs") or {}).get("owner") or "")
+        places = {name: str(asked[name]) for name in keeper.PLACES if asked.get(name)}
+        try:
+            client = sandbox_arm.SandboxArm(place.endpoint) if place.endpoint else judging.client(judged)
+            found = keeper.held(client, places, asked, (owner,))
+        except ArmError as error:
+            progress.note(f"whether others have something in the stack's group is asked at the destruction: {error}")
+            return ""
+        left = foreign.unnamed(found, place.env.get(foreign.VARIABLE, ""))
+        return keeper.refusal(places, left) if left else ""
+    return ""
+
+
+def _destroyed(asked: AskedDown, judged: JudgedStack, place: StackPlace, progress: Progress) -> int:
     state = place.state()
     kept = protected.of(state)
     if kept and not asked.sandbox:
@@ -111,6 +146,9 @@ def _destroyed(asked: AskedDown, place: StackPlace, progress: Progress) -> int:
     progress.step(f"`{asked.stack}` on {place.where}: {plan.counts()}")
     for line in plan.lines():
         progress.note(line)
+    if others := _others(place, judged, state, progress):
+        progress.fail(others)
+        return 1
     if left := protected.retained(state):
         progress.note(f"{len(left)} stay in Azure and are forgotten (versions that other stacks may use)")
     if not asked.yes and not consent.given(f"Destroy `{asked.stack}` on {place.where}?"):

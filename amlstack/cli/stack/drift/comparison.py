@@ -26,7 +26,7 @@ JOB: Final = "amlstack:jobs:Job"
 SCHEDULE: Final = "amlstack:schedules:Schedule"
 NETWORK: Final = "amlstack:network:Managed"
 _RULES: Final = "managedNetwork.outboundRules"
-_OURS: Final = ("pulumi:", "amlstack:infra:", "amlstack:stack:Record", "amlstack:runs:Guard")
+_OURS: Final = ("pulumi:", "amlstack:infra:", "amlstack:stack:Record", "amlstack:stack:Keeper", "amlstack:runs:Guard")
 """What groups others, and what the project keeps in the state for itself: nothing of it is in Azure."""
 _VERSION: Final = re.compile(r"/v\d{8}[^:]*(?=:)")
 SERVICE: Final = "the service: no declaration says it"

@@ -21,17 +21,20 @@ NAME: Final = "amlstack"
 NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
 
 
-class RegisteredRoles:
-    """A stack transformation that changes nothing: it knows what the program has registered that a lock would hold.
+class StackResources:
+    """A stack transformation that changes nothing: it knows what the program has registered.
 
-    Those are role assignments, and containers and shares in an account.
+    Attributes:
+        every: All of it but components and providers.
+        locked_in: What a lock would hold: role assignments, and containers and shares in an account.
     """
 
     def __init__(self) -> None:
-        self.found: list[pulumi.Resource] = []
+        self.every: list[pulumi.CustomResource] = []
+        self.locked_in: list[pulumi.Resource] = []
 
     @classmethod
-    def from_now_on(cls) -> RegisteredRoles:
+    def from_now_on(cls) -> StackResources:
         """One that the SDK asks about each resource that is registered from now on."""
         self = cls()
         pulumi.runtime.register_stack_transformation(self)
@@ -40,7 +43,9 @@ class RegisteredRoles:
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
         if args.type_ in (tokens.ROLE_ASSIGNMENT, *tokens.HOLDS_DATA):
-            self.found.append(args.resource)
+            self.locked_in.append(args.resource)
+        if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
+            self.every.append(args.resource)
 
 
 def register_locks(

@@ -36,6 +36,24 @@ WorkspaceRef = Annotated[
 GroupName = Annotated[str, name_of(r"^[\w.()-]{0,89}[\w()-]\Z")]
 
 
+class ResourceGroup(SettingsModel):
+    """Where the stack's resources lie; a bare string is its name."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["name"]}, {"required": ["existing"]}]})
+
+    name: GroupName | None = Field(None, description="Name of the resource group that the stack makes.")
+    existing: GroupName | None = Field(
+        None,
+        description="Instead of `name`: a resource group that exists. The stack puts its resources into it; the group "
+        "itself is not created, changed, protected or deleted. docs/existing.md.",
+    )
+
+    @property
+    def called(self) -> str:
+        """Its name in either case."""
+        return self.existing or self.name or ""
+
+
 class Workspace(SettingsModel):
     """The Azure ML workspace and what it stands on; a bare string is its name.
 

@@ -1,0 +1,244 @@
+"""What lies in a resource group or a workspace that its stack does not own, and what Azure itself makes there."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.provider.arm import ArmError
+from amlstack.provider.runs import record_of
+from amlstack.provider.states import is_active
+from amlstack.run_identity import OWNER
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from amlstack.provider.arm import ArmClient
+
+VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
+"""Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""
+_API_VERSION: Final = "2021-04-01"
+_MOST_PAGES: Final = 10_000
+_SHOWN: Final = 20
+_GUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+@dataclass(frozen=True, slots=True)
+class AzureMade:
+    """What Azure makes beside a resource of the stack, and deletes with it or with its group.
+
+    Attributes:
+        type: Its resource type, in lower-case letters.
+        name: Pattern of its name; ``{name}`` stands for the name of a resource of the stack.
+        beside: Type of that resource, in lower-case letters; empty where the name has none.
+        source: Where that is written.
+    """
+
+    type: str
+    name: str
+    beside: str
+    source: str
+
+
+_AZURERM: Final = "github.com/hashicorp/terraform-provider-azurerm"
+_VNET: Final = "learn.microsoft.com/azure/machine-learning/how-to-secure-training-vnet, read 2026-11-24"
+_BATCH: Final = "microsoft.machinelearningservices/workspaces"
+AZURE_MADE: Final = (
+    AzureMade(
+        "microsoft.alertsmanagement/smartdetectoralertrules",
+        "failure anomalies - {name}",
+        "microsoft.insights/components",
+        f"{_AZURERM}/issues/10563, read 2026-11-24",
+    ),
+    AzureMade(
+        "microsoft.insights/actiongroups",
+        "application insights smart detection",
+        "",
+        f"{_AZURERM}/pull/22163, read 2026-11-24",
+    ),
+    # Which names they have is written nowhere; these are what private endpoints without a name for it show.
+    AzureMade(
+        "microsoft.network/networkinterfaces",
+        rf"{{name}}[.-]nic[.-]{_GUID}",
+        "microsoft.network/privateendpoints",
+        "learn.microsoft.com/azure/private-link/manage-private-endpoint; the form of the name is not documented",
+    ),
+    *(
+        AzureMade(f"microsoft.network/{kind}", f"{_GUID}-azurebatch-{word}", _BATCH, _VNET)
+        for kind, word in (
+            ("networksecuritygroups", "cloudservicenetworksecuritygroup"),
+            ("publicipaddresses", "cloudservicepublicip"),
+            ("loadbalancers", "cloudserviceloadbalancer"),
+        )
+    ),
+    # Of Defender for Storage; the form of the name is not documented.
+    AzureMade(
+        "microsoft.eventgrid/systemtopics",
+        rf"{{name}}-{_GUID}",
+        "microsoft.storage/storageaccounts",
+        "learn.microsoft.com/azure/defender-for-cloud/defender-for-storage-malware-scan, read 2026-11-24",
+    ),
+)
+_IN_WORKSPACE: Final = (
+    "computes",
+    "onlineEndpoints",
+    "batchEndpoints",
+    "schedules",
+    "datastores",
+    "environments",
+)
+_AZURES_OWN: Final[Mapping[str, re.Pattern[str]]] = {
+    # Every workspace has them from its beginning: learn.microsoft.com/azure/machine-learning/concept-data, 2026-11-24.
+    "datastores": re.compile("workspace(blob|file|artifact)store|workspaceworkingdirectory"),
+    # Curated ones, and those of jobs that bring their environment without a name.
+    "environments": re.compile("azureml-.*|cliv2anonymousenvironment", re.IGNORECASE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Something that is not the stack's.
+
+    Attributes:
+        kind: Last word of its type: ``storageAccounts``, ``jobs``.
+        name: Its name.
+        id: Its ARM id.
+        active: Of a run of another stack that has not ended: a sentence that says so.
+    """
+
+    kind: str
+    name: str
+    id: str
+    active: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    def is_named(self, words: Collection[str]) -> bool:
+        """Whether one of some words, in lower-case letters, names it."""
+        return not {"*", f"{self.kind}/*".lower(), str(self).lower(), self.name.lower(), self.id.lower()}.isdisjoint(
+            words
+        )
+
+
+def in_group(arm: ArmClient, group: str, owned: Iterable[str]) -> list[Foreign]:
+    """The resources of a group that are neither of some ids nor Azure's own; none where there is no such group.
+
+    Args:
+        arm: Azure Resource Manager.
+        group: ARM id of the group.
+        owned: ARM ids of what the stack owns.
+
+    Raises:
+        ArmError: The list could not be read to its end.
+    """
+    own = {one.lower() for one in owned}
+    return [
+        Foreign(str(one["type"]).rpartition("/")[2], str(one["name"]).rpartition("/")[2], str(one["id"]))
+        for one in _listed(arm, f"{group}/resources", _API_VERSION)
+        if str(one.get("id")).lower() not in own and not _of_azure(one, own)
+    ]
+
+
+def in_workspace(
+    arm: ArmClient, workspace: str, owned: Iterable[str], owners: Collection[str], stack_id: str
+) -> list[Foreign]:
+    """What of a workspace goes with it and is not the stack's; none where there is no such workspace.
+
+    Models, data assets and components are not among it: nothing says whose they are.
+
+    Args:
+        arm: Azure Resource Manager.
+        workspace: ARM id of the workspace.
+        owned: ARM ids of what the stack owns.
+        owners: What the stack is called, now and formerly.
+        stack_id: Its random id; empty when it has none.
+
+    Raises:
+        ArmError: A list could not be read to its end.
+    """
+    own = {one.lower() for one in owned}
+    found = []
+    for kind in _IN_WORKSPACE:
+        for one in _listed(arm, f"{workspace}/{kind}"):
+            name, known = str(one.get("name")), str(one.get("id")).lower()
+            of_stack = known in own or any(each.startswith(f"{known}/") for each in own)
+            azures = _AZURES_OWN.get(kind)
+            if of_stack or (azures and azures.fullmatch(name)) or _marked(one, owners) or _by_content(kind, one):
+                continue
+            found.append(Foreign(kind, name, str(one.get("id"))))
+    return [*found, *_jobs(arm, workspace, own, owners, stack_id)]
+
+
+def _jobs(
+    arm: ArmClient, workspace: str, own: Collection[str], owners: Collection[str], stack_id: str
+) -> Iterator[Foreign]:
+    listed = list(_listed(arm, f"{workspace}/jobs", query={"listViewType": "All"}))
+    records = {str(one.get("id")): record_of(str(one.get("name") or ""), one) for one in listed}
+    # A stack of an earlier version that was renamed has runs without its id, under the name that it had.
+    stood_for = {one.owner for key, one in records.items() if key.lower() in own and not one.stack}
+    names = {*owners, *stood_for}
+    for key, one in records.items():
+        ours = one.stack == stack_id if one.stack and stack_id else one.owner in names
+        if not ours and key.lower() not in own:
+            running = f"run {one.job_id} of stack {one.owner} is {one.status}"
+            yield Foreign("jobs", one.job_id, key, running if one.owner and is_active(one.status) else "")
+
+
+def unnamed(found: Iterable[Foreign], words: str | None = None) -> list[Foreign]:
+    """Those that nobody has named as what may go.
+
+    Args:
+        found: What is not the stack's.
+        words: Names with commas between them; by default those of `VARIABLE`.
+    """
+    given = os.environ.get(VARIABLE, "") if words is None else words
+    named = {word.strip().lower() for word in given.split(",") if word.strip()}
+    return [one for one in found if not one.is_named(named)]
+
+
+def listed(found: Collection[Foreign]) -> str:
+    """``storageAccounts/stdata, jobs/a and 3 more``."""
+    shown = ", ".join(str(one) for one in list(found)[:_SHOWN])
+    return shown if len(found) <= _SHOWN else f"{shown} and {len(found) - _SHOWN} more"
+
+
+def _marked(item: Mapping[str, Any], owners: Collection[str]) -> bool:
+    """Whether the stack's own mark is on it, as on schedules."""
+    properties = item.get("properties") or {}
+    return (properties.get("properties") or {}).get(OWNER) in owners
+
+
+def _by_content(kind: str, item: Mapping[str, Any]) -> bool:
+    """Whether it is an environment under the hash of its content: stacks share these and leave them behind."""
+    latest = (item.get("properties") or {}).get("latestVersion")
+    return kind == "environments" and re.fullmatch("[0-9a-f]{12,64}", str(latest)) is not None
+
+
+def _of_azure(item: Mapping[str, Any], own: Collection[str]) -> bool:
+    """Whether Azure has made it beside what the stack owns, or manages it for that."""
+    if str(item.get("managedBy") or "").lower() in own:
+        return True
+    kind, name = str(item.get("type")).lower(), str(item.get("name")).lower()
+    for rule in AZURE_MADE:
+        beside = [one.rpartition("/")[2] for one in own if f"/providers/{rule.beside}/" in one] if rule.beside else [""]
+        if rule.type == kind and any(re.fullmatch(rule.name.replace("{name}", re.escape(one)), name) for one in beside):
+            return True
+    return False
+
+
+def _listed(
+    arm: ArmClient, path: str, api_version: str | None = None, *, query: Mapping[str, str] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    versions = {} if api_version is None else {"api_version": api_version}
+    # The sandbox has no endpoints and says so; a group or workspace that is not there holds nothing.
+    response = arm.get(path, query=query, allow=(404, 501), **versions)
+    for _ in range(_MOST_PAGES):
+        body = response.body if response.status == 200 and isinstance(response.body, dict) else {}
+        yield from body.get("value") or ()
+        if not (following := str(body.get("nextLink") or "")):
+            return
+        response = arm.request("GET", following, None)
+    raise ArmError(0, "ListTooLong", f"the list {path} does not end")

@@ -1,0 +1,156 @@
+"""``amlstack:stack:Keeper``: made last and deleted first, it refuses the end of a stack before anything is deleted.
+
+It depends on every resource of the stack. So the engine deletes it before all others, and stops there when it is
+protected or refuses. It refuses to let a resource group or a workspace go while these hold what the stack does not own.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from amlstack.provider.arm import ArmError
+from amlstack.provider.resource import Call, Difference, InputField, InputShape, Services, Values
+from amlstack.provider.stacks import foreign
+from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
+from amlstack.run_identity import owner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.provider.arm import ArmClient
+
+SHAPE = InputShape(
+    {
+        "group": InputField(str),
+        "workspace": InputField(str),
+        "owned": InputField(list),
+        "stackId": InputField(str),
+    },
+    inputs_alone=frozenset({"owned"}),
+)
+PLACES = {"group": "resource group", "workspace": "workspace"}
+
+
+class Keepers:
+    """Asks what lies in the group and the workspace of a stack when these go, and only then."""
+
+    shape = SHAPE
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._lock = threading.Lock()
+        self._declared: set[str] = set()
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
+        """Types."""
+        with self._lock:
+            self._declared.add(call.urn)
+        return SHAPE.check(inputs, failures)
+
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
+        """Nothing of it is ever replaced; a group or workspace that is known and will not be any more goes."""
+        before = old_inputs or old
+        going = {
+            place: str(bare(before[place]))
+            for place in PLACES
+            if isinstance(bare(before.get(place)), str) and not _same(before[place], new.get(place))
+        }
+        if (group := going.get("group")) and text(new, "workspace").lower().startswith(f"{group.lower()}/"):
+            # The group was the stack's and exists for others now: the engine would delete it around the workspace.
+            name = group.rsplit("/", 1)[-1]
+            raise ProviderError(
+                f"resource group {name} would be deleted, as the settings say no more that it is this stack's, and the "
+                "workspace stays in it. A group that a stack has made remains its own: give it as "
+                f"`amlstack:resource_group: {name}`",
+                ErrorCode.FAILED_PRECONDITION,
+            )
+        if going:
+            self._refuse(call, going, before, old)
+        changed = tuple(name for name in ("group", "workspace") if (name in before) != (name in new))
+        return Difference(updates=changed)
+
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """Nothing is made in Azure."""
+        return ("" if call.preview else "keeper"), {**inputs, "owner": owner_of(call.urn)}
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+        """What the state says."""
+        if not old:
+            raise ProviderError("a stack's keeper is not imported: declare it")
+        return resource_id, old
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
+        """Records what the stack owns."""
+        return {**new, "owner": old.get("owner") or owner_of(call.urn)}
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
+        """At the stack's end, before anything else goes."""
+        with self._lock:
+            if call.urn in self._declared:
+                return  # replaced by command: the stack goes on
+        asked = inputs or old
+        places = {place: str(bare(asked[place])) for place in PLACES if isinstance(bare(asked.get(place)), str)}
+        self._refuse(call, places, asked, old)
+        self._services.course.stack_ends = True
+
+    def _refuse(self, call: Call, going: Mapping[str, str], asked: Values, old: Values) -> None:
+        """Refuses the end of places that hold something of others.
+
+        Raises:
+            ProviderError: They do, and nobody has named it; or they could not be asked.
+        """
+        owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        try:
+            found = held(self._services.arm, going, asked, owners)
+        except ArmError as error:
+            raise ProviderError(f"whether others have something in it cannot be asked: {error}") from None
+        if runs := [one.active for one in found if one.active]:
+            raise ProviderError(
+                f"{'; '.join(runs)} on this stack's workspace, which would go with the stack. Nothing was deleted. "
+                "Destroy that stack first, or wait for the end of its runs or cancel them",
+                ErrorCode.FAILED_PRECONDITION,
+            )
+        if left := foreign.unnamed(found):
+            raise ProviderError(refusal(going, left), ErrorCode.FAILED_PRECONDITION)
+
+
+def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple[str, ...]) -> list[foreign.Foreign]:
+    """What a stack's group and workspace hold that it does not own.
+
+    Args:
+        arm: Azure Resource Manager.
+        places: ARM ids by ``group`` and ``workspace``.
+        asked: The keeper's inputs.
+        owners: What the stack is called, now and formerly.
+
+    Raises:
+        ArmError: The service could not be asked.
+    """
+    given = bare(asked.get("owned"))
+    own = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    found = foreign.in_group(arm, places["group"], own) if "group" in places else []
+    if "workspace" in places:
+        found += foreign.in_workspace(arm, places["workspace"], own, owners, text(asked, "stackId"))
+    return list({one.id.lower(): one for one in found}.values())
+
+
+def text(values: Values, name: str) -> str:
+    """A text among values; empty where it is none."""
+    value = bare(values.get(name))
+    return value if isinstance(value, str) else ""
+
+
+def refusal(going: Mapping[str, str], found: list[foreign.Foreign]) -> str:
+    """The sentence on what would go with a group or workspace."""
+    places = " and ".join(f"{PLACES[place]} {name.rsplit('/', 1)[-1]}" for place, name in going.items())
+    return (
+        f"{places} would go, and with {'it' if len(going) == 1 else 'them'} what this stack does not own: "
+        f"{foreign.listed(found)}. Nothing was deleted. Move or delete it first, or name each that may go: `amlstack "
+        f"down --stack NAME --delete-foreign {found[0]}`, for plain Pulumi {foreign.VARIABLE}={found[0]} with commas "
+        "between several; jobs/* names all jobs"
+    )
+
+
+def _same(one: object, other: object) -> bool:
+    return isinstance(bare(other), str) and str(bare(one)).casefold() == str(bare(other)).casefold()

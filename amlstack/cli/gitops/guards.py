@@ -36,7 +36,7 @@ SEEN: Final = ("Pulumi.review.yaml", "review/")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class GateSide:
     """What the settings of one checkout say.
 
     Attributes:
@@ -55,7 +55,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class Guarded:
+class GateChanges:
     """What a commit changes of its gate.
 
     Attributes:
@@ -84,7 +84,7 @@ class Guarded:
         return ("--policy-pack", "policies", *(("--policy-config", self.config) if self.config else ()))
 
 
-def of(commit: str, stack: str) -> Guarded:
+def of(commit: str, stack: str) -> GateChanges:
     """Compare a commit with the checkout of the working folder.
 
     Args:
@@ -103,7 +103,7 @@ def of(commit: str, stack: str) -> Guarded:
         there = side(folder, stack)
         changed = sorted(repository.names("diff", "--name-only", "--no-renames", "HEAD", commit, "--"))
         astray = {path for path in changed if _leads_out(folder / path, folder)}
-    found = Guarded(config=here.own, in_force=list(_lowered(here.rules)), asked_for=list(_asked(here, there)))
+    found = GateChanges(config=here.own, in_force=list(_lowered(here.rules)), asked_for=list(_asked(here, there)))
     policies, scripts = here.policies | there.policies, here.scripts | there.scripts
     for path in changed:
         if path in astray or is_guard(path, policies) or _shadows(path, folder=repository, commit=commit):
@@ -115,7 +115,7 @@ def of(commit: str, stack: str) -> Guarded:
     return found
 
 
-def take(commit: str, guards: Guarded) -> None:
+def take(commit: str, guards: GateChanges) -> None:
     """Bring what a commit declares into the checkout of the working folder.
 
     Raises:
@@ -154,7 +154,7 @@ def _shadows(path: str, *, folder: Repository, commit: str) -> bool:
     return not (folder.root / top / "__init__.py").is_file() and importlib.util.find_spec(top) is not None
 
 
-def side(root: Path, stack: str) -> Side:
+def side(root: Path, stack: str) -> GateSide:
     """What the settings of a checkout name.
 
     Args:
@@ -174,7 +174,7 @@ def side(root: Path, stack: str) -> Side:
             policies.add(_inside(settings.policies))
             own = _inside(settings.policies) if file.name == f"Pulumi.{stack.rpartition('/')[2]}.yaml" else own
     rules, wrong = read(root / own if own else None, written=own)
-    return Side(frozenset(policies), own, frozenset(scripts), rules, "; ".join(map(str, wrong)))
+    return GateSide(frozenset(policies), own, frozenset(scripts), rules, "; ".join(map(str, wrong)))
 
 
 def _inside(path: str) -> str:
@@ -198,7 +198,7 @@ def _lowered(rules: Config | None) -> Iterator[str]:
         yield f"{one.rule} on {one.resource} until {one.expires}, {one.owner}: {one.reason}"
 
 
-def _asked(here: Side, there: Side) -> Iterator[str]:
+def _asked(here: GateSide, there: GateSide) -> Iterator[str]:
     """In what another side's configuration differs."""
     from policies.config import ALL
 

@@ -25,8 +25,8 @@ def segments(text: str) -> tuple[str, ...]:
     Args:
         text: The id, in any spelling that a server takes for it.
     """
-    while "%" in text and (decoded := unquote(text)) != text:
-        text = decoded
+    for _ in range(3):  # a server decodes once
+        text = unquote(text) if "%" in text else text
     found: list[str] = []
     for part in re.split(r"[?#]", text, maxsplit=1)[0].replace("\\", "/").split("/"):
         one = part.strip().lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,8 @@ from policies.templates.values import TOO_LARGE, Budget, closed, missing
 
 Path = tuple[str, ...]
 
+_MAKES = re.compile("json|object|union|merge", re.IGNORECASE)
+"""Functions that make an object, whose names are in no known spelling yet; all else hands on what was read."""
 SHOWN = 160
 """Most characters of an expression that a message repeats."""
 
@@ -59,7 +62,7 @@ class Scope:
                 return value[1:] if value.startswith("[[") else value
             try:
                 self.budget.spend()
-                return self._settled(value_of(value, self), path)
+                return self._settled(value, value_of(value, self), path)
             except OpenError as error:
                 return self._open(value, error, path)
         if isinstance(value, Mapping):
@@ -75,13 +78,13 @@ class Scope:
             return [self.worked_out(one, (*path, str(index))) for index, one in enumerate(value)]
         return value
 
-    def _settled(self, found: Any, path: Path) -> Any:
+    def _settled(self, expression: str, found: Any, path: Path) -> Any:
         """What was found inside other parts of the template, as standing here."""
         if isinstance(found, Gapped):
             return found
         if isinstance(found, Unknown):
             return replace(found, path=".".join(path))
-        if isinstance(found, dict | list):  # a function may have made it in any spelling
+        if isinstance(found, dict | list) and _MAKES.search(expression):
             made, twins = canonical(found)
             return replace(twins[0], path=".".join(path)) if twins else made
         return found

@@ -60,15 +60,17 @@ def cluster(size: str, nodes: Any, *, name: str = "train", workspace: str = "wes
     )
 
 
-def serverless(size: str, nodes: Any, *, workspace: str = "west") -> Meant:
+def serverless(size: str, nodes: Any, *, workspace: str = "west", grows: bool = False) -> Meant:
+    """A job on nodes of its own; one that grows begins on one of them."""
+    count = "maxInstanceCount" if grows else "instanceCount"
     job = {
         "jobType": "Command",
         "command": "python t.py",
         "environmentId": "azureml:e:1",
-        "resources": {"instanceType": size, "instanceCount": nodes},
+        "resources": {"instanceType": size, "instanceCount": 1, count: nodes},
     }
     at = ("properties", "resources")
-    return Meant("jobs", "run", {"properties": job}, workspace, ((*at, "instanceType"), (*at, "instanceCount")))
+    return Meant("jobs", "run", {"properties": job}, workspace, ((*at, "instanceType"), (*at, count)))
 
 
 def on_cluster(compute: str, nodes: Any, *, workspace: str = "west") -> Meant:

@@ -50,6 +50,11 @@ def spellings() -> dict[str, str]:
     return {_fold(word): word for word in sorted(words)}
 
 
+def spelled(name: str) -> str:
+    """A name in the readers' spelling, or as it is where none looks for it."""
+    return spellings().get(_fold(name), name)
+
+
 def canonical(props: Any) -> tuple[Any, tuple[Unknown, ...]]:
     """Properties in the readers' spelling, and the places at which a name stands twice.
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.arm_ids import segments
-from policies.evaluation.door import canonical
 from policies.evaluation.facts import ELSEWHERE, GAP, Unknown, dig
 from policies.templates import forms
 from policies.templates.names import Around
@@ -108,7 +107,7 @@ class _Walk:
         listed = template.get("resources")
         if isinstance(listed, Mapping) and template.get("languageVersion") == "2.0":
             # By their symbolic names; only there `existing` means that nothing is deployed.
-            listed = {name: raw for name, raw in listed.items() if not _exists(raw)}
+            listed = {name: _deployed_of(raw) for name, raw in listed.items() if not _exists(raw) or "resources" in raw}
         yield from self.resources(listed, scope, (*at, "resources"), _TOP, depth)
 
     def resources(self, listed: Any, scope: Scope, at: Path, parent: _Parent, depth: int) -> Iterator[Piece | Unknown]:
@@ -179,8 +178,7 @@ class _Walk:
             yield from self.kept(form, raw, scope, at, depth)
         read = (name for name in raw if name not in {"resources", "copy", "condition", "dependsOn"})
         names = read if self.wanted(whole) else (name for name in _OF_RESOURCE if name in raw)
-        body, twins = canonical({name: scope.worked_out(raw[name], (*at, name)) for name in names})
-        yield from (replace(twin, path=".".join((*at, twin.path))) for twin in twins)
+        body = {name: scope.worked_out(raw[name], (*at, name)) for name in names}
         group = scope.around.group
         yield Piece(around.kind, _nest(at, body), at, around.name, None if GAP in group else group)
         yield from self.resources(raw.get("resources"), scope, (*at, "resources"), around, depth + 1)
@@ -193,11 +191,11 @@ class _Walk:
             yield Unknown(".".join(at), "is nested too deep to be read here", unresolved=not scope.library)
             return
         where = (*at, "properties")
-        properties, _ = canonical({"properties": scope.worked_out(raw.get("properties"), where)})
-        if not isinstance(properties["properties"], Mapping):
-            yield _unseen(properties["properties"], where)
+        properties = scope.worked_out(raw.get("properties"), where)
+        if not isinstance(properties, Mapping):
+            yield _unseen(properties, where)
             return
-        source = forms.source(form, _nest(at, properties), at, _placed(scope, raw))
+        source = forms.source(form, _nest(where, properties), at, _placed(scope, raw))
         if source.elsewhere is not None:
             yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=not scope.library)
         if source.template is not None:
@@ -270,6 +268,11 @@ def _full(kind: str, name: Any, parent: _Parent) -> tuple[str, str | None]:
     elif head:
         own = extension
     return f"{parent.kind}/{own}" if child else own, named
+
+
+def _deployed_of(raw: Any) -> Any:
+    """What of a resource is deployed: of one that exists, its children alone."""
+    return {key: raw[key] for key in ("type", "name", "resources") if key in raw} if _exists(raw) else raw
 
 
 def _exists(raw: Any) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from amlstack.base.arm_language.values import OpenError
-from policies.evaluation.door import canonical
+from policies.evaluation.door import TWICE, canonical, spelled
 from policies.evaluation.facts import GAP, Gapped, Unknown
 from policies.templates.evaluate import value_of
 from policies.templates.names import Around
@@ -73,7 +73,11 @@ class Scope:
             made = {
                 key: self.worked_out(one, (*path, key)) for key, one in value.items() if key != "copy" or not looped
             }
-            return {**made, **self._looped(loops, (*path, "copy"))} if looped else made
+            if not looped:
+                return made
+            in_loops = self._looped(loops, (*path, "copy"))
+            both = {name: Unknown(".".join((*path, name)), TWICE, unresolved=True) for name in made.keys() & in_loops}
+            return {**made, **in_loops, **both}
         if isinstance(value, list):
             return [self.worked_out(one, (*path, str(index))) for index, one in enumerate(value)]
         return value
@@ -100,8 +104,9 @@ class Scope:
         """Properties that are made in a loop; those whose count is not known are open as a whole."""
         made: dict[str, Any] = {}
         for number, loop in enumerate(loops if isinstance(loops, list) else ()):
-            if not isinstance(loop, Mapping) or not isinstance(name := loop.get("name"), str):
+            if not isinstance(loop, Mapping) or not isinstance(said := loop.get("name"), str):
                 continue
+            name = spelled(said)
             here = (*path, str(number))
             try:
                 count = self.count(loop.get("count"))

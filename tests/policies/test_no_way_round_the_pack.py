@@ -175,6 +175,20 @@ def test_variables_of_a_job_may_differ_by_letter_case() -> None:
     ("whole", "refused"),
     [
         ({"languageVersion": "2.0", "resources": {"a": one(BAD.body, existing=True)}}, set()),
+        (
+            {
+                "languageVersion": "2.0",
+                "resources": {
+                    "w": {
+                        "type": f"{ML}/workspaces",
+                        "name": "west",
+                        "existing": True,
+                        "resources": {"c": {"type": "computes", "name": "train", **BAD.body}},
+                    }
+                },
+            },
+            {"sriov-fabric"},
+        ),
         ({"resources": {"a": one(BAD.body, existing=True)}}, {"sriov-fabric"}),
         ({"languageVersion": "1.0", "resources": {"a": one(BAD.body, existing=True)}}, {"sriov-fabric"}),
         ({"languageVersion": "2.0", "resources": [one(BAD.body, existing=True)]}, {"sriov-fabric"}),

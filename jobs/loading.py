@@ -189,7 +189,7 @@ def _load_python(path: Path) -> Loaded:
     loaded = _from_module(module, path, source)
     if not refused.seen:
         return loaded
-    about = findings(refused, path, content, failed=False)  # a library may go on without a process
+    about = findings(refused, path, content, failed=not loaded.jobs)
     return Loaded(() if errors(about) else loaded.jobs, about if errors(about) else (*about, *loaded.findings), source)
 
 

@@ -145,7 +145,7 @@ def test_identities_trust_the_repository_and_nobody_else(played: Story) -> None:
         found = {row.id.split("/")[-3]: row.body["properties"]["subject"] for row in store.resources.of_type(kind)}
     assert found == {
         "id-contoso-deploy": "repo:contoso/training:environment:prod",
-        "id-contoso-preview": "repo:contoso/training:environment:prod-preview",
+        "id-contoso-preview": "repo:contoso/training:pull_request",
     }
 
 

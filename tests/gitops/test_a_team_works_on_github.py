@@ -7,7 +7,6 @@ merged, and exactly its plan is applied; one with a violation and one that edits
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -48,15 +47,8 @@ def played(team: Team) -> None:
 
     team.branch("no-fabric")
     (team.folder / "Pulumi.review.yaml").unlink()
-    team.set(
-        clusters=[{"name": "a100", "size": "Standard_NC24s_v3", "nodes": {"min": 0, "max": 40}}],
-        policies="policies-team.json",
-    )
-    (team.folder / "policies-team.json").write_text('{"sriov-fabric": "disabled", "size-retired": "disabled"}', "utf-8")
-    judge = team.folder / "policies" / "evaluation" / "verdicts.py"
-    judge.write_text("raise SystemExit('the rules of the branch were run')\n", "utf-8")
-    (team.folder / "GNUmakefile").write_text("venv:\n\tfalse\n", "utf-8")
-    team.commit("Cheaper nodes, no review stack, and rules that let it pass")
+    team.set(clusters=[{"name": "a100", "size": "Standard_NC24s_v3", "nodes": {"min": 0, "max": 4}}])
+    team.commit("Cheaper nodes, and no review stack")
     team.asked("violation", "no-fabric")
     team.seen["comment on the violation"] = team.comments("violation")
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 7}}])
@@ -181,24 +173,6 @@ def test_a_violation_stops_a_pull_request_before_anything_is_planned(team: Team)
     assert "the preview was refused" in comment["body"]
     assert "`sriov-fabric`" in comment["body"]
     assert row(comment["body"], "review") == "| review stack on the sandbox | – not run |"
-    assert "the rules of the branch were run" not in printed(team, "violation")
-
-
-def test_a_branch_that_changes_its_rules_is_judged_by_those_of_main_and_the_comment_lists_them(team: Team) -> None:
-    (comment,) = team.seen["comment on the violation"]
-    text = comment["body"]
-    assert row(text, "rules and tools").endswith("those of the base; 5 guards changed, 2 waivers |"), text
-    for changed in ("GNUmakefile", "Pulumi.prod.yaml", "policies-team.json", "policies/evaluation/verdicts.py"):
-        assert f"changed: `{changed}`" in text
-    for code in ("sriov-fabric", "size-retired"):
-        assert re.search(rf"new waiver: `{code}: \w+ → disabled`", text), text
-    (good,) = team.comments("good")
-    assert row(good["body"], "rules and tools").endswith("those of the base; 1 guard changed |")
-
-
-def test_a_preview_waits_until_somebody_has_read_the_branch(team: Team) -> None:
-    job = team.workflow("amlstack-pull-request.yml")["jobs"]["preview"]
-    assert job["environment"] == "prod-preview"
     assert "::error file=" in team.runs["violation"]["check"].step("Check the jobs").text
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli.gitops import comment, guards, markdown, results
+from amlstack.cli.gitops import comment, markdown, results
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -177,51 +176,3 @@ def test_a_file_without_a_plan_is_wrong_use(
     assert main(["gitops", "compare", str(file), str(file)]) == 2
     assert "plan.json" in capsys.readouterr().err
     assert main(["up", "--stack", "prod", "--yes", "--keep-to", str(file)]) == 2
-
-
-def test_changed_guards_and_waivers_of_a_branch_are_listed_and_the_bases_rules_are_kept(tmp_path: Path) -> None:
-    def git(*words: str) -> None:
-        told = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *told, *words], cwd=tmp_path, check=True, capture_output=True)
-
-    def put(name: str, text: str) -> None:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-
-    until = {"owner": "ann", "reason": "moves in May", "expires": "2027-05-01"}
-    granted = {"rule": "ssh-closed", "resource": "dev-*", **until}
-    put("Pulumi.prod.yaml", "config:\n  amlstack:policies: team.json\n")
-    put("team.json", json.dumps({"exception-expired": {"exceptions": [granted]}}))
-    put("Makefile", "venv:\n")
-    put("jobs.txt", "no guard\n")
-    git("init", "--quiet", "--initial-branch=main")
-    git("add", ".")
-    git("commit", "--quiet", "--message", "base")
-    git("tag", "base")
-    put("Pulumi.prod.yaml", "config:\n  amlstack:policies: mine.json\n")
-    more = {"rule": "node-ceiling", "resource": "*", **until}
-    rules = {"sriov-fabric": "disabled", "exception-expired": {"exceptions": [granted, more]}}
-    put("mine.json", json.dumps({**rules, "node-ceiling": {"nodes": 400}}))
-    put("jobs.txt", "changed\n")
-    put("tools/x.py", "")
-    put("GNUmakefile", "")
-    git("add", ".")
-    git("rm", "--quiet", "Makefile")
-    git("commit", "--quiet", "--message", "branch")
-    found, of_base = guards.seen(tmp_path, "prod", "base")
-    assert found["changed"] == ["GNUmakefile", "Makefile", "Pulumi.prod.yaml", "mine.json", "tools/x.py"]
-    assert of_base == {"exception-expired": {"exceptions": [granted]}}
-    assert [one["text"] for one in found["waivers"] if not one["new"]] == [
-        "ssh-closed on dev-*: moves in May (ann, until 2027-05-01)"
-    ]
-    assert [one["text"] for one in found["waivers"] if one["new"]] == [
-        "node-ceiling: nodes = 400",
-        "sriov-fabric: mandatory → disabled",
-        "node-ceiling on *: moves in May (ann, until 2027-05-01)",
-    ]
-    text = comment.text("prod", written(tmp_path / "results", guards=found), None)
-    assert row(text, "rules and tools") == "⚠️ those of the base; 5 guards changed, 4 waivers"
-    assert "new waiver: `sriov-fabric: mandatory → disabled`" in text
-    assert "changed: `GNUmakefile`" in text
-    with pytest.raises(guards.GuardsError, match="fetch-depth"):
-        guards.seen(tmp_path, "prod", "nowhere")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base import paths
-from amlstack.cli.gitops import files, guards
+from amlstack.cli.gitops import files
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -124,38 +124,3 @@ def test_an_installed_package_carries_the_files(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
     assert files.shipped() == tmp_path / "amlstack" / "deploy"
     assert files.of("github", "dev") == shipped
-
-
-def test_owners_of_what_judges_are_written_whole_and_kept(repository: Path) -> None:
-    settings = "config:\n  amlstack:policies: team.json\n  amlstack:jobs: [a/job.py, {file: b/job.py}, c.yml]\n"
-    (repository / "Pulumi.dev.yaml").write_text(settings)
-    assert main(["gitops", "add", "github", "--stack", "dev", "--owner", "@contoso/ml"]) == 0
-    file = repository / ".github" / "CODEOWNERS"
-    rows = dict(line.rsplit(maxsplit=1) for line in file.read_text().splitlines() if not line.startswith("#"))
-    named = (
-        "Makefile",
-        "tools",
-        "uv.lock",
-        "pyproject.toml",
-        "policies",
-        "catalogue.yaml",
-        "review",
-        ".github",
-        "team.json",
-    )
-    assert {
-        f"/{name}" for name in (*named, ".github/CODEOWNERS", "Pulumi.*.yaml", "a/job.py", "b/job.py")
-    } <= rows.keys()
-    assert "/c.yml" not in rows
-    assert set(rows.values()) == {"@contoso/ml"}
-    file.write_text("/x @us\n")
-    assert main(["gitops", "add", "github", "--stack", "dev"]) == 0
-    assert file.read_text() == "/x @us\n"
-
-
-@pytest.mark.parametrize("target", ["github", "azure-pipelines"])
-def test_a_pull_request_takes_each_guard_from_the_base(target: str) -> None:
-    (file,) = [one for one in files.of(target, "dev") if one.path.name == "amlstack-pull-request.yml"]
-    words = re.sub(r"\s+", " ", file.content)
-    assert f" >- {' '.join(guards.TOOLS)} " in words
-    assert file.content.count("git restore --source") == {"github": 2, "azure-pipelines": 3}[target]

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.console import say
-from amlstack.cli.gitops import files, guards
-from amlstack.cli.gitops.files import FilledFile
+from amlstack.cli.gitops import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from amlstack.cli.gitops.files import FilledFile
 
 USAGE: Final = 2
 _APART: Final = frozenset({"sandbox", "review"})
@@ -28,14 +29,12 @@ class AskedAdd:
         stack: Name of the real stack; None for the only one that the repository has.
         force: Whether files that differ are overwritten.
         dry_run: Whether nothing is written.
-        owner: Who approves what judges a pull request; `@ORG/TEAM`.
     """
 
     target: str
     stack: str | None
     force: bool = False
     dry_run: bool = False
-    owner: str = "@ORG/platform"
 
 
 def run(asked: AskedAdd) -> int:
@@ -58,9 +57,6 @@ def run(asked: AskedAdd) -> int:
         return _ended(str(error), USAGE)
     if not found:
         return _ended(f"This version of amlstack has no files for `{asked.target}`", USAGE)
-    if asked.target == "github":
-        owners = FilledFile(Path(".github/CODEOWNERS"), guards.code_owners(root, asked.owner), is_start=True)
-        found = (owners, *found)
     new, edited, same = _sorted(root, found)
     if edited and not asked.force:
         for file in edited:

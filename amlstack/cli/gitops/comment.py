@@ -54,7 +54,6 @@ def text(
         f"| the checks themselves | {_guards(results.guards)} |",
         f"| nodes per hour, while idle | {_cost('idle_usd_per_hour', before, results.preview)} |",
         f"| nodes per hour, at most | {_cost('most_usd_per_hour', before, results.preview)} |",
-        *_guards(results.guards),
         *_details(results),
         "",
         *_foot(commit, link),
@@ -184,24 +183,6 @@ def _usd(cost: Mapping[str, Any] | None, which: str) -> str:
     return "unknown: " + ", ".join(
         f"{one['nodes'][nodes]} × {code(str(one['size']))} without a price" for one in unknown
     )
-
-
-def _guards(guards: Mapping[str, Any] | None) -> Iterator[str]:
-    """The row of rules and tools, and a line for each guard that was changed and each exception from a rule."""
-    if guards is None:
-        yield f"| rules and tools | {_NOT_RUN} |"
-        return
-    changed, waivers = (list(guards.get(name) or ()) for name in ("changed", "waivers"))
-    number = f"{len(changed)} guard{'' if len(changed) == 1 else 's'} changed" if changed else "no guard changed"
-    more = f", {len(waivers)} waiver{'' if len(waivers) == 1 else 's'}" if waivers else ""
-    yield f"| rules and tools | {'⚠️' if changed or waivers else GOOD} those of the base; {number}{more} |"
-    lines = [f"changed: {code(str(name))}" for name in changed]
-    lines += [f"{'new waiver' if one.get('new') else 'waiver'}: {code(str(one.get('text')))}" for one in waivers]
-    if lines:
-        yield ""
-        yield "**Judged by the base's rules and tools; what this changes of them counts once it is merged**"
-        yield ""
-        yield from markdown.items(lines)
 
 
 def _details(results: Results) -> Iterator[str]:

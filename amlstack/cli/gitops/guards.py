@@ -1,19 +1,11 @@
-<<<<<<< HEAD
 """What a pull request may not judge itself by: the files that decide about its checks, and the exceptions it asks for.
 
 The gate of a pull request is that of the branch it goes into. `take` brings a commit's declarations into a checkout of
 that branch, and leaves the guards as they are there.
-=======
-"""What judges a pull request, in which its branch has no say: rules, tools and their settings as the base has them.
-
-The workflow restores the files of `TOOLS` from the base before anything of them runs. What a branch changed of the
-guards, and each exception that it grants or has, is listed for those who approve it.
->>>>>>> 54165e15 (A pull request cannot open its own gate: the base's rules and tools judge it, and its preview waits for an approval)
 """
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 import contextlib
 import importlib.util
 import subprocess
@@ -23,21 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.cli.jobfiles.changes.git import GitError, Repository
-=======
-import json
-import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import yaml
-
-from policies import config as configuration
->>>>>>> 54165e15 (A pull request cannot open its own gate: the base's rules and tools judge it, and its preview waits for an approval)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-<<<<<<< HEAD
     from policies.config import Config
 
 FOLDERS: Final = (
@@ -265,131 +246,3 @@ def _git(root: Path, *words: str, given: list[str] | None = None) -> None:
     if done.returncode:
         message = f"`git {words[0]}` failed: {done.stderr.strip()}"
         raise GitError(message)
-=======
-TOOLS: Final = (
-    "Makefile", "GNUmakefile", "makefile", "Pulumi.yaml", "pyproject.toml", "uv.lock", "uv.toml",
-    ".python-version", ".venv", "catalogue.yaml",
-    "sitecustomize", "sitecustomize.py", "usercustomize", "usercustomize.py",
-    "amlcpu", "amlnode", "amlparallel", "amlstack", "deploy", "infra", "jobs", "policies", "tools",
-)  # fmt: skip
-"""Files and folders of the repository that judge; the workflows take them from the base.
-
-Some are in no good repository: what make, uv and Python would take before or beside the others.
-"""
-OTHERS: Final = (".github", ".azure-pipelines", "kubernetes", "Pulumi.*.yaml", "Pulumi.review.yaml", "review")
-"""What decides beside them what is judged, and how: the branch's own counts, and somebody must approve it."""
-
-
-class GuardsError(Exception):
-    """The base cannot be read; the message is for the user."""
-
-
-def seen(root: Path, stack: str, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a branch changed of its guards, and the configuration of the rules that the base has.
-
-    Args:
-        root: The checkout, at a commit of the branch.
-        stack: Name of the stack.
-        base: The commit of the base.
-
-    Returns:
-        Plain data for ``guards.json``, and the configuration.
-
-    Raises:
-        GuardsError: There is no such commit, or its configuration is none.
-    """
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").strip()
-    if not commit:
-        message = f"this clone has no commit {base!r}; it must be fetched with its history (fetch-depth: 0)"
-        raise GuardsError(message)
-    name = f"Pulumi.{stack.rpartition('/')[2]}.yaml"
-    theirs, ours = (_named(root, rev, name) for rev in (commit, "HEAD"))
-    files = [each for each in dict.fromkeys((theirs, ours)) if each]
-    paths = [f":(glob){each}" if "*" in each else f":(literal){each}" for each in (*TOOLS, *OTHERS, *files)]
-    changed = _git(root, "diff", "--name-only", "--no-renames", "-z", commit, "HEAD", "--", *paths).split("\0")
-    rules = _configured(root, commit, theirs)
-    if isinstance(rules, str):
-        message = f"the base's configuration of the rules cannot be read: {rules}"
-        raise GuardsError(message)
-    before, now = set(_waivers(rules)), _configured(root, "HEAD", ours)
-    listed = [f"{ours}: {now}"] if isinstance(now, str) else list(_waivers(now))
-    waivers = [{"text": each, "new": each not in before} for each in listed]
-    return {"base": commit, "changed": sorted(each for each in changed if each), "waivers": waivers}, rules
-
-
-def code_owners(root: Path, owner: str) -> str:
-    """The file ``CODEOWNERS``: every guard, and each Python file that a stack lists as a job.
-
-    Args:
-        root: The repository.
-        owner: Who must approve, ``@ORG/TEAM``.
-    """
-    listed: dict[str, None] = {}
-    for file in sorted(root.glob("Pulumi.*.yaml")):
-        config = _config(file.read_text("utf-8", "replace"))
-        for job in config.get("jobs") or ():
-            name = job.get("file") if isinstance(job, dict) else job
-            if isinstance(name, str) and name.endswith(".py"):
-                listed[name] = None
-        if isinstance(rules := config.get("policies"), str):
-            listed[rules] = None
-    guards = dict.fromkeys((*TOOLS, *OTHERS, ".github/CODEOWNERS", *listed))
-    lines = [f"{'/' + each.replace(' ', chr(92) + ' '):<28} {owner}" for each in guards]
-    return "\n".join((
-        "# Who must approve what judges a pull request, and what runs at its preview. Without it a branch",
-        "# may open its own gate. Add the rules' configuration and each Python job file that a stack names later on.",
-        *lines, "",
-    ))  # fmt: skip
-
-
-def _waivers(given: dict[str, Any]) -> Iterator[str]:
-    """Each rule that a configuration sets otherwise than the pack, and each exception."""
-    own = configuration.load(configuration.BUILT_IN)
-    try:
-        config, usual = configuration.read(configuration.over(own, given)), configuration.read(own)
-    except (ValueError, TypeError, RecursionError) as error:
-        yield f"the configuration is none: {error}"
-        return
-    for code in sorted(configuration.CODES):
-        if (level := config.level(code)) != (was := usual.level(code)):
-            yield f"{code}: {was} → {level}"
-        for name, value in config.settings(code).items():
-            if name != "exceptions" and value != usual.settings(code).get(name):
-                yield f"{code}: {name} = {json.dumps(value)}"
-    for one in config.exceptions:
-        yield f"{one.rule} on {one.resource}: {one.reason} ({one.owner}, until {one.expires.isoformat()})"
-
-
-def _configured(root: Path, commit: str, name: str | None) -> dict[str, Any] | str:
-    """The configuration of the rules at a commit; why there is none, as a text."""
-    if name is None:
-        return {}
-    try:
-        found = json.loads(_git(root, "show", f"{commit}:{Path(name).as_posix()}"))
-    except ValueError as error:
-        return f"no JSON at {commit[:12]}: {error}"
-    return found if isinstance(found, dict) else "no JSON object"
-
-
-def _named(root: Path, commit: str, file: str) -> str | None:
-    """The configuration of the rules that a stack's settings name."""
-    name = _config(_git(root, "show", f"{commit}:{file}")).get("policies")
-    return name if isinstance(name, str) and name else None
-
-
-def _config(text: str) -> dict[str, Any]:
-    """Our settings of a stack file, by their last words; empty where it is none."""
-    try:
-        content = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return {}
-    config = content.get("config") if isinstance(content, dict) else None
-    own = config if isinstance(config, dict) else {}
-    return {str(key).rpartition(":")[2]: value for key, value in own.items() if str(key).startswith("amlstack:")}
-
-
-def _git(root: Path, *words: str) -> str:
-    """What git answers; nothing where it has no answer."""
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, check=False)
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
->>>>>>> 54165e15 (A pull request cannot open its own gate: the base's rules and tools judge it, and its preview waits for an approval)

@@ -35,11 +35,7 @@ class Results:
 
 
 def read(folder: Path) -> Results:
-<<<<<<< HEAD
     """Read ``check.json``, ``rehearsal/**/*.json``, ``review.json``, ``preview.json``, ``guards.json`` of a folder.
-=======
-    """Read ``check.json``, ``rehearsal/**/*.json``, ``review.json``, ``preview.json`` and ``guards.json`` of a folder.
->>>>>>> 54165e15 (A pull request cannot open its own gate: the base's rules and tools judge it, and its preview waits for an approval)
 
     The file of a rehearsal lies where its job file lies in the repository, with ``.json`` behind its name.
 
@@ -54,15 +50,8 @@ def read(folder: Path) -> Results:
     for file in sorted(below.rglob("*.json")):
         if (content := _read(file)) is not None:
             rehearsals[str(file.relative_to(below)).removesuffix(".json")] = content
-<<<<<<< HEAD
     review, preview, guards = (_read(folder / f"{name}.json") for name in ("review", "preview", "guards"))
     return Results(_read(folder / "check.json"), rehearsals, review, preview, guards)
-=======
-    check, review, preview, guards = (
-        _read(folder / f"{name}.json") for name in ("check", "review", "preview", "guards")
-    )
-    return Results(check, rehearsals, review, preview, guards)
->>>>>>> 54165e15 (A pull request cannot open its own gate: the base's rules and tools judge it, and its preview waits for an approval)
 
 
 def _read(file: Path) -> Mapping[str, Any] | None:

@@ -22,7 +22,6 @@ def add(
     *,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
-    owner: Annotated[str, typer.Option(help="Who approves what judges: written to CODEOWNERS.")] = "@ORG/platform",
 ) -> None:
     """Copy the files of `deploy/` into this repository, with the stack's name filled in.
 
@@ -42,7 +41,7 @@ def add(
 
         near = did_you_mean(target, sorted(TARGETS))
         _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
-    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run, owner)))
+    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run)))
 
 
 @app.command()
@@ -140,37 +139,6 @@ def compare(
         number = len(later.steps)
         say(f"The plan is the same: {number} resource{'' if number == 1 else 's'}.")
     raise typer.Exit(1 if lines else 0)
-
-
-@app.command()
-def guards(
-    stack: TheStack,
-    base: Annotated[str, typer.Option(help="Commit of the branch that is asked for; its history must be here.")],
-    rules: Annotated[
-        Path | None, typer.Option(help="Where the base's configuration of the rules goes.", show_default=False)
-    ] = None,
-) -> None:
-    """Print as JSON what a branch changed of its guards, and each exception from the rules that it has.
-
-    Guards are rules, tools, lock file, workflows, settings: what judges the branch, or decides what is judged. With
-    --rules the configuration that the base's stack names is written, for `--policy-config` of `check` and `up`.
-
-    Examples:
-        amlstack gitops guards --stack prod --base origin/main --rules rules.json > results/guards.json
-    """
-    import json
-
-    from amlstack.base import paths
-    from amlstack.cli.console import print_json
-    from amlstack.cli.gitops import guards as guarding
-
-    try:
-        found, of_base = guarding.seen(paths.PROJECT, stack, base)
-    except guarding.GuardsError as error:
-        _wrong(str(error))
-    if rules is not None:
-        rules.write_text(json.dumps(of_base), "utf-8")
-    print_json(found)
 
 
 def _wrong(message: str) -> NoReturn:

@@ -95,10 +95,7 @@ class Team:
         event = self.forge.pull(branch, self.folder, self.seen[again] if again else None)
         self.seen[step] = event["number"]
         head = event["pull_request"]["head"]["sha"]
-        approved = ("prod-preview",)
-        self.runs[step] = self.runner.run(
-            "amlstack-pull-request.yml", "pull_request", event, head, approved=approved, without=without
-        )
+        self.runs[step] = self.runner.run("amlstack-pull-request.yml", "pull_request", event, head, without=without)
         return self.runs[step]
 
     def pushed(self, step: str, commit: str, *, approved: tuple[str, ...] = ("prod",)) -> dict[str, JobRun]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors
 from amlstack.base.near_misses import hint
 from jobs.model.location import Source
@@ -166,7 +165,7 @@ def _load_python(path: Path) -> Loaded:
     file = str(path)
     with guarded(file, str(path.parent.resolve())) as guard, noted(file) as mistakes, refusing(file) as refused:
         try:
-            content = read_regular(path)
+            content = path.read_bytes()
             source = replace(source, place=place_of(content))
             exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
         except KeyboardInterrupt:
@@ -189,7 +188,7 @@ def _load_python(path: Path) -> Loaded:
     loaded = _from_module(module, path, source)
     if not refused.seen:
         return loaded
-    about = findings(refused, path, content, failed=not loaded.jobs)
+    about = findings(refused, path, content, failed=False)  # a library may go on without a process
     return Loaded(() if errors(about) else loaded.jobs, about if errors(about) else (*about, *loaded.findings), source)
 
 

@@ -155,7 +155,7 @@ def findings(refused: Refusing, path: Path, content: bytes, *, failed: bool) -> 
         refused: After the file has run.
         path: The file.
         content: What it holds.
-        failed: Whether the file has left no job. Where it has, a library could go on without: a warning.
+        failed: Whether the file did not come to its end. Where it did, a library could go on without a process.
     """
     remedy = 'Move it behind `if __name__ == "__main__":`, which is not run when the file is read.'
     if b"azure.ai.ml" in content:

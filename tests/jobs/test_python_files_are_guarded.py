@@ -128,6 +128,9 @@ def test_a_script_of_azure_ai_ml_submits_nothing_and_learns_how_to_be_read(tmp_p
     assert found.code == "job-missing"
     assert "of azure.ai.ml" in found.seen
     assert 'job.dump("job.yml")' in found.remedy
+    asks = "try: import os; os.system('true')\nexcept OSError: pass\n"  # as azure.identity does when it is imported
+    levels = [(one.code, one.level.value) for one in jobs.load(written(tmp_path, asks + made)).findings]
+    assert levels == [(PROCESS, "warning"), ("job-missing", "error")]
     submits = "# azure.ai.ml\nimport socket\nsocket.getaddrinfo('login.microsoftonline.com', 443)\n"
     (found,) = jobs.load(written(tmp_path, made + submits)).findings
     assert found.code == NETWORK

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors
 from amlstack.base.near_misses import hint
 from jobs.model.location import Source
@@ -165,7 +166,7 @@ def _load_python(path: Path) -> Loaded:
     file = str(path)
     with guarded(file, str(path.parent.resolve())) as guard, noted(file) as mistakes, refusing(file) as refused:
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
             source = replace(source, place=place_of(content))
             exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
         except KeyboardInterrupt:

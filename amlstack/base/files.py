@@ -8,8 +8,10 @@ import os
 import shutil
 import stat
 import tempfile
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOM: Final = 32 * 1024 * 1024
 """Free bytes below which nothing is begun: the state and the tables of a small stack, each with its copies and log."""
@@ -30,14 +32,13 @@ def write_whole(path: Path, content: str | bytes, *, mode: int | None = None) ->
     """Replaces a file by another content, or leaves it as it was: also where the disk is full or the machine stops.
 
     Args:
-        path: The file; of a link, what it leads to is replaced.
+        path: The file; a link is replaced itself, and what it leads to stays.
         content: Text is written as UTF-8.
         mode: Its mode; that of the file that was there, when absent, and of a new one as the umask says.
 
     Raises:
         OSError: It cannot be written; what was there before is there still.
     """
-    path = Path(os.path.realpath(path))
     data = content.encode("utf-8") if isinstance(content, str) else content
     handle, made = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
     try:

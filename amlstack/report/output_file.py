@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from amlstack.base.files import write_whole
 from amlstack.report.rendering.page import GENERATOR
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = 4096
 
@@ -36,15 +38,7 @@ def write(path: Path, page: str, *, force: bool = False) -> None:
     if path.exists() and not force and not _ours(path):
         message = f"{path} is there and is no report. Name another file with --output, or overwrite it with --force."
         raise NotOursError(message)
-    handle, part = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(page)
-        Path(part).chmod(0o644)
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    write_whole(path, page.encode(errors="replace"), mode=0o644)
 
 
 def _ours(path: Path) -> bool:

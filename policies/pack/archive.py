@@ -18,6 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import write_whole
 from policies import config
 from policies.config import BUILT_IN
 from policies.release import version
@@ -102,8 +103,8 @@ def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:
     checksum = hashlib.sha256(packed).hexdigest()
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{top}.tar.gz"
-    path.write_bytes(packed)
-    (out / f"{path.name}.sha256").write_text(f"{checksum}  {path.name}\n", encoding="utf-8")
+    write_whole(path, packed)
+    write_whole(out / f"{path.name}.sha256", f"{checksum}  {path.name}\n")
     return path, checksum
 
 

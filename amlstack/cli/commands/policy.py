@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amlstack.base.files import write_whole
 from amlstack.cli.console import print_json, say, style
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
 
 
 def _write(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(value, indent=2) + "\n")
 
 
 def _config(path: Path | None) -> Config:

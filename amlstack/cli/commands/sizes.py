@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amlstack.base.files import write_whole
 from amlstack.cli.catalogue.text import as_dict, facts, table
 from amlstack.cli.console import print_findings, print_json, say
 
@@ -204,7 +205,7 @@ def _renew(data: str, rows: Sequence[dict[str, Any]], *, write: bool) -> bool:
     if change:
         say(change)
         if write:
-            file.write_text(after, encoding="utf-8")
+            write_whole(file, after)
             say(f"{file} is written: review it, then commit it.")
     return bool(change)
 

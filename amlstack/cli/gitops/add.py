@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.gitops import files
 
@@ -119,9 +120,7 @@ def _difference(root: Path, file: FilledFile) -> str:
 def _write(path: Path, content: str) -> None:
     """The whole file or none of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.amlstack")
-    beside.write_text(content, "utf-8")
-    beside.replace(path)
+    write_whole(path, content)
 
 
 def _missing(root: Path, stack: str) -> Iterator[str]:

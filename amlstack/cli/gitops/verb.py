@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/gitops.md.")
@@ -77,7 +78,7 @@ def guards(
     except GitError as error:
         _wrong(f"The guards cannot be compared: {error}")
     if rules is not None:
-        rules.write_text("".join(f"{word}\n" for word in found.words()), "utf-8")
+        write_whole(rules, "".join(f"{word}\n" for word in found.words()))
     print_json(found.as_dict())
 
 

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
 from amlstack.cli.workspace.job_logs import JobLogs
@@ -65,7 +66,7 @@ def _culprit(where: WorkspacePlace, job: WorkspaceJob) -> WorkspaceJob:
 def _collect(where: WorkspacePlace, job: WorkspaceJob, folder: Path) -> None:
     logs = JobLogs(where, job.workspace, job.name, folder, whole=True)
     logs.look()
-    (folder / "report.json").write_text(json.dumps(_record(job, logs.details, folder)), "utf-8")
+    write_whole(folder / "report.json", json.dumps(_record(job, logs.details, folder)))
 
 
 def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[str, Any]:

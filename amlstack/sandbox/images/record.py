@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import write_whole
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
@@ -32,7 +34,7 @@ def write(
     """
     missing = [{"what": each.what, "why": each.why, "modules": list(each.modules)} for each in absent]
     data = {"python": python, "changed": dict(changed), "absent": missing, "variables": dict(variables)}
-    (place / FILE).write_text(json.dumps(data, indent=1) + "\n")
+    write_whole(place / FILE, json.dumps(data, indent=1) + "\n")
 
 
 def read(place: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import write_whole
 from amlstack.sandbox import gpu_code, images
 from amlstack.sandbox.data.datastore_places import output_uri
 from amlstack.sandbox.runner import free_ports, pip_layer
@@ -97,7 +98,7 @@ def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: images.StandI
     given = environments.of(store, job)
     named = given.declared.named if given is not None else spec.environment
     known = images.for_diagnosis(standin, named)
-    (job_folder(store.home, job.id) / STAND_IN).write_text(json.dumps(known, indent=1) + "\n")
+    write_whole(job_folder(store.home, job.id) / STAND_IN, json.dumps(known, indent=1) + "\n")
 
 
 def _declared(store: Store, spec: Spec) -> images.Declared:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import write_whole
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -79,9 +81,7 @@ def write(folder: Path, job: JobRow, spec: Spec | None, **rest: Any) -> None:
         "nodes": None if spec is None else spec.nodes,
         **rest,
     }
-    part = folder / ".report.json"
-    part.write_text(json.dumps(data, indent=1) + "\n")
-    part.replace(folder / "report.json")
+    write_whole(folder / "report.json", json.dumps(data, indent=1) + "\n")
 
 
 def _parent(places: Sequence[RankPlace], node: int) -> int:

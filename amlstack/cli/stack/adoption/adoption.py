@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
+from amlstack.base.files import write_whole
 from amlstack.cli.stack.adoption import wanted
 from amlstack.cli.stack.adoption.import_file import ImportFile
 
@@ -75,7 +76,7 @@ class Adoption:
         schedules = {str(one["name"]): str(one["id"]) for one in self.found.schedules}
         mine = self._declared_schedules() if schedules else set()
         file.schedules({name: schedule_id for name, schedule_id in schedules.items() if name in mine})
-        output.write_text(json.dumps(file.content, indent=2) + "\n", "utf-8")
+        write_whole(output, json.dumps(file.content, indent=2) + "\n")
         self.progress.done(f"{len(file.ids)} resources in {output}")
         self._name_the_rest(set(schedules) - mine)
         if self.provider:

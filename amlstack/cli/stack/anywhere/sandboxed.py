@@ -15,6 +15,7 @@ import yaml
 
 from amlstack import engine
 from amlstack.base import paths, pulumi_wire
+from amlstack.base.files import write_whole
 from amlstack.cli.stack.state import files_in
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ class SandboxedStack:
         self.folder.mkdir(parents=True, exist_ok=True)
         project = yaml.safe_load((paths.PROJECT / "Pulumi.yaml").read_text("utf-8"))
         manifest = {"name": project["name"], "runtime": "python"}
-        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(manifest), "utf-8")
+        write_whole(self.folder / "Pulumi.yaml", yaml.safe_dump(manifest))
         secret: list[str] = []
         config = {key: _opened(value, str(key), secret) for key, value in file.config.items() if _is_ours(str(key))}
         content = {"config": config, "encryptionsalt": engine.SALT}
-        self.config.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True), "utf-8")
+        write_whole(self.config, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
         if self.stack not in files_in(self.backend):
             self._run("stack", "init", self.stack, "--no-select", env=env)
         for path in secret:
@@ -102,7 +103,7 @@ class SandboxedStack:
         """
         deployment = {key: value for key, value in exported["deployment"].items() if key != "secrets_providers"}
         file = self.folder / "state.json"
-        file.write_text(json.dumps({**exported, "deployment": _closed(deployment)}), "utf-8")
+        write_whole(file, json.dumps({**exported, "deployment": _closed(deployment)}))
         self._run("stack", "import", "--stack", self.stack, "--file", str(file), env=env)
 
     def _run(self, *words: str, env: Mapping[str, str]) -> None:

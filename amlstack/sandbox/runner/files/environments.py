@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import write_whole
 from amlstack.catalog import environments as catalogue
 from amlstack.sandbox.images import Chosen
 from amlstack.sandbox.images.references import read as reference
@@ -41,7 +42,7 @@ def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
     if not by_step:
         return
     data = {step: chosen.as_dict() for step, chosen in by_step.items()}
-    (private(job_folder(home, job)) / FILE).write_text(json.dumps(data, indent=1) + "\n")
+    write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
 
 
 def of(store: Store, job: JobRow) -> Chosen | None:

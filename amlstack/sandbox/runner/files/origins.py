@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import write_whole
 from amlstack.sandbox.runner.files.substitutes import outermost
 from amlstack.sandbox.store.places import job_folder, private
 
@@ -60,7 +61,7 @@ def write(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> None:
     """
     data = {step: [str(path.resolve()) for path in roots] for step, roots in by_step.items() if roots}
     if data:
-        (private(job_folder(home, job)) / FILE).write_text(json.dumps(data, indent=1) + "\n")
+        write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
 
 
 def of(store: Store, job: JobRow) -> CodeCopies:

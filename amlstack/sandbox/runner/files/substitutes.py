@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amlstack.base.files import write_whole
 from amlstack.sandbox.store.places import job_folder, private
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ def write(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given
         given: Steps that are not run, as what others read of them is given.
     """
     if given:
-        (private(job_folder(home, job)) / GIVEN).write_text(json.dumps(sorted(given)) + "\n")
+        write_whole(private(job_folder(home, job)) / GIVEN, json.dumps(sorted(given)) + "\n")
     if not any(by_step.values()):
         return
     data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items()}
-    (private(job_folder(home, job)) / FILE).write_text(json.dumps(data, indent=1) + "\n")
+    write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
 
 
 def of(store: Store, job: JobRow) -> dict[str, Path]:

@@ -1,0 +1,62 @@
+"""What a person or a later command reads is written whole or not at all: by one function."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from amlstack.base import paths
+
+ROOMS: Final = (
+    "amlstack/base", "amlstack/cli", "amlstack/engine", "amlstack/report", "amlstack/sandbox", "infra", "policies",
+)  # fmt: skip
+OTHERWISE: Final = {
+    "amlstack/base/files.py": "the function itself",
+    "amlstack/base/home.py": "a new name beside the marker, put in place by a link or a rename",
+    "amlstack/base/kept.py": "a cache: what is cut off counts as not kept",
+    "amlstack/cli/jobfiles/changes/settings.py": "a scratch folder of this process",
+    "amlstack/sandbox/arm/entra.py": "a new name, then a rename: read by the server alone",
+    "amlstack/sandbox/azure_native/claims.py": "a new name, then a rename: one for each resource, too many to wait for",
+    "amlstack/sandbox/data/blobs/blocks.py": "a new file, which the tables name when it is whole",
+    "amlstack/sandbox/data/blobs/wire.py": "a new file, which the tables name when it is whole",
+    "amlstack/sandbox/gpu_code/carrying.py": "made anew for each job",
+    "amlstack/sandbox/images/builder.py": "a lock, and a log",
+    "amlstack/sandbox/images/installing.py": "a scratch folder of this process",
+    "amlstack/sandbox/parents/parent.py": "a new name, then a rename",
+    "amlstack/sandbox/runner/files/namespace.py": "files of the kernel",
+    "amlstack/sandbox/runner/files/parallel_driver.py": "made anew for each job",
+    "amlstack/sandbox/runner/files/temporary_folder.py": "made anew for each job",
+    "amlstack/sandbox/runner/mpi/mpirun.py": "made anew for each job",
+    "amlstack/sandbox/runner/node_agent.py": "memory of the kernel",
+    "amlstack/sandbox/runner/pip_layer.py": "made anew for each job",
+    "amlstack/sandbox/runner/prepare.py": "made anew for each job",
+    "amlstack/sandbox/scale/wrappers.py": "made anew for each job",
+    "amlstack/sandbox/scheduling/eviction.py": "a new name, then a rename",
+    "amlstack/sandbox/server/daemon.py": "a lock without content",
+    "amlstack/sandbox/server/injected_faults.py": "a new name, then a rename",
+    "amlstack/sandbox/server/serve.py": "a lock without content, and a new name with a rename",
+    "amlstack/sandbox/server/tls.py": "new names, then renames",
+    "amlstack/sandbox/store/sealing.py": "a new name, then a rename",
+    "policies/pack/archive.py": "a tar in memory",
+}
+"""Files that write in another way, and why that is no loss."""
+
+
+def test_files_are_written_whole_or_a_reason_stands_here() -> None:
+    found = {
+        str(path.relative_to(paths.PROJECT))
+        for room in ROOMS
+        for path in sorted((paths.PROJECT / room).rglob("*.py"))
+        if any(map(_writes, ast.walk(ast.parse(path.read_text("utf-8")))))
+    }
+    assert found - set(OTHERWISE) == set(), "write by amlstack.base.files.write_whole"
+    assert set(OTHERWISE) - found - {"amlstack/base/files.py", "amlstack/base/kept.py"} == set()
+
+
+def _writes(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    given = (*node.args, *(word.value for word in node.keywords))
+    modes = {str(each.value) for each in given if isinstance(each, ast.Constant)}
+    return name in {"write_text", "write_bytes"} or (name == "open" and not modes.isdisjoint({"w", "wb", "w+", "wb+"}))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import run_identity
+from amlstack.provider.stacks.foreign import VARIABLE
 from infra.declaration import declare
 from infra.settings import read_file
 from tests.support.harness import ANALYZER
@@ -122,6 +123,7 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     plant(stack, "foreign", home)
     story.tell("foreign", stack.up().failed())
 
+    stack.env[VARIABLE] = "jobs/*"  # the planted run is somebody else's, and its record goes with the workspace
     story.tell("destroyed", stack.destroy().ok())
     return story
 

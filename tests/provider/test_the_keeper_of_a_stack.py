@@ -132,10 +132,21 @@ def test_runs_that_resources_of_the_stack_stand_for_are_its_own_under_any_name_t
         properties = {"properties": {"amlstack.owner": owner}, "status": "Running"}
         return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": properties}
 
-    jobs = [job("a", "train/former"), job("earlier", "train/former"), job("b", "train/other")]
+    def of_schedule(name: str) -> dict[str, Any]:
+        return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": {"status": "Completed"}}
+
+    jobs = [
+        of_schedule("nightly-20261124T000000Z"),
+        of_schedule("weekly-1"),
+        job("a", "train/former"),
+        job("earlier", "train/former"),
+        job("b", "train/other"),
+    ]
     arm: Any = Listing({f"{WORKSPACE}/jobs": jobs})
-    found = foreign.in_workspace(arm, WORKSPACE, [f"{WORKSPACE}/jobs/a"], ("train/dev",), "s1")
-    assert [str(one) for one in found] == ["jobs/b"]
+    found = foreign.in_workspace(
+        arm, WORKSPACE, [f"{WORKSPACE}/jobs/a", f"{WORKSPACE}/schedules/nightly"], ("train/dev",), "s1"
+    )
+    assert [str(one) for one in found] == ["jobs/weekly-1", "jobs/b"]
 
 
 KEPT = {"group": GROUP, "owned": list(OWNED), "stackId": "s1"}

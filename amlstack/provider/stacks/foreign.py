@@ -180,7 +180,11 @@ def _jobs(
     # A stack of an earlier version that was renamed has runs without its id, under the name that it had.
     stood_for = {one.owner for key, one in records.items() if key.lower() in own and not one.stack}
     names = {*owners, *stood_for}
+    # A schedule starts its jobs under its own name, a '-' and a time, without marks of a stack.
+    started = tuple(f"{each.rpartition('/')[2]}-" for each in own if "/schedules/" in each)
     for key, one in records.items():
+        if one.owner is None and one.job_id.lower().startswith(started):
+            continue
         ours = one.stack == stack_id if one.stack and stack_id else one.owner in names
         if not ours and key.lower() not in own:
             running = f"run {one.job_id} of stack {one.owner} is {one.status}"

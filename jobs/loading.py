@@ -157,14 +157,12 @@ def _load_python(path: Path) -> Loaded:
     from jobs.pythonfiles.field_lines import place_of  # noqa: PLC0415 - nor needs it a syntax tree
     from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
     from jobs.pythonfiles.mistakes import noted, placed  # noqa: PLC0415 - nor has it models to make
-    from jobs.pythonfiles.refusals import findings, refusing  # noqa: PLC0415 - nor can it reach anything
 
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
     raised: BaseException | None = None
     content = b""
-    file = str(path)
-    with guarded(file, str(path.parent.resolve())) as guard, noted(file) as mistakes, refusing(file) as refused:
+    with guarded(str(path), str(path.parent.resolve())) as guard, noted(str(path)) as mistakes:
         try:
             content = read_regular(path)
             source = replace(source, place=place_of(content))
@@ -173,10 +171,14 @@ def _load_python(path: Path) -> Loaded:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
             raised = error
-    if guard.ends:
-        return Loaded((), tuple(_ends(call, line, path) for call, line in dict.fromkeys(guard.ends)), source)
-    if refused.seen and (raised is not None or mistakes):  # what was raised may only follow from it
-        return Loaded((), findings(refused, path, content, failed=True), source)
+    if guard.ends or guard.tried:
+        from jobs.pythonfiles import findings  # noqa: PLC0415 - most files try nothing
+
+        failed = raised is not None or bool(mistakes)  # and that may only follow from it
+        about = findings.of(guard, module, content, failed=failed)
+        loaded = Loaded((), (), source) if failed or guard.ends else _from_module(module, path, source)
+        refused = bool(errors(about))
+        return Loaded(() if refused else loaded.jobs, about if refused else (*about, *loaded.findings), source)
     if mistakes:  # what else is raised may only follow from them
         return Loaded((), placed(mistakes, content, str(path)), source)
     if isinstance(raised, ValidationError):
@@ -186,42 +188,24 @@ def _load_python(path: Path) -> Loaded:
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
     if raised is not None:
         return Loaded((), (_raised(raised, path),), source)
-    loaded = _from_module(module, path, source)
-    if not refused.seen:
-        return loaded
-    about = findings(refused, path, content, failed=False)  # a library may go on without a process
-    return Loaded(() if errors(about) else loaded.jobs, about if errors(about) else (*about, *loaded.findings), source)
-
-
-def _ends(call: str, line: int | None, path: Path) -> Finding:
-    return Finding(
-        "python-ends-process",
-        "",
-        f"Running the file called `{call}`, which ends the process that reads it",
-        "A Python job file runs to its end and leaves `job` behind",
-        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
-        file=str(path),
-        line=line,
-    )
+    return _from_module(module, path, source)
 
 
 def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
     if not values or not all(isinstance(each, Declared) for each in values):
-        seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
-        remedy = "Write `job = Job(…)`."
-        if any(type(each).__module__.startswith("azure.ai.ml") for each in values):
-            from jobs.pythonfiles.refusals import OF_AZURE_AI_ML  # noqa: PLC0415 - as above
+        from jobs.pythonfiles import findings  # noqa: PLC0415 - most files have a job
 
-            seen = f"{seen} of azure.ai.ml"
-            remedy = OF_AZURE_AI_ML
+        if (other := findings.of_azure_ai_ml(module, str(path))) is not None:
+            return Loaded((), (other,), source)
+        seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
         finding = Finding(
             "job-missing",
             "",
             seen,
             "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them)",
-            remedy,
+            "Write `job = Job(…)`.",
             file=str(path),
         )
         return Loaded((), (finding,), source)

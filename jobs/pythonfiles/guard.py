@@ -12,16 +12,14 @@ import io
 import os
 import signal
 import sys
-import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from jobs.pythonfiles.refusals import CREDENTIALS, StoppedError, raise_for, refusing
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-
-class ProcessEndError(BaseException):
-    """The file wanted to end the process. No file can mean to catch it: it is no `Exception`."""
+    from types import FrameType
 
 
 @dataclass
@@ -30,17 +28,47 @@ class Guarded:
 
     Attributes:
         file: Its name, as its frames bear it.
+        folder: Where it and its neighbours lie.
         ends: Calls that would have ended this process (``os._exit``), each with its line in the file, if it has one.
+        tried: The code of each refused call, what was tried (`connect to HOST`), and its line.
     """
 
     file: str
+    folder: str
     ends: list[tuple[str, int | None]] = field(default_factory=list)
+    tried: list[tuple[str, str, int | None]] = field(default_factory=list)
 
-    def refuse(self, call: str) -> NoReturn:
+    def end(self, call: str) -> NoReturn:
         """Note a call that would have ended the process, and leave the file."""
-        frames = [frame for frame in traceback.extract_stack() if frame.filename == self.file]
-        self.ends.append((call, frames[-1].lineno if frames else None))
-        raise ProcessEndError(call)
+        self.ends.append((call, self._line()))
+        raise StoppedError(call)
+
+    def refuse(self, code: str, tried: str) -> NoReturn:
+        """Note what was tried, and leave the call."""
+        self.tried.append((code, tried, self._line()))
+        raise_for(code, tried)
+
+    def ask(self, name: str) -> None:
+        """Note that the file, or a neighbour of it, asked for a variable; libraries ask for many, and do without."""
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no other way to a caller
+        while frame is not None and frame.f_globals.get("__name__") in _BETWEEN:
+            frame = frame.f_back
+        if frame is None:
+            return
+        asking = frame.f_code.co_filename
+        if asking == self.file or (asking.startswith(f"{self.folder}/") and "/site-packages/" not in asking):
+            self.tried.append((CREDENTIALS, f"see the variable `{name}`, which may hold a credential", self._line()))
+
+    def _line(self) -> int | None:
+        """The line of the file that is being run."""
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - as above
+        while frame is not None and frame.f_code.co_filename != self.file:
+            frame = frame.f_back
+        return None if frame is None else frame.f_lineno
+
+
+_BETWEEN = ("os", "_collections_abc", "collections.abc", "jobs.pythonfiles.credentials", __name__)
+"""Modules between a file and a variable that it asks for."""
 
 
 class _NoInput(io.TextIOBase):
@@ -60,19 +88,25 @@ class _NoInput(io.TextIOBase):
 def guarded(file: str, folder: str) -> Iterator[Guarded]:
     """Run a file: its folder's modules can be imported, its output goes to standard error, and it gets no input.
 
-    What it changes of the working folder and of the import path is undone.
+    Network, credentials, processes and threads are refused. What it changes of the working folder, of the import path
+    and of the environment is undone.
 
     Args:
         file: Name of the file, as its frames bear it.
         folder: Where its neighbours lie.
     """
-    guard = Guarded(file)
+    guard = Guarded(file, folder)
     path, here, stdin = list(sys.path), os.open(".", os.O_RDONLY), sys.stdin
     # At the end, so that a neighbour of the file can be imported and shadows nothing.
     sys.path.append(folder)
     sys.stdin = _NoInput()
     try:
-        with _output_to_errors(), contextlib.redirect_stdout(sys.stderr), _patched(guard):
+        with (
+            _output_to_errors(),
+            contextlib.redirect_stdout(sys.stderr),
+            _patched(guard),
+            refusing(guard.refuse, guard.ask),
+        ):
             yield guard
     finally:
         sys.stdin = stdin
@@ -83,7 +117,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
 
 @contextlib.contextmanager
 def _output_to_errors() -> Iterator[None]:
-    """What processes that the file starts print goes where its own prints go."""
+    """What is written past Python goes where the file's prints go."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
     try:
@@ -102,7 +136,7 @@ def _output_to_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _patched(guard: Guarded) -> Iterator[None]:
-    """The calls that end a process, replaced as long as the file runs; a child that it forks ends as it wants."""
+    """The calls that end a process, replaced as long as the file runs."""
     this = os.getpid()
 
     def always(*_: Any) -> bool:
@@ -125,8 +159,8 @@ def _patched(guard: Guarded) -> Iterator[None]:
     def replaced(module: Any, name: str, original: Any, ends: Callable[..., bool]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
             harmless = name in ("kill", "killpg", "raise_signal") and args[-1:] == (0,)  # asks whether it is there
-            if os.getpid() == this and not harmless and ends(*args):
-                guard.refuse(f"{module.__name__}.{name}")
+            if not harmless and ends(*args):
+                guard.end(f"{module.__name__}.{name}")
             return original(*args, **named)
 
         return call

@@ -1,175 +1,236 @@
-"""What a Python job file gets none of while it is read: the network, processes, credentials.
+"""Refuses a Python job file the network, credentials, other processes and threads, as long as it is read.
 
-A script that submits its job when it is run must not do so because somebody asks whether it is right. The hook of
-``sys.addaudithook`` sees each such call of this interpreter's own modules, and a file cannot remove it. It is a guard
-against mistakes and no boundary: native code that makes its system calls by itself is not seen, nor is what a file
-leaves behind for later.
+Python tells an audit hook of each of these before it happens. This holds for what a file does by mistake, and for
+plain Python of somebody else's. It is no boundary: native code asks no hook, and a file that wants to can reach into
+this process.
 """
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import builtins
 import contextlib
-import os
+import importlib
 import re
 import sys
-import traceback
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from amlstack.base.findings import Finding, Level
+from jobs.pythonfiles.credentials import loader, surroundings, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-SECRET_VARIABLES: Final = re.compile(
-    r"PULUMI_(CONFIG|CONFIG_PASSPHRASE|CONFIG_PASSPHRASE_FILE|CONFIG_SECRET_KEYS|ACCESS_TOKEN|BACKEND_URL)"
-    r"|(ARM|AZURE|AWS|GOOGLE|IDENTITY|MSI|IMDS|ACTIONS_ID_TOKEN|ACTIONS_RUNTIME|SYSTEM_ACCESSTOKEN)(_.*)?"
-    r"|IDTOKEN|SERVICEPRINCIPALKEY|(GITHUB|GH|HF|HUGGING_FACE_HUB|WANDB|UV_PUBLISH)_(TOKEN|API_KEY)"
-    r"|.*(PASSWORD|PASSPHRASE|SECRET|CREDENTIAL|ACCESS_KEY|PRIVATE_KEY|SAS_TOKEN).*",
-    re.IGNORECASE,
-)
-"""Names of variables that a job file does not see."""
-_NETWORK: Final = frozenset({
-    "socket.connect", "socket.sendto", "socket.sendmsg",
-    "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo",
-})  # fmt: skip
-_PROCESSES: Final = frozenset({
-    "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn",
-})  # fmt: skip
-_KEPT: Final = (".azure", ".pulumi/credentials.json", ".aws", ".config/gcloud", ".git-credentials", ".netrc")
-"""Where tools keep who is signed in, below a person's folder."""
-_OF_PROCESS: Final = re.compile(r"/proc/[^/]+/(task/[^/]+/)?(environ|mem)")
+    from jobs.pythonfiles.credentials import Surroundings
 
-NETWORK, PROCESS, CREDENTIALS = "python-uses-network", "python-starts-process", "python-reads-credentials"
-OF_AZURE_AI_ML: Final = (
-    'Objects of azure.ai.ml are not read: `job.dump("job.yml")` writes one as the YAML that is '
-    "(`amlstack check job.yml`); or write `job = Job(…)` with `from jobs import Job`."
-)
-_WORDS: Final = {
-    NETWORK: "tries to reach the network",
-    PROCESS: "tries to start a process",
-    CREDENTIALS: "tries to read credentials",
-}
+
+class StoppedError(BaseException):
+    """The file tried what ends it. No library can mean to catch it, and to try again: it is no `Exception`."""
 
 
 class RefusedCallError(PermissionError):
-    """A call that is refused while a job file is read. A library that only wants to know more can go on without."""
+    """The file tried what it does not get. A library that only wants to know more can go on without."""
 
 
-class RefusedNetworkError(BaseException):
-    """The same of the network. No library can mean to catch it and try again: nothing would come of that but time."""
+@dataclass(frozen=True)
+class _Reading:
+    thread: int
+    refuse: Callable[[str, str], None]
+    before: Surroundings
 
 
-@dataclass
-class Refusing:
-    """What is refused of one file.
-
-    Attributes:
-        file: Its name, as its frames bear it.
-        secret_files: Files of credentials, absolute.
-        seen: The code of each refused call, what it was, and its line in the file, if it has one.
-    """
-
-    file: str
-    secret_files: tuple[str, ...]
-    seen: list[tuple[str, str, int | None]] = field(default_factory=list)
-
-    def judge(self, event: str, args: tuple[Any, ...]) -> None:
-        """Raises where an event of the interpreter is none for a job file."""
-        if event == "open":
-            if self._is_secret(args[0]):
-                self._refuse(CREDENTIALS, f"open {Path(os.fsdecode(args[0])).name}")
-        elif event in _NETWORK:
-            self._refuse(NETWORK, event)
-        elif event in _PROCESSES:
-            self._refuse(PROCESS, event)
-
-    def _is_secret(self, path: object) -> bool:
-        if not isinstance(path, str | bytes):
-            return False
-        text = os.fsdecode(path)
-        if text.startswith("/proc/"):
-            return _OF_PROCESS.fullmatch(os.path.normpath(text)) is not None
-        near = any(name.rsplit("/", 1)[-1] in text for name in self.secret_files)  # spares most files the look
-        real = os.path.realpath(text) if near else ""
-        return near and any(real == name or real.startswith(f"{name}/") for name in self.secret_files)
-
-    def _refuse(self, code: str, call: str) -> None:
-        frames = [frame for frame in traceback.extract_stack() if frame.filename == self.file]
-        self.seen.append((code, call, frames[-1].lineno if frames else None))
-        if code == NETWORK:
-            raise RefusedNetworkError(call)
-        raise RefusedCallError(f"a job file {_WORDS[code]}: {call}")
+_reading: _Reading | None = None
+"""The file that is being read. A hook cannot be taken away again, so it asks this first."""
 
 
-_active: list[Refusing] = []
-_hooked = False
+def _address(address: Any) -> str:
+    if isinstance(address, tuple) and len(address) > 1:
+        return f"`{_text(address[0])}:{_text(address[1])}`"
+    return f"`{_text(address)}`"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str) else repr(value)
+
+
+NETWORK, PROCESS, CREDENTIALS = "python-uses-network", "python-starts-process", "python-reads-credentials"
+"""Codes of what is refused."""
+
+
+def _connects(_: Any, address: Any = None, *__: Any) -> str | None:
+    return None if address is None else f"connect to {_address(address)}"  # None: of a pair of sockets
+
+
+def _looks_up(host: Any, *_: Any) -> str | None:
+    return None if host is None else f"look up {_address(host)}"
+
+
+def _listens(_: Any, address: Any) -> str | None:
+    # urllib3 asks so, at its import, whether this machine has IPv6.
+    harmless = isinstance(address, tuple) and address[:2] in (("::1", 0), ("127.0.0.1", 0))
+    return None if harmless else f"listen at {_address(address)}"
+
+
+_HARMLESS: Final = (["uname", "-p"], ["/sbin/ldconfig", "-p"])
+"""Programs by which `platform` and `ctypes.util` of Python look at the machine, at the import of many a library."""
+
+
+def _starts(executable: Any, args: Any = (), cwd: Any = None, *_: Any) -> str | None:
+    words = [_text(each) for each in args] if isinstance(args, list | tuple) else [_text(args)]
+    harmless = words in _HARMLESS and _text(executable) == words[0] and cwd is None
+    if harmless and _reading is not None and _reading.before.loader == loader():
+        return None
+    # Arguments may hold secrets: the program is named alone.
+    return f"start the process `{(words or [_text(executable)])[0].split(' ')[0]}`"
+
+
+def _executes(executable: Any, *_: Any) -> str:
+    return f"start the process `{_text(executable)}`"
+
+
+def _opens(path: Any, *_: Any) -> str | None:
+    found = _reading and _reading.before.stores.holds(path)
+    return f"open `{found}`, where credentials are kept" if found else None
+
+
+_NATIVE: Final = re.compile(
+    "system|popen|v?fork|clone|exec[lv]p?e?|posix_spawnp?|socket|connect|sendto|getaddrinfo|gethostbyname"
+    "|(?:secure_)?getenv|environ|syscall"
+)
+
+
+def _calls(_: Any, name: Any) -> str | None:
+    return f"call `{name}` of the C library" if isinstance(name, str) and _NATIVE.fullmatch(name) else None
+
+
+_ASKED: Final[dict[str, Callable[..., str | None]]] = {
+    "socket.connect": _connects,
+    "socket.sendto": _connects,
+    "socket.sendmsg": _connects,
+    "socket.getaddrinfo": _looks_up,
+    "socket.gethostbyname": _looks_up,
+    "socket.gethostbyaddr": _looks_up,
+    "socket.getnameinfo": _looks_up,
+    "socket.bind": _listens,
+    "subprocess.Popen": _starts,
+    "os.system": lambda command: f"start the process `{_text(command).split(' ')[0]}`",
+    "os.exec": _executes,
+    "os.posix_spawn": _executes,
+    "os.fork": lambda: "fork this process",
+    "os.forkpty": lambda: "fork this process",
+    "pty.spawn": lambda args: _starts(None, args),
+    "_thread.start_new_thread": lambda *_: "start a thread",
+    "_thread.start_joinable_thread": lambda *_: "start a thread",
+    "open": _opens,
+    "os.link": _opens,
+    "os.rename": _opens,
+    "sqlite3.connect": _opens,
+    "ctypes.dlsym": _calls,
+}
+"""Events of `sys.audit` that are refused, each with what it would do; None for what is harmless."""
+
+_HOLDERS: Final = ("pulumi", "grpc", "infra")
+"""Modules by which a program reaches the stack's settings, and the engine that has its credentials."""
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if _active and event in _WATCHED:
-        now = _active.pop()  # what the refusal itself opens is not judged
-        try:
-            now.judge(event, args)
-        finally:
-            _active.append(now)
+    reading = _reading
+    if reading is None or (asked := _ASKED.get(event)) is None or reading.thread != threading.get_ident():
+        return
+    if (tried := asked(*args)) is not None:
+        network, opened = event.startswith("socket."), asked is _opens
+        reading.refuse(NETWORK if network else CREDENTIALS if opened else PROCESS, tried)
 
 
-_WATCHED: Final = _NETWORK | _PROCESSES | {"open"}
+_hooked: list[bool] = []
 
 
 @contextlib.contextmanager
-def refusing(file: str) -> Iterator[Refusing]:
-    """Refuse network, processes and credentials as long as a job file runs; its environment has no secrets.
+def refusing(refuse: Callable[[str, str], None], asked: Callable[[str], None]) -> Iterator[None]:
+    """Refuse what the thread that reads a file tries; a file gets no thread of its own.
 
     Args:
-        file: Name of the file, as its frames bear it.
+        refuse: Told the code and what was tried (`connect to HOST`); it raises.
+        asked: Told the name of each variable that is asked for and not shown.
     """
-    global _hooked  # noqa: PLW0603 - a hook is added once and can never be removed
+    global _reading  # noqa: PLW0603 - a hook is there for the whole process
     if not _hooked:
+        _hooked.append(True)
         sys.addaudithook(_hook)
-        _hooked = True
-    hidden = {name: value for name, value in os.environ.items() if SECRET_VARIABLES.fullmatch(name)}
-    refused = Refusing(file, _secret_files(hidden))
-    for name in hidden:
-        del os.environ[name]
-    _active.append(refused)
+    before = _reading
+    reading = _Reading(threading.get_ident(), refuse, surroundings())
+    with _replaced(), without_credentials(reading.before, asked):
+        _reading = reading
+        try:
+            yield
+        finally:
+            _reading = before
+
+
+@contextlib.contextmanager
+def _replaced() -> Iterator[None]:
+    """What no hook is asked about, or is asked too late."""
+    replacements = _replacements()
+    originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
+    for owner, name, replacement in replacements:
+        setattr(owner, name, replacement)
     try:
-        yield refused
+        yield
     finally:
-        _active.remove(refused)
-        os.environ.update(hidden)
+        for owner, name, original in originals:
+            setattr(owner, name, original)
 
 
-def _secret_files(hidden: dict[str, str]) -> tuple[str, ...]:
-    home = os.path.expanduser("~")  # noqa: PTH111 - no person's folder is no error here
-    named = [value for name, value in hidden.items() if name.upper().endswith(("_FILE", "_FILE_PATH", "_CONFIG_DIR"))]
-    return tuple(os.path.realpath(each) for each in (*(f"{home}/{each}" for each in _KEPT), *named) if each)
+@lru_cache(maxsize=1)  # made once, for all files
+def _replacements() -> tuple[tuple[Any, str, Callable[..., Any]], ...]:
+    import _posixsubprocess  # noqa: PLC0415 - multiprocessing starts its processes by it
 
+    def asking(original: Callable[..., Any], tried: Callable[..., str | None]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            reading = _reading
+            if reading is not None and reading.thread == threading.get_ident() and (what := tried(*args)) is not None:
+                reading.refuse(CREDENTIALS if tried is imports else PROCESS, what)
+            return original(*args, **named)
 
-def findings(refused: Refusing, path: Path, content: bytes, *, failed: bool) -> tuple[Finding, ...]:
-    """What was refused, each once.
+        return call
 
-    Args:
-        refused: After the file has run.
-        path: The file.
-        content: What it holds.
-        failed: Whether the file did not come to its end. Where it did, a library could go on without a process.
-    """
-    remedy = 'Move it behind `if __name__ == "__main__":`, which is not run when the file is read.'
-    if b"azure.ai.ml" in content:
-        remedy = f"{remedy} {OF_AZURE_AI_ML}"
-    return tuple(
-        Finding(
-            code,
-            "",
-            f"The file {_WORDS[code]} while it is read (`{call}`)",
-            "Every check, dry run and preview reads a job file, without network, processes and credentials",
-            remedy,
-            level=Level.ERROR if failed or code != PROCESS else Level.WARNING,
-            file=str(path),
-            line=line,
-        )
-        for code, call, line in dict.fromkeys(refused.seen)
+    def imports(name: Any, *_: Any) -> str | None:
+        root = str(name).partition(".")[0]
+        held = root in _HOLDERS or root.startswith("pulumi_")
+        return f"import `{root}`, which leads to the stack's secrets" if held else None
+
+    def at_exit(function: Any, *args: Any, **named: Any) -> Any:
+        register(_later, function, args, named)
+        return function
+
+    def starts_thread(*_: Any) -> str:
+        return "start a thread"
+
+    register = atexit.register
+    return (
+        (builtins, "__import__", asking(builtins.__import__, imports)),
+        (importlib, "import_module", asking(importlib.import_module, imports)),
+        (threading.Thread, "start", asking(threading.Thread.start, starts_thread)),
+        # Python tells the hook of these from 3.12 on.
+        (_thread, "start_new_thread", asking(_thread.start_new_thread, starts_thread)),
+        (_posixsubprocess, "fork_exec", asking(_posixsubprocess.fork_exec, lambda *_: "start a process")),
+        (atexit, "register", at_exit),
     )
+
+
+def raise_for(code: str, tried: str) -> NoReturn:
+    """Leave a call that is refused."""
+    if code == NETWORK:
+        raise StoppedError(tried)
+    raise RefusedCallError(f"refused while a job file is read: {tried}")
+
+
+def _later(function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Run what a file left for the end of the process under the same refusals."""
+    with contextlib.suppress(StoppedError, RefusedCallError), refusing(raise_for, lambda _: None):
+        function(*args, **named)

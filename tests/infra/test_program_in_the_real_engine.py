@@ -171,11 +171,21 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_show
     one.destroy().ok()
 
 
+REACHING = """import os
+assert os.environ.get("PULUMI_CONFIG") is None
+os.system("touch STARTED")
+"""
+"""What a pull request could put into a job file, to have it run by the preview."""
+
+
 def test_every_mistake_is_shown_in_one_run_and_nothing_is_registered(
     stack: MakeStack, sandbox: Sandbox, job_file: Path
 ) -> None:
     job_file.write_text(JOB.format(name="ddp").replace("inputs.job_id", "inputs.jobid").replace('"src"', '"scr"'))
-    one = declared(stack(PROJECT, sandbox=sandbox), "ws-faulty", job_file, size="Standard_ND96asr_v5")
+    started = job_file.with_name("started")
+    reaching = job_file.with_name("reaching.py")
+    reaching.write_text(REACHING.replace("STARTED", str(started)) + JOB.format(name="reaching"))
+    one = declared(stack(PROJECT, sandbox=sandbox), "ws-faulty", job_file, reaching, size="Standard_ND96asr_v5")
     one.set("amlstack:clusters[0].nodes", {"mx": 2})
     one.env["PWD"] = str(one.folder)  # as a shell has it
     refused = one.preview().failed()
@@ -185,9 +195,12 @@ def test_every_mistake_is_shown_in_one_run_and_nothing_is_registered(
         "has no size 'Standard_ND96asr_v5'",
         "`scr` is not there",
         "jobid",
-        "4 things are wrong with this stack",
+        "reaching.py:2: While it was read, the file tried to see the variable `PULUMI_CONFIG`",
+        "reaching.py:3: While it was read, the file tried to start the process `touch`",
+        "6 things are wrong with this stack",
     ):
         assert words in result
+    assert not started.exists()
     assert "Pulumi.test.yaml:" in result
     assert {step.type for step in refused.planned} <= {"pulumi:pulumi:Stack"}
 

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.base import paths
+from amlstack import engine as engines
+from amlstack.base import paths, pulumi_wire
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from amlstack.cli import main
 from amlstack.cli.stack import summary
 from amlstack.cli.stack.anywhere import cost, judged, protected
 from amlstack.cli.stack.anywhere.plan import StackPlan
+from amlstack.cli.stack.anywhere.sandboxed import MADE_UP, SandboxedStack
 from amlstack.cli.stack.state import State
-from infra.settings import parse
+from infra.settings import parse, stackfile
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.running import Engine
 
 SIZE = "Standard_ND96asr_v4"
 
@@ -231,3 +237,33 @@ def test_settings_of_the_sandbox_leave_out_the_account_and_what_is_encrypted() -
 
 def test_the_module_of_paths_names_this_project() -> None:
     assert judged.project() == "amlstack"
+
+
+@pytest.mark.engine
+def test_a_state_is_copied_with_a_made_up_value_for_each_secret_and_without_the_key_of_the_others(
+    engine: Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(
+        "config:\n  amlstack:location: westeurope\n  azure-native:tenantId: theirs\n"
+        "  amlstack:secrets:\n    token: {secure: AAAA}\n"
+    )
+    here = SandboxedStack(tmp_path / "copy", "dev")
+    here.backend.mkdir(parents=True)
+    env = {**os.environ, "PATH": os.pathsep.join([*map(str, engine.folders), os.environ["PATH"]])}
+    env |= {"PULUMI_BACKEND_URL": f"file://{here.backend}?metadata=skip", "PULUMI_HOME": str(tmp_path / "home")}
+    env |= {"PULUMI_CONFIG_PASSPHRASE": engines.PASSPHRASE, "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    secret = {pulumi_wire.SIGNATURE: pulumi_wire.SECRET, "ciphertext": "of a vault that nobody here may ask"}
+    urn, kind = "urn:pulumi:dev::amlstack::pulumi:pulumi:Stack::amlstack-dev", "pulumi:pulumi:Stack"
+    resource = {"urn": urn, "type": kind, "outputs": {"shown": "plain", "hidden": [{"deep": secret}]}}
+    vault = {"type": "cloud", "state": {"url": "azurekeyvault://theirs/keys/k", "encryptedkey": "QQ=="}}
+
+    made_up = here.prepare(stackfile.read(tmp_path / "Pulumi.dev.yaml")[0], env)
+    here.restore({"version": 3, "deployment": {"secrets_providers": vault, "resources": [resource]}}, env)
+
+    command = ["pulumi", "stack", "export", "--show-secrets", "--stack", "dev"]
+    done = subprocess.run(command, cwd=here.folder, env=env, capture_output=True, text=True, check=True)
+    (kept,) = json.loads(done.stdout)["deployment"]["resources"]
+    assert kept["outputs"]["shown"] == "plain"
+    assert json.loads(kept["outputs"]["hidden"][0]["deep"]["plaintext"]) == MADE_UP
+    assert made_up == ("amlstack:secrets.token",)
+    assert "theirs" not in here.config.read_text() + json.dumps(json.loads(done.stdout)["deployment"])

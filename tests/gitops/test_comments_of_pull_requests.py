@@ -45,6 +45,22 @@ def row(text: str, what: str) -> str:
     return found.split(" | ")[1].removesuffix(" |")
 
 
+def test_a_comment_lists_guards_and_exceptions(tmp_path: Path) -> None:
+    changed = {"kept": ["Makefile", "uv.lock"], "seen": ["training/own.py"], "config": "", "in_force": ["a: b"]}
+    found = written(tmp_path, guards={**changed, "asked_for": ["sriov-fabric: disabled (here mandatory) @ann"]})
+    text = comment.text("prod", found, None)
+    assert row(text, "the checks themselves") == (
+        "⚠️ 2 guards changed, 1 exception asked for, 1 part brought along, 1 exception in force"
+    )
+    for words in (
+        "- `Makefile`",
+        "- sriov-fabric: disabled (here mandatory) @\u200cann",
+        "- `training/own.py`",
+        "- a: b",
+    ):
+        assert words in text
+
+
 def test_a_comment_shows_each_result_and_begins_with_its_mark(tmp_path: Path) -> None:
     job = {
         "name": "train",

@@ -99,6 +99,33 @@ def test_what_must_be_set_once_is_printed(repository: Path, capsys: pytest.Captu
         assert words in printed, printed
 
 
+@pytest.mark.parametrize(
+    ("target", "place"), [("github", ".github/CODEOWNERS"), ("azure-pipelines", ".azure-pipelines/CODEOWNERS")]
+)
+def test_who_approves_what_decides_about_the_checks_is_written_whole(
+    target: str, place: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = "config:\n  amlstack:location: westeurope\n  amlstack:workspace: aml-team\n"
+    jobs = "  amlstack:jobs: [training/own.py, training/plain.yml]\n"
+    (repository / "Pulumi.dev.yaml").write_text(f"{stack}  amlstack:policies: rules/team.json\n{jobs}")
+    assert main(["gitops", "add", target, "--stack", "dev"]) == 0
+    assert "--owners" in capsys.readouterr().out
+
+    assert main(["gitops", "add", target, "--stack", "dev", "--owners", "@contoso/platform", "--force"]) == 0
+
+    lines = [line.split() for line in (repository / place).read_text().splitlines() if line.startswith("/")]
+    assert {owner for _, owner in lines} == {"@contoso/platform"}
+    owned = {pattern for pattern, _ in lines}
+    assert owned >= {"/Makefile", "/tools/", "/uv.lock", "/pyproject.toml", "/policies/", "/rules/team.json", "/jobs/"}
+    assert owned >= {"/catalogue.yaml", "/review/", "/.github/", "/.azure-pipelines/", "/Pulumi*.yaml", "/deploy/"}
+    assert owned >= {"/CODEOWNERS", "/training/own.py", "/amlstack/", "/infra/"}
+    assert "/training/plain.yml" not in owned
+    before = content(repository)
+    assert main(["gitops", "add", target, "--stack", "dev"]) == 0, "the owner that the file has stays"
+    assert content(repository) == before
+    assert main(["gitops", "add", target, "--stack", "dev", "--owners", "a b"]) == 2
+
+
 @pytest.mark.parametrize(("target", "stack"), [("github", "a b"), ("github", "$(x)"), ("kubernetes", "Dev_1")])
 def test_a_stack_whose_name_cannot_stand_in_the_files_is_refused(
     target: str, stack: str, repository: Path, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.files import write_whole
 from amlstack.cli.console import say
-from amlstack.cli.gitops import files
+from amlstack.cli.gitops import files, owners
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,12 +30,14 @@ class AskedAdd:
         stack: Name of the real stack; None for the only one that the repository has.
         force: Whether files that differ are overwritten.
         dry_run: Whether nothing is written.
+        owners: Who approves changes of the checks; None for whom CODEOWNERS names already.
     """
 
     target: str
     stack: str | None
     force: bool = False
     dry_run: bool = False
+    owners: str | None = None
 
 
 def run(asked: AskedAdd) -> int:
@@ -54,10 +56,12 @@ def run(asked: AskedAdd) -> int:
     try:
         found = files.of(asked.target, stack)
         commands = files.commands(asked.target, stack)
-    except files.NoFilesError as error:
+        owned = owners.file(asked.target, root, stack, asked.owners)
+    except (files.NoFilesError, owners.NoOwnerError) as error:
         return _ended(str(error), USAGE)
     if not found:
         return _ended(f"This version of amlstack has no files for `{asked.target}`", USAGE)
+    found = found if owned is None else (*found, owned)
     new, edited, same = _sorted(root, found)
     if edited and not asked.force:
         for file in edited:
@@ -68,7 +72,10 @@ def run(asked: AskedAdd) -> int:
     if not asked.dry_run:
         for file in written:
             _write(root / file.path, file.content)
-    say("\n".join(_printed(written, same, (*_missing(root, stack),), commands, dry_run=asked.dry_run)))
+    notes = [*_missing(root, stack)]
+    if owned is not None and owners.NOBODY in owned.content:
+        notes.append(f"note: {owned.path} has {owners.NOBODY}: name who approves changes of the checks with `--owners`")
+    say("\n".join(_printed(written, same, notes, commands, dry_run=asked.dry_run)))
     return 0
 
 

@@ -142,7 +142,11 @@ def _policies(preview: Mapping[str, Any] | None) -> str:
 def _guards(guards: Mapping[str, Any] | None) -> str:
     if guards is None:
         return _NOT_RUN
-    counted = ((len(guards["kept"]), "guard", "changed"), (len(guards["asked_for"]), "exception", "asked for"))
+    counted = (
+        (len(guards["kept"]), "guard", "changed"),
+        (len(guards["asked_for"]), "exception", "asked for"),
+        (len(guards["seen"]), "part", "brought along"),
+    )
     parts = [f"{number} {what}{'' if number == 1 else 's'} {done}" for number, what, done in counted if number]
     if number := len(guards["in_force"]):
         parts.append(f"{number} exception{'' if number == 1 else 's'} in force")

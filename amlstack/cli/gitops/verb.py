@@ -20,17 +20,25 @@ TheStack = Annotated[str, typer.Option("--stack", "-s", help="The stack that is 
 def add(
     target: Annotated[str, typer.Argument(help="github, azure-pipelines or kubernetes.", show_default=False)],
     stack: Stack = None,
+    owners: Annotated[
+        str | None,
+        typer.Option(
+            help="Who approves changes of the checks, for CODEOWNERS: @ORG/TEAM; unset: whom the file has.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
 ) -> None:
     """Copy the files of `deploy/` into this repository, with the stack's name filled in.
 
+    CODEOWNERS is written whole: tools, rules, workflows, and what the stacks' settings name as rules or as Python.
     A file that is there and differs is shown, and nothing is written; `--force` overwrites it. What has to be set once
     outside of the repository (identities, variables, approvals) is printed as commands.
 
     Examples:
-        amlstack gitops add github --stack prod
+        amlstack gitops add github --stack prod --owners @contoso/platform
 
         amlstack gitops add azure-pipelines --stack prod --dry-run
     """
@@ -42,7 +50,7 @@ def add(
 
         near = did_you_mean(target, sorted(TARGETS))
         _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
-    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run)))
+    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run, owners)))
 
 
 @app.command()

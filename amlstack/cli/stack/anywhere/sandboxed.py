@@ -101,9 +101,10 @@ class SandboxedStack:
         Raises:
             EngineError: The engine refused the state.
         """
-        deployment = {key: value for key, value in exported["deployment"].items() if key != "secrets_providers"}
+        # The engine encrypts what is made up, and takes the way from the state itself.
+        own = {"secrets_providers": {"type": "passphrase", "state": {"salt": engine.SALT}}}
         file = self.folder / "state.json"
-        write_whole(file, json.dumps({**exported, "deployment": _closed(deployment)}))
+        write_whole(file, json.dumps({**exported, "deployment": {**_closed(exported["deployment"]), **own}}))
         self._run("stack", "import", "--stack", self.stack, "--file", str(file), env=env)
 
     def _run(self, *words: str, env: Mapping[str, str]) -> None:

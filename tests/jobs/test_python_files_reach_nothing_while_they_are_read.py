@@ -280,3 +280,21 @@ def test_other_threads_of_this_process_go_on_while_a_file_is_read(tmp_path: Path
     loaded = jobs.load(written(tmp_path, "open('ready', 'w').close()\nopen('answered').close()\n"))
     thread.join()
     assert (loaded.findings, failed) == ((), [])
+
+
+GROUP = ("--resource-group", "g", "--subscription", "00000000-0000-0000-0000-000000000000")
+
+
+@pytest.mark.parametrize(
+    "verb", [["show", "job.py"], ["rehearse", "job.py", "--dry-run"], ["submit", "job.py", "--workspace", "w", *GROUP]]
+)
+@pytest.mark.usefixtures("port")
+def test_the_other_verbs_that_read_a_file_refuse_the_same(
+    verb: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, "import os\ntoken = os.environ.get('GITHUB_TOKEN')\nos.system('touch started')\n")
+    assert main(verb) != 0
+    shown = "".join(capfd.readouterr())
+    assert "job.py:2: error [python-reads-credentials]" in shown, shown
+    assert "job.py:3: error [python-starts-process]" in shown
+    assert not (tmp_path / "started").exists()

@@ -1,8 +1,8 @@
 """Where the state of Pulumi stacks lies, the key that encrypts their secrets, and who may use both.
 
 A storage account without keys, with versions and soft delete; a vault whose access is by roles alone and which nobody
-can purge; two identities for pipelines that sign in with tokens of their own runs, never with a secret; roles for them
-and for people. docs/gitops-state.md explains each setting and takes a stack from a local backend here and back.
+can purge; three identities for pipelines that sign in with tokens of their own runs, never with a secret; roles for
+them and for people. docs/gitops-state.md explains each setting and takes a stack from a local backend here and back.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def entries(key: str) -> list[trust.Trust]:
         raise pulumi.RunError(str(error)) from None
 
 
-trusted = {"deploy": entries("deploy"), "preview": entries("preview")}
+trusted = {purpose: entries(purpose) for purpose in ("deploy", "plan", "preview")}
 
 group = resources.ResourceGroup("group", resource_group_name=f"rg-{name}-state", location=location, opts=kept)
 
@@ -162,9 +162,11 @@ WRITES: Mapping[str, tuple[str, pulumi.Resource]] = {
     "secrets": (CRYPTO_USER, key),
 }
 READS: Mapping[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container), "secrets": (CRYPTO_USER, key)}
+SEES: Mapping[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container)}
 
-# A preview takes no lock and writes nothing, so that pull requests get an identity that only reads.
-for purpose, rights in (("deploy", WRITES), ("preview", READS)):
+# A preview takes no lock and writes nothing. What a pull request declares nobody has approved yet: its preview has
+# made-up values for all secrets, and an identity that cannot open one. The plan of main needs them, and changes none.
+for purpose, rights in (("deploy", WRITES), ("plan", READS), ("preview", SEES)):
     identity = managedidentity.UserAssignedIdentity(
         purpose, resource_name_=f"id-{name}-{purpose}", resource_group_name=group.name, location=location
     )

@@ -119,7 +119,7 @@ def test_the_vault_is_opened_by_roles_and_purged_by_nobody(played: Story) -> Non
     assert vault["enablePurgeProtection"] is True
 
 
-def test_pull_requests_read_the_state_and_deployments_write_it(played: Story) -> None:
+def test_pull_requests_read_the_state_but_no_secret_and_deployments_write_it(played: Story) -> None:
     outputs, held = played.place.outputs(), set()
     with store_of(played.sandbox.home) as store:
         for row in store.resources.of_type("Microsoft.Authorization/roleAssignments"):
@@ -133,9 +133,10 @@ def test_pull_requests_read_the_state_and_deployments_write_it(played: Story) ->
     crypto = "12338af0-0e69-4776-bea7-57ae8d297424"
     assert held == {
         (outputs["deploy_principal_id"], contributor, container),
+        (outputs["plan_principal_id"], reader, container),
         (outputs["preview_principal_id"], reader, container),
         (people, contributor, container),
-        *((who, crypto, key) for who in (outputs["deploy_principal_id"], outputs["preview_principal_id"], people)),
+        *((who, crypto, key) for who in (outputs["deploy_principal_id"], outputs["plan_principal_id"], people)),
     }
 
 
@@ -145,6 +146,7 @@ def test_identities_trust_the_repository_and_nobody_else(played: Story) -> None:
         found = {row.id.split("/")[-3]: row.body["properties"]["subject"] for row in store.resources.of_type(kind)}
     assert found == {
         "id-contoso-deploy": "repo:contoso/training:environment:prod",
+        "id-contoso-plan": "repo:contoso/training:ref:refs/heads/main",
         "id-contoso-preview": "repo:contoso/training:pull_request",
     }
 

@@ -65,7 +65,7 @@ def agent(team: Team, service: Loopback, folder: Path) -> Agent:
         team.forge,
         folder / "builds",
         env,
-        dict.fromkeys(("amlstack-preview", "amlstack-deploy"), spn),
+        dict.fromkeys(("amlstack-preview", "amlstack-plan", "amlstack-deploy"), spn),
         groups,
         service.url + "/",
     )

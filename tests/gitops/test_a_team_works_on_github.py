@@ -7,13 +7,14 @@ merged, and exactly its plan is applied; one with a violation and one that edits
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from amlstack.cli.sandbox_arm import connect
-from tests.support.gitops.team import IMAGE, SIZE, Team, left, row, working
+from tests.support.gitops.team import IMAGE, SECRET, SIZE, Team, left, row, working
 from tests.support.stack.small_jobs import runs_of, store_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
 
     from tests.support.running import Engine
 
+LAX = {"sriov-fabric": "disabled", "size-retired": "disabled"}
+THIEF = """
+import os
+from pathlib import Path
+from jobs import Job
+
+Path("{file}").write_text(os.environ.get("PULUMI_CONFIG", "") + repr(dict(os.environ)))
+job = Job(name="thief", command="true", environment="plain", compute="a100")
+"""
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
 
@@ -54,6 +64,24 @@ def played(team: Team) -> None:
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 7}}])
     team.commit("More nodes of the same size")
     team.asked("mended", "no-fabric", again="violation", without=("check",))
+
+    team.branch("open-gate")
+    (team.folder / "Pulumi.review.yaml").unlink()
+    (team.folder / "policies-team.json").write_text(json.dumps(LAX), "utf-8")
+    (team.folder / "Makefile").write_text("venv:\n\tfalse\n", "utf-8")
+    rules = team.folder / "policies" / "__main__.py"
+    rules.write_text(f"import sys; sys.exit()\n{rules.read_text('utf-8')}", "utf-8")
+    (team.folder / "training" / "thief.py").write_text(THIEF.format(file=str(team.folder.parent / "stolen")), "utf-8")
+    team.set(
+        clusters=[{"name": "a100", "size": "Standard_NC24s_v3", "nodes": {"min": 0, "max": 40}}],
+        policies="policies-team.json",
+    )
+    team.commit("Another size")
+    team.asked("open gate", "open-gate")
+    team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 6}}])
+    team.set(jobs=[*team.settings()["amlstack:jobs"], "training/thief.py"])
+    team.commit("A job in Python")
+    team.asked("thief", "open-gate", again="open gate", without=("check",))
 
     team.branch("edit-hold")
     (team.folder / "Pulumi.review.yaml").unlink()
@@ -126,6 +154,13 @@ def printed(team: Team, step: str) -> str:
     return "\n".join(f"===== {key}: {one.result}\n{one.text()}" for key, one in team.runs[step].items())
 
 
+def kept(team: Team, step: str, path: str) -> dict[str, Any]:
+    """A file of the artifacts of a step."""
+    run = next(one.run for one in team.runs[step].values() if one.run)
+    found: dict[str, Any] = json.loads((team.forge.artifacts(run) / path).read_text("utf-8"))
+    return found
+
+
 def test_a_push_to_main_waits_for_approval_and_then_deploys(team: Team) -> None:
     assert team.seen["without approval"] == "waiting"
     assert result(team, "first") == {"plan": "success", "up": "success"}, printed(team, "first")
@@ -174,6 +209,32 @@ def test_a_violation_stops_a_pull_request_before_anything_is_planned(team: Team)
     assert "`sriov-fabric`" in comment["body"]
     assert row(comment["body"], "review") == "| review stack on the sandbox | – not run |"
     assert "::error file=" in team.runs["violation"]["check"].step("Check the jobs").text
+
+
+def test_a_branch_cannot_open_its_own_gate(team: Team) -> None:
+    """It turns rules off, and changes Makefile and pack: main's judge it, and the comment names what it tried."""
+    assert result(team, "open gate") == {"check": "failure", "preview": "failure", "comment": "success"}, printed(
+        team, "open gate"
+    )
+    preview = kept(team, "open gate", "preview/preview.json")
+    assert {one["code"] for one in preview["findings"] if one["level"] == "error"} >= {"sriov-fabric", "size-retired"}
+    guards = team.runs["open gate"]["preview"].step("Take what").text
+    for words in ("sriov-fabric: disabled", "size-retired: disabled", '"policies-team.json"', '"Makefile"'):
+        assert words in guards, guards
+
+
+def test_a_job_file_of_a_pull_request_sees_no_secret_and_its_reviewers_see_the_gate(team: Team) -> None:
+    (comment,) = team.comments("open gate")
+    body = comment["body"]
+    assert "sriov-fabric: disabled (here mandatory)" in body, body
+    assert "- `policies-team.json`" in body, body
+    assert "- `policies/__main__.py`" in body, body
+    assert "- `training/thief.py`" in body, body
+    stolen = team.folder.parent / "stolen"
+    text = (stolen.read_text("utf-8") if stolen.exists() else "") + printed(team, "thief")
+    assert SECRET not in text
+    assert "every secret has a made-up value" in team.runs["thief"]["preview"].step("Preview").text
+    assert "secure:" in (team.folder / "Pulumi.prod.yaml").read_text("utf-8"), "there was a secret to steal"
 
 
 def test_a_new_push_edits_the_comment_in_place(team: Team) -> None:

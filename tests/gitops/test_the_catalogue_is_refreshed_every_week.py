@@ -57,7 +57,7 @@ def weeks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def on_github(folder: Path, forge: Forge, env: Mapping[str, str]) -> Weeks:
-    ids = {"AZURE_PREVIEW_CLIENT_ID": "client", "AZURE_TENANT_ID": "tenant", "AZURE_SUBSCRIPTION_ID": "0"}
+    ids = {"AZURE_PLAN_CLIENT_ID": "client", "AZURE_TENANT_ID": "tenant", "AZURE_SUBSCRIPTION_ID": "0"}
     runner = Runner(forge, folder / "runs", trusting(folder, env, forge.folder / "authority.pem", forge), ids)
     runs = [runner.run("amlstack-catalogue.yml", "schedule", {}, main(forge)) for _ in range(2)]
     pulls = forge.state()["pulls"]
@@ -68,7 +68,7 @@ def on_azure_pipelines(folder: Path, forge: Forge, env: Mapping[str, str]) -> We
     with devops.served(folder / "devops") as (service, loopback):
         spn = {"servicePrincipalId": "client", "tenantId": "tenant", "idToken": forge.assertion, "subscription": "0"}
         where = {**trusting(folder, env, loopback.ca, forge), "AMLSTACK_CACHE": str(folder / "cache")}
-        connections = {"amlstack-preview": spn}
+        connections = {"amlstack-plan": spn}
         agent = Agent(forge, folder / "builds", where, connections, {}, loopback.url + "/")
         names = {"System.CollectionUri": agent.service, "System.TeamProject": "research", "Build.Repository.ID": "r1"}
         runs = [agent.run("amlstack-catalogue.yml", main(forge), names) for _ in range(2)]

@@ -231,12 +231,12 @@ class _Run:
         return {"artifact-url": self.runner.forge.keep(self.id, given["name"], folder / given["path"])}
 
     def download(self, given: Mapping[str, str], folder: Path) -> dict[str, str]:
-        """``actions/download-artifact``: one by its name, or all of them into one folder."""
+        """``actions/download-artifact``: one by its name, or each into a folder of its name."""
         kept = self.runner.forge.artifacts(self.id)
         chosen = [kept / given["name"]] if "name" in given else sorted(kept.iterdir()) if kept.is_dir() else []
-        assert "name" in given or given["merge-multiple"] == "true"
         for each in chosen:
-            shutil.copytree(each, folder / given["path"], dirs_exist_ok=True)
+            target = folder / given["path"] / ("" if "name" in given else each.name)
+            shutil.copytree(each, target, dirs_exist_ok=True)
         return {}
 
     def _contexts(

@@ -32,6 +32,7 @@ SIZE = "Standard_ND96asr_v4"
 CLIENTS = ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID", "AZURE_FEDERATED_TOKEN_FILE")
 """What the workflow sets itself, out of what a client of a sandbox needs."""
 NOT_OF_A_RUNNER = (*CLIENTS, "AMLSTACK_HOME", "AZURE_TOKEN_CREDENTIALS", "AZURE_CLIENT_SECRET", "AZURE_USERNAME")
+SECRET = "canary-of-the-teams-settings"
 SETTINGS: dict[str, Any] = {
     "amlstack:location": "westeurope",
     "amlstack:workspace": {"name": "team-ml", "public_network": True},
@@ -69,6 +70,11 @@ class Team:
         self.forge.git("add", "--all", at=self.folder)
         self.forge.git("commit", "--quiet", "--message", message, at=self.folder)
         return self.forge.git("rev-parse", "HEAD", at=self.folder)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the stack `prod`."""
+        found: dict[str, Any] = yaml.safe_load((self.folder / "Pulumi.prod.yaml").read_text("utf-8"))["config"]
+        return found
 
     def set(self, **settings: Any) -> None:
         """Changes settings of the stack `prod`."""
@@ -145,7 +151,7 @@ def working(engine: Engine, folder: Path) -> Iterator[Team]:
             "PULUMI_BACKEND_URL": place.backend,
             "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
             "AZURE_SUBSCRIPTION_ID": azure.environ["AZURE_SUBSCRIPTION_ID"],
-            "AZURE_PREVIEW_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"],
+            **dict.fromkeys(("AZURE_PREVIEW_CLIENT_ID", "AZURE_PLAN_CLIENT_ID"), azure.environ["AZURE_CLIENT_ID"]),
         }
         of_prod = {"prod": {"AZURE_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"]}}
         runner = Runner(forge, folder / "runs", _env(engine, azure, forge), variables, of_prod)
@@ -201,8 +207,11 @@ def _begin(team: Team) -> None:
     (folder / "training" / "code").mkdir()
     (folder / "training" / "code" / "ring.py").write_text(RING, "utf-8")
     person = {**team.azure.environ, "PULUMI_BACKEND_URL": team.place.backend, "HOME": str(folder.parent)}
-    command = ["pulumi", "stack", "init", "prod", "--secrets-provider", team.place.secrets, "--non-interactive"]
-    subprocess.run(command, cwd=folder, env={**team.runner.env, **person}, check=True, capture_output=True)
+    init = ["stack", "init", "prod", "--secrets-provider", team.place.secrets]
+    secret = ["config", "set", "--stack", "prod", "--secret", "--path", "amlstack:secrets.token", SECRET]
+    for words in (init, secret):
+        command = ["pulumi", *words, "--non-interactive"]
+        subprocess.run(command, cwd=folder, env={**team.runner.env, **person}, check=True, capture_output=True)
     team.forge.git("init", "--quiet", "--initial-branch=main", at=folder)
     added = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
     assert added.returncode == 0, added.stderr

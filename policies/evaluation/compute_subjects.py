@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from policies.evaluation.subject import Subject
 from policies.resource_types import machines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from policies.evaluation.arm_ids import Address
 
@@ -87,6 +88,9 @@ def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
         yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[low]),), at)
     if low in machines.COMPUTES or low in machines.NO_MACHINES:
         return
+    outer = dig(props, *at, "properties")
+    if isinstance(outer, Mapping) and outer.get("scaleSettings") is not None:  # as updates of old API versions have it
+        yield _grows(props, (*at, "properties", "vmSize"))
     yield from _cluster(props, _compute_paths(at), place)
 
 
@@ -108,6 +112,8 @@ def _cluster(
 ) -> Iterator[Subject]:
     size = size_of(dig(props, *paths["size"][0]), paths["size"][0])
     if size is None:
+        if dig(props, *paths["most"][0][:-1]) is not None:
+            yield _grows(props, paths["size"][0])
         return
     nodes = number(props, *paths["most"][0])
     yield Subject(
@@ -119,3 +125,10 @@ def _cluster(
         facts=Facts(props, paths, classic=classic),
         place=place,
     )
+
+
+def _grows(props: Any, size: Path) -> Subject:
+    """An update of a cluster that exists grows it, and does not say of which size it is."""
+    where = ".".join(size)
+    unknown = Unknown(where, "is not written here, and the cluster may grow", unresolved=True)
+    return Subject("cluster", where, unknown, 1, Facts(props, {}))

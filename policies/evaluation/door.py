@@ -24,7 +24,7 @@ _WORDS = """
     targetVMSize template templateBody templateContent templateLink templateSpecVersionId then type uri value variables
     version virtualNetworkName addressSpace addressPrefixes workspaceName machineLearningWorkspaceId
     artifacts identity method workspace uri jobInputType jobOutputType jobLimitsType distributionType codeId displayName
-    experimentName description
+    experimentName description applicationDefinitionId blueprintId plan versionId
 """
 """Names that say where something stands; those of facts come from the tables of their readers."""
 

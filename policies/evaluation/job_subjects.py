@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.evaluation.arm_ids import name_of
+from policies.evaluation.arm_ids import name_of, segments
 from policies.evaluation.facts import Facts, Path, Unknown, dig, names, number_of, size_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ OWN: dict[str, tuple[Path, ...]] = {
     "most_nodes": (("resources", "maxInstanceCount"), ("resources", "max_instance_count")),
     "automl_nodes": (("taskDetails", "limitSettings", "maxNodes"), ("limits", "maxNodes"), ("limits", "max_nodes")),
     "size": (("resources", "instanceType"), ("resources", "instance_type")),
+    "sizes": (("resources", "instanceTypes"), ("resources", "instance_types")),
     "locations": (("resources", "locations"),),
     "outputs": (("outputs",),),
     "inputs": (("inputs",),),
@@ -64,6 +65,9 @@ _COMPONENT = re.compile(
     r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 )
 
+_LOOSE = re.compile(r"(?:.*/components/(?P<name>[^/]+)(?:/labels/[^/]+)?|azureml:(?P<short>[^/:@]+)(?:@[^/:@]+)?)")
+"""A reference without a version: Azure takes the latest, or that of a label."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundJob:
@@ -78,8 +82,19 @@ class FoundJob:
 
 def component_key(reference: Any) -> str | None:
     """Name and version of a component, of its id as of its short reference; None for what names none."""
-    found = _COMPONENT.fullmatch(reference) if isinstance(reference, str) else None
-    return f"{found['name'] or found['short']}/{found['version']}".lower() if found else None
+    found = _COMPONENT.fullmatch("/".join(segments(reference))) if isinstance(reference, str) else None
+    return f"{found['name'] or found['short']}/{found['version']}" if found else None
+
+
+def _named(reference: Any, components: Mapping[str, Any]) -> Any:
+    """The spec that a step names; of a component without a version or with a label, the last one of the stack."""
+    if (key := component_key(reference)) is not None:
+        return components.get(key)
+    loose = _LOOSE.fullmatch("/".join(segments(reference))) if isinstance(reference, str) else None
+    if loose is None:
+        return None
+    before = f"{loose['name'] or loose['short']}/"
+    return next((spec for key, spec in reversed([*components.items()]) if key.startswith(before)), None)
 
 
 def complete(job: Any, components: Mapping[str, Any]) -> None:
@@ -91,7 +106,7 @@ def complete(job: Any, components: Mapping[str, Any]) -> None:
     """
     if not isinstance(job, dict):
         return
-    if (spec := components.get(component_key(job.get("componentId")) or "")) is not None:
+    if (spec := _named(job.get("componentId"), components)) is not None:
         job.setdefault("component", spec)
     complete(job.get("trial"), components)
     for holder in (job, job.get("component")):
@@ -116,6 +131,7 @@ def jobs_in(props: Any, at: Path, *, inherited: Any = None, around: tuple[Path, 
         return
     compute = next(filter(None, (dig(props, *at, *name) for name in _COMPUTE if name[0] in whole)), inherited)
     yield from _own(props, at, whole, compute, around)
+    yield from _offered(props, at, whole, compute)
     if not _HOLD_JOBS & whole.keys():  # as most
         return
     yield from jobs_in(props, (*at, "trial"), inherited=compute, around=(at,))
@@ -147,6 +163,20 @@ def _own(props: Any, at: Path, whole: Any, compute: Any, around: tuple[Path, ...
         facts=facts,
         compute=compute,
     )
+
+
+def _offered(props: Any, at: Path, whole: Any, compute: Any) -> Iterator[FoundJob]:
+    """The sizes among which a job lets Azure choose, as one that tunes a model may."""
+    held = whole.get("resources")
+    for name in OWN["sizes"] if isinstance(held, Mapping) else ():
+        path = (*at, *name)
+        listed = dig(props, *path)
+        if listed is None or not _is_serverless(whole, compute, at):
+            continue
+        nodes = _nodes(Facts(props, _paths((at,))), automl=False)
+        for index, one in enumerate(listed if isinstance(listed, list) else [listed]):
+            size = one if isinstance(one, Unknown) else size_of(dig(props, *path, str(index)), path)
+            yield FoundJob(".".join(path), size, nodes, Facts(props, {}))
 
 
 def _nodes(facts: Facts, *, automl: bool) -> int | Unknown:
@@ -210,4 +240,4 @@ def _is_serverless(job: Any, compute: Any, at: Path) -> bool | Unknown:
         return compute or True
     if not isinstance(compute, str):
         return Unknown(".".join((*at, *OWN["compute"][0])), "names no compute", unresolved=True)
-    return name_of(compute) == "serverless"
+    return name_of(compute) in {"", "serverless"}  # blank text and slashes name nothing

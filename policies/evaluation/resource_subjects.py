@@ -140,6 +140,8 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
         case "machinelearningservices", "EnvironmentVersion":
             yield from _environment(props, ("properties",))
             yield from _environment(props, ("environmentVersionProperties",))
+        case ("blueprint", "Assignment") | ("solutions", "Application"):
+            yield from _template(props, (), groups, token=f"{module}:{kind}")
         case "resources", "Resource":
             yield from _as_sent(_requests(f":{kind}", props), props, groups)
         case "resources", "ResourceGroup":

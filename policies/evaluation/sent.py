@@ -111,7 +111,6 @@ def by_azapi(props: Any) -> Iterator[Request | Unknown]:
     whole, _ = canonical({"body": body})
     for kind in sorted(kinds):
         yield Request(kind, whole, ("body",), place, names)
-        yield from _partly(kind, whole)
 
 
 def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address, tuple[str, ...]]:
@@ -132,15 +131,6 @@ def _azapi_kinds(said: str, props: Any) -> tuple[set[str], Address, tuple[str, .
     if isinstance(name, Unknown):
         place = Address(place.subscription, place.group, place.workspace, None, name)
     return kinds - {""}, place, names
-
-
-def _partly(kind: str, whole: Any) -> Iterator[Unknown]:
-    """An update of a cluster that exists grows it, and does not say of which size it is."""
-    if kind == f"{_ML}/workspaces/computes":
-        inner = dig(whole, "body", "properties", "properties")
-        if isinstance(inner, Mapping) and "scaleSettings" in inner and inner.get("vmSize") is None:
-            where = "body.properties.properties.vmSize"
-            yield Unknown(where, "is not written here, and the cluster may grow", unresolved=True)
 
 
 def _merged(one: Any, two: Any) -> Any:

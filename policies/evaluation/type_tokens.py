@@ -35,6 +35,8 @@ _JUDGED = {
     ("machinelearningservices", "Schedule"),
     ("machinelearningservices", "EnvironmentVersion"),
     ("machinelearningservices", "ComponentVersion"),
+    ("blueprint", "Assignment"),
+    ("solutions", "Application"),
     ("resources", "Resource"),
     ("resources", "ResourceGroup"),
     ("network", "VirtualNetwork"),
@@ -45,8 +47,8 @@ _TEMPLATES = re.compile(
 )
 """Types of azure-native that hold a template, in whatever module; beside ``resources:Deployment``."""
 CLASSIC_TEMPLATE = re.compile(
-    r"(?:azure|azurerm):(?:[\w/]+:)?(?:\w*TemplateDeployment|ManagedApplicationDefinition)|"
-    r"azure:managedapplication/definition:Definition"
+    r"(?:azure|azurerm):(?:[\w/]+:)?(?:\w*TemplateDeployment|ManagedApplication(?:Definition)?|BlueprintAssignment)|"
+    r"azure:(?:managedapplication/(?:definition:Definition|application:Application)|blueprint/assignment:Assignment)"
 )
 
 

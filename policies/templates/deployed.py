@@ -11,7 +11,7 @@ from policies.evaluation.arm_ids import segments
 from policies.evaluation.facts import ELSEWHERE, GAP, Unknown, dig
 from policies.templates import forms
 from policies.templates.names import Around
-from policies.templates.scope import Path, Scope
+from policies.templates.scope import Path, Scope, is_template_expression
 from policies.templates.values import TOO_LARGE, Budget, closed, missing
 
 if TYPE_CHECKING:
@@ -155,6 +155,9 @@ class _Walk:
     def resource(
         self, raw: Mapping[str, Any], scope: Scope, at: Path, parent: _Parent, depth: int
     ) -> Iterator[Piece | Unknown]:
+        if (named := _named_by_expression(raw, at)) is not None:
+            yield named
+            return
         try:
             if closed(scope.worked_out(raw.get("condition", True), (*at, "condition")), scope.budget) is False:
                 return
@@ -195,7 +198,9 @@ class _Walk:
         if not isinstance(properties, Mapping):
             yield _unseen(properties, where)
             return
-        source = forms.source(form, _nest(where, properties), at, _placed(scope, raw))
+        source = forms.source(
+            form, _nest(at, {"plan": raw.get("plan"), "properties": properties}), at, _placed(scope, raw)
+        )
         if source.elsewhere is not None:
             yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=not scope.library)
         if source.template is not None:
@@ -208,6 +213,9 @@ class _Walk:
         properties = raw.get("properties")
         if not isinstance(properties, Mapping):
             yield _unseen(properties, inner)
+            return
+        if (named := _named_by_expression(properties, inner)) is not None:
+            yield named
             return
         template, link = properties.get("template"), properties.get("templateLink")
         if isinstance(link, Mapping) and template is None:
@@ -268,6 +276,12 @@ def _full(kind: str, name: Any, parent: _Parent) -> tuple[str, str | None]:
     elif head:
         own = extension
     return f"{parent.kind}/{own}" if child else own, named
+
+
+def _named_by_expression(raw: Mapping[str, Any], at: Path) -> Unknown | None:
+    """Where the names that say how to read a resource are made by expressions; None where none is."""
+    made = next((str(key) for key in raw if is_template_expression(key)), None)
+    return None if made is None else Unknown(".".join((*at, made)), "is a name made by an expression", unresolved=True)
 
 
 def _deployed_of(raw: Any) -> Any:

@@ -25,6 +25,7 @@ class Form:
         parameters: Values of its parameters; the first that is there counts.
         parameter_links: Links to such values kept elsewhere.
         library: Whether it is only kept, for others to deploy.
+        asked: Whether parameters may be given expressions of whoever uses what keeps the template.
         parts: A list of templates that it refers to by ``path``, each with ``template``; None where there is none.
     """
 
@@ -33,6 +34,7 @@ class Form:
     parameters: tuple[Path, ...] = ()
     parameter_links: tuple[Path, ...] = ()
     library: bool = False
+    asked: bool = False
     parts: Path | None = None
 
 
@@ -71,7 +73,8 @@ def _deployment(*before: str) -> Form:
 
 
 _POLICY = ("policyRule", "then", "details", "deployment", "properties")
-_OF_A_POLICY = Form((*_POLICY, "template"), parameters=((*_POLICY, "parameters"),), library=True)
+_OF_A_POLICY = Form((*_POLICY, "template"), parameters=((*_POLICY, "parameters"),), asked=True)
+"""Azure deploys it as soon as the policy is assigned, and no assignment is judged: what is open in it is refused."""
 
 FORMS: Mapping[str, Form] = {
     "resources:Deployment": _deployment("properties"),
@@ -86,7 +89,9 @@ FORMS: Mapping[str, Form] = {
     "resources:DeploymentStacksWhatIfResultsAtSubscription": _deployment("properties"),
     "resources:DeploymentStacksWhatIfResultsAtManagementGroup": _deployment("properties"),
     "resources:TemplateSpecVersion": Form(("mainTemplate",), library=True, parts=("linkedTemplates",)),
-    "blueprint:TemplateArtifact": Form(("template",), parameters=(("parameters",),), library=True),
+    "blueprint:TemplateArtifact": Form(("template",), parameters=(("parameters",),), library=True, asked=True),
+    "blueprint:Assignment": Form(("template",), links=(("blueprintId",), ("versionId",))),
+    "solutions:Application": Form(("mainTemplate",), links=(("applicationDefinitionId",), ("plan",))),
     "solutions:ApplicationDefinition": Form(("mainTemplate",), library=True),
     "securityinsights:ContentTemplate": Form(("mainTemplate",), library=True),
     "hybridnetwork:VendorSkus": Form(("managedApplicationTemplate",), library=True),
@@ -108,7 +113,13 @@ OF_ARM: Mapping[str, Form] = {
         ("properties", "mainTemplate"), library=True, parts=("properties", "linkedTemplates")
     ),
     "microsoft.blueprint/blueprints/artifacts": Form(
-        ("properties", "template"), parameters=(("properties", "parameters"),), library=True
+        ("properties", "template"), parameters=(("properties", "parameters"),), library=True, asked=True
+    ),
+    "microsoft.blueprint/blueprintassignments": Form(
+        ("properties", "template"), links=(("properties", "blueprintId"),)
+    ),
+    "microsoft.solutions/applications": Form(
+        ("properties", "mainTemplate"), links=(("properties", "applicationDefinitionId"), ("plan",))
     ),
     "microsoft.solutions/applicationdefinitions": Form(("properties", "mainTemplate"), library=True),
     "microsoft.operationalinsights/workspaces/providers/contenttemplates": Form(
@@ -134,7 +145,7 @@ OF_ARM: Mapping[str, Form] = {
 
 CLASSIC = Form(
     ("templateContent",),
-    links=(("templateSpecVersionId",),),
+    links=(("templateSpecVersionId",), ("applicationDefinitionId",), ("plan",), ("versionId",)),
     parameters=(("parametersContent",), ("parametersBody",), ("parameters",)),
 )
 """The deployments of the classic Azure provider; the oldest keeps its template at `OLDEST`."""
@@ -177,7 +188,7 @@ def source(form: Form, props: Any, at: Path, around: Around) -> TemplateSource:
     return TemplateSource(
         template,
         where,
-        parameters=_from_a_blueprint(parameters) if form.library else parameters,
+        parameters=_from_outside(parameters, form) if form.asked else parameters,
         elsewhere=next((path for path in form.links if dig(props, *at, *path)), None),
         linked_parameters=any(dig(props, *at, *path) is not None for path in form.parameter_links),
         library=form.library,
@@ -207,12 +218,13 @@ def read(value: Any) -> Any:
     return value
 
 
-def _from_a_blueprint(parameters: Any) -> Any:
+def _from_outside(parameters: Any, form: Form) -> Any:
     """Values that are expressions themselves: of whatever keeps the template, and not known before it is deployed."""
     if not isinstance(parameters, Mapping):
         return parameters
+    why = "it is given where the template is deployed"
     return {
-        name: Unknown(f"parameters.{name}", f"is `{given['value']}`: it is given where the template is deployed")
+        name: Unknown(f"parameters.{name}", f"is `{given['value']}`: {why}", unresolved=not form.library)
         if isinstance(given, Mapping) and is_template_expression(given.get("value"))
         else given
         for name, given in parameters.items()

@@ -66,6 +66,8 @@ class Scope:
             except OpenError as error:
                 return self._open(value, error, path)
         if isinstance(value, Mapping):
+            if any(map(is_template_expression, value)):
+                return self._keyed(value, path)
             loops = value.get("copy")
             if isinstance(loops, str) and is_template_expression(loops):
                 return self._open(loops, OpenError("a loop of properties is written out"), (*path, "copy"))
@@ -81,6 +83,20 @@ class Scope:
         if isinstance(value, list):
             return [self.worked_out(one, (*path, str(index))) for index, one in enumerate(value)]
         return value
+
+    def _keyed(self, value: Mapping[str, Any], path: Path) -> Any:
+        """An object in which names are expressions, too, under the names that they give."""
+        made: dict[str, Any] = {}
+        for key, one in value.items():
+            name = self.worked_out(key, path)
+            # The readers' names have no slash: what has one, such as `hidden-link:/…/…`, is none whatever its gaps are.
+            if not isinstance(name, str) or (isinstance(name, Gapped) and "/" not in name):
+                return self._open(key, OpenError("a name in it is not known here"), path)
+            if name in made:
+                return Unknown(".".join((*path, name)), TWICE, unresolved=True)
+            made[name] = one
+        made, twins = canonical(made)
+        return replace(twins[0], path=".".join(path)) if twins else self.worked_out(made, path)
 
     def _settled(self, expression: str, found: Any, path: Path) -> Any:
         """What was found inside other parts of the template, as standing here."""

@@ -177,7 +177,7 @@ def test_a_job_inside_another_runs_on_the_outer_one_s_compute(analyze: Analyze) 
     assert names(analyze(OWN_JOB, own(elsewhere))) == ["mandatory size-unknown"]
 
 
-@pytest.mark.parametrize("compute_id", ["serverless", "azureml:serverless"])
+@pytest.mark.parametrize("compute_id", ["serverless", "azureml:serverless", "", " ", "azureml:", "/"])
 def test_a_job_that_names_serverless_as_its_compute_is_judged(analyze: Analyze, compute_id: str) -> None:
     assert names(analyze(OWN_JOB, own(job("Standard_NC24r", computeId=compute_id)))) == [
         "mandatory sriov-fabric",
@@ -326,3 +326,52 @@ def test_a_cluster_that_declares_no_maximum_is_asked_for_one(analyze: Analyze) -
 
     assert verdict[:2] == ("advisory", "checked-at-up")
     assert "scaleSettings.maxNodeCount is not declared" in verdict[2]
+
+
+SCALE = {"scaleSettings": {"maxNodeCount": 64}}
+
+
+@pytest.mark.parametrize(
+    ("token", "wrap"),
+    [
+        (COMPUTE, lambda body: body),
+        (
+            "azure-native:resources:Resource",
+            lambda body: {
+                "resourceProviderNamespace": "Microsoft.MachineLearningServices",
+                "resourceType": "workspaces/computes",
+                **body,
+            },
+        ),
+        (
+            "azapi:index/resourceAction:ResourceAction",
+            lambda body: {
+                "type": "Microsoft.MachineLearningServices/workspaces/computes@2020-08-01",
+                "resourceId": CLUSTER_ID,
+                "method": "PATCH",
+                "body": body,
+            },
+        ),
+    ],
+    ids=["azure-native", "generic", "azapi"],
+)
+@pytest.mark.parametrize(
+    "properties",
+    [{"computeType": "AmlCompute", "properties": SCALE}, {"properties": {**SCALE, "vmSize": None}}, SCALE],
+    ids=["whole", "null", "old-version"],
+)
+def test_a_cluster_that_may_grow_says_its_size(
+    analyze: Analyze, token: str, wrap: Callable[[Any], Any], properties: dict[str, Any]
+) -> None:
+    assert names(analyze(token, wrap({"properties": properties}))) == ["mandatory template-unresolved"]
+
+
+def test_the_sizes_that_a_tuning_job_offers_are_judged(analyze: Analyze) -> None:
+    def tuning(*offered: str, **more: Any) -> Any:
+        return own({"jobType": "FineTuning", "resources": {"instanceTypes": list(offered)}, **more})
+
+    assert names(analyze(OWN_JOB, tuning("Standard_ND96isr_H100_v5", "Standard_NC24rs_v3"))) == [
+        "mandatory size-retired"
+    ]
+    assert analyze(OWN_JOB, tuning("Standard_ND96isr_H100_v5", "Standard_NC96ads_A100_v4")) == []
+    assert analyze(OWN_JOB, tuning("gpu-large", computeId=CLUSTER_ID)) == []

@@ -64,6 +64,29 @@ def test_a_step_is_judged_with_the_component_that_it_runs(
     assert seen(judge, "amlstack:jobs:Job", pipeline(**step)) == expected
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "azureml:trainer:3",
+        f"{COMPONENT_ID}/",
+        COMPONENT_ID.replace("/components", "//components"),
+        COMPONENT_ID.replace("trainer", "tr%61iner"),
+        COMPONENT_ID.upper(),
+        COMPONENT_ID.replace("versions/3", "labels/latest"),
+        COMPONENT_ID.removesuffix("/versions/3"),
+        "azureml:trainer@latest",
+        " azureml:trainer:3",
+    ],
+)
+def test_a_component_is_known_however_a_step_refers_to_it(reference: str) -> None:
+    judge = pack()
+    seen(judge, COMPUTE, cluster())
+    token, props, key = OWN_COMPONENT
+    seen(judge, token, {**props, key: component(command="NCCL_IB_DISABLE=1 python t.py")})
+
+    assert seen(judge, "amlstack:jobs:Job", pipeline(componentId=reference)) == ["mandatory fabric-switched-off"]
+
+
 def test_the_trial_of_a_sweep_step_is_judged_with_its_component() -> None:
     judge = pack()
     seen(judge, COMPUTE, cluster())

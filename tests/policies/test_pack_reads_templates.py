@@ -214,6 +214,98 @@ def test_what_the_user_of_a_kept_template_gives_is_judged_where_it_is_deployed()
     assert seen(pack(), "azure-native:blueprint:TemplateArtifact", of_a_blueprint) == ["advisory checked-at-up"]
 
 
+APPLICATIONS = "Microsoft.Solutions/applications"
+USED = {"parameters": {"size": {"value": NO_FABRIC}}, "applicationDefinitionId": "/x/definition"}
+ASSIGNED = {"parameters": {"size": {"value": NO_FABRIC}}, "blueprintId": "/x/blueprint"}
+
+
+@pytest.mark.parametrize(
+    ("token", "props"),
+    [
+        ("azure-native:solutions:Application", USED),
+        ("azure-native:solutions/v20210701:Application", {"plan": {"name": "p", "publisher": "x"}}),
+        ("azure:managedapplication/application:Application", USED),
+        ("azurerm:index/managedApplication:ManagedApplication", USED),
+        ("azure-native:blueprint:Assignment", ASSIGNED),
+        ("azure:blueprint/assignment:Assignment", {"versionId": "/x/blueprint/versions/1"}),
+        ("azure-native:resources:Resource", {
+            "resourceProviderNamespace": "Microsoft.Solutions", "parentResourcePath": "",
+            "resourceType": "applications", "resourceName": "a", "properties": USED}),
+        ("azapi:index/resource:Resource", {"type": "Microsoft.Blueprint/blueprintAssignments@2018-11-01-preview",
+                                           "name": "a", "body": {"properties": ASSIGNED}}),
+        (DEPLOYMENT, deployed(template(arm(APPLICATIONS, {"properties": USED})))),
+        (DEPLOYMENT, deployed(template(arm(APPLICATIONS, {"properties": {}, "plan": {"name": "p"}})))),
+    ],
+)  # fmt: skip
+def test_what_deploys_a_template_kept_elsewhere_is_refused(token: str, props: dict[str, Any]) -> None:
+    assert seen(pack(), token, props) == OPEN
+
+
+def test_a_size_that_the_assignment_of_a_policy_gives_is_refused() -> None:
+    open_ = template(sized("[parameters('size')]"), parameters={"size": {"type": "string"}})
+
+    def policy(size: str) -> dict[str, Any]:
+        properties = {"mode": "Incremental", "template": open_, "parameters": {"size": {"value": size}}}
+        return held(("policyRule", "then", "details", "deployment", "properties"), properties)
+
+    for token in ("PolicyDefinition", "PolicyDefinitionAtManagementGroup"):
+        assert seen(pack(), f"azure-native:authorization:{token}", policy("[parameters('size')]")) == OPEN
+        assert seen(pack(), f"azure-native:authorization:{token}", policy(GOOD)) == []
+
+
+def renamed(value: Any, name: str, expression: str) -> Any:
+    """The same, with one of its names made by an expression."""
+    if isinstance(value, list):
+        return [renamed(one, name, expression) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {expression if key == name else key: renamed(one, name, expression) for key, one in value.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "expression", "expected"),
+    [
+        ("vmSize", "[concat('vm', 'Size')]", REFUSED),
+        ("vmSize", "[parameters('name')]", REFUSED),
+        ("vmSize", "[format('{0}SIZE', 'vm')]", REFUSED),
+        ("vmSize", "[reference('x').name]", OPEN),
+        ("scaleSettings", "[reference('x').name]", OPEN),
+        # What says how the resource is to be read says so itself.
+        ("properties", "[concat('prop', 'erties')]", OPEN),
+        ("type", "[toLower('TYPE')]", OPEN),
+    ],
+)
+def test_a_name_that_an_expression_makes_hides_nothing(name: str, expression: str, expected: list[str]) -> None:
+    hidden = renamed(sized(RETIRED_SIZE), name, expression)
+    parameters = {"name": {"type": "string", "defaultValue": "vmSize"}}
+
+    assert verdict(template(hidden, parameters=parameters)) == expected
+    assert verdict(template(nested(template(hidden, parameters=parameters), "inner"))) == expected
+
+
+def test_a_nested_template_under_a_name_that_an_expression_makes_is_refused() -> None:
+    hidden = nested(template(sized(RETIRED_SIZE)))
+    hidden["properties"]["[concat('tem', 'plate')]"] = hidden["properties"].pop("template")
+
+    assert verdict(template(hidden)) == OPEN
+
+
+def test_a_name_that_an_expression_makes_beside_the_same_name_is_refused() -> None:
+    twice = sized(GOOD)
+    twice["properties"]["properties"]["[concat('VM', 'size')]"] = RETIRED_SIZE
+
+    assert verdict(template(twice)) == OPEN
+
+
+def test_ids_that_are_names_leave_the_rest_to_be_judged() -> None:
+    identity: dict[str, Any] = {"[resourceId('Microsoft.ManagedIdentity/userAssignedIdentities', 'i')]": {}}
+    tags = {"[concat('hidden-link:', resourceGroup().id, '/x')]": "Resource", "amlstack:single_node_jobs": "true"}
+    ours = sized(NO_FABRIC, identity={"type": "UserAssigned", "userAssignedIdentities": identity}, tags=tags)
+
+    assert verdict(template(ours)) == []
+    assert verdict(template({**ours, "tags": {}})) == ["mandatory sriov-fabric"]
+
+
 @pytest.mark.parametrize(
     ("resource", "expected"),
     [

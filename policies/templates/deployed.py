@@ -158,9 +158,12 @@ class _Walk:
         if (named := _named_by_expression(raw, at)) is not None:
             yield named
             return
+        itself = True
         try:
             if closed(scope.worked_out(raw.get("condition", True), (*at, "condition")), scope.budget) is False:
-                return
+                if not raw.get("resources"):
+                    return
+                itself = False  # Azure deploys its children all the same: a condition goes for one resource
         except OpenError as error:
             if error.later:
                 yield Unknown(".".join((*at, "condition")))
@@ -174,6 +177,9 @@ class _Walk:
         name = scope.worked_out(raw.get("name"), (*at, "name"))
         around = _Parent(*_full(kind, name, parent))
         whole = around.kind.lower()
+        if not itself:
+            yield from self.resources(raw["resources"], scope, (*at, "resources"), around, depth + 1)
+            return
         if whole == forms.DEPLOYMENT:
             yield from self.nested(raw, scope, at, depth)
             return

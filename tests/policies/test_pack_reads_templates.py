@@ -311,6 +311,9 @@ def test_ids_that_are_names_leave_the_rest_to_be_judged() -> None:
     [
         (sized(RETIRED_SIZE, condition=False), []),
         (sized(RETIRED_SIZE, condition="[equals(1, 2)]"), []),
+        # Each resource has a condition of its own.
+        (arm(ML, {}, name="w", condition=False, resources=[arm("computes", RETIRED, name="c")]), REFUSED),
+        (arm(ML, {}, name="w", condition=False, resources=[arm("computes", RETIRED, name="c", condition=False)]), []),
         (sized(RETIRED_SIZE, condition="[equals(1, 1)]"), REFUSED),
         # Whether it is deployed is not known: it may be, so it is judged.
         (sized(RETIRED_SIZE, condition="[empty(reference('x'))]"), REFUSED),
@@ -341,6 +344,13 @@ def test_properties_made_in_a_loop_are_judged() -> None:
     resource = {"type": "Microsoft.ContainerService/managedClusters", "name": "k", "properties": pools}
 
     assert verdict(template(resource, variables={"sizes": [GOOD, RETIRED_SIZE]})) == REFUSED
+
+
+def test_properties_made_in_a_loop_whose_name_is_an_expression_are_refused() -> None:
+    loop = {"name": "[concat('prop', 'erties')]", "count": 1, "input": RETIRED["properties"]["properties"]}
+    whole = arm(f"{ML}/computes", {"properties": {"computeType": "AmlCompute", "copy": [loop]}})
+
+    assert verdict(template(whole)) == OPEN
 
 
 def test_the_refusal_names_the_expression_and_the_reason() -> None:

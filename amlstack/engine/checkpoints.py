@@ -60,7 +60,7 @@ def is_good(file: Path) -> bool:
     """Whether a file is a whole state."""
     try:
         content = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and isinstance(content.get("checkpoint"), dict)
 

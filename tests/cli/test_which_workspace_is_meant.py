@@ -217,3 +217,22 @@ def test_no_other_job_than_the_named_one_is_taken(
     except found_jobs.UnknownRunError as error:
         seen = str(error)
     assert means in seen
+
+
+def test_a_step_is_taken_by_its_own_name_and_never_for_another_that_is_shown_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workspace = arm_id(OTHER, "rg", "ws")
+    below = [("p_1", "2"), ("p_2", "prep"), ("p_3", "prep"), ("p_4", "p_1"), ("p_5", "train")]
+    rows = [{"runId": name, "displayName": shown} for name, shown in below]
+    monkeypatch.setattr(found_jobs, "children", lambda _place, job: rows if job.name == "p" else [])
+
+    def get(path: str, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(status=200, body={"name": path.rpartition("/")[2], "properties": {}})
+
+    where = place.WorkspacePlace(SimpleNamespace(endpoint="https://x", get=get), (workspace,), "")
+    for wanted, name in (("p/p_1", "p_1"), ("p/train", "p_5"), ("p/5", "p_5")):
+        assert found_jobs.find(where, wanted).name == name
+    for wanted, names in (("p/2", "`p/p_1`, `p/p_2`"), ("p/prep", "`p/p_2`, `p/p_3`")):
+        with pytest.raises(found_jobs.UnknownRunError, match=f"may be one of {names}"):
+            found_jobs.find(where, wanted)

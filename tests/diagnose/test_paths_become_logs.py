@@ -3,6 +3,7 @@ from __future__ import annotations
 # ruff: noqa: E501
 import gzip
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,6 +66,42 @@ def test_files_and_folders_are_given_together_and_read_once(tmp_path: Path) -> N
     assert len(read([tmp_path, log, log]).logs) == 1
 
 
+def test_folders_may_be_deeper_than_python_calls(tmp_path: Path) -> None:
+    deepest = tmp_path / "logs"
+    deepest.mkdir()
+    for _ in range(1_200):
+        deepest /= "d"
+        deepest.mkdir()
+    (deepest / "std_log_process_01.txt").write_text(f"{OOM}\n")
+    try:
+        assert diagnose([tmp_path]).cause == "cuda-out-of-memory"
+    finally:
+        subprocess.run(["rm", "-r", tmp_path / "logs"], check=True)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        '{"children": [{"key": "job", "status": "Failed", "place": "a", "job": "b"}]}',
+        '{"children": [{"key": 1, "status": "Failed", "place": "a", "job": "b"}]}',
+        '{"children": [{"key": "job", "status": "Failed"}]}',
+        '{"children": [1]}',
+        '{"children": 1}',
+        "[" * 100_000,
+    ],
+    ids=["itself", "no key", "no names", "no child", "no list", "deep"],
+)
+def test_a_report_of_a_job_that_is_none_hides_no_log(
+    report: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "report.json").write_text(report)
+    (folder / "std_log_process_01.txt").write_text(f"{OOM}\n")
+    assert main(["diagnose", str(folder)]) == 0
+    assert "cuda-out-of-memory" in capsys.readouterr().out
+
+
 def test_files_that_cannot_be_read_become_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "core.txt").write_bytes(b"\x00\x01\x02" * 999)
     (tmp_path / "broken.txt.gz").write_bytes(b"\x1f\x8b nothing of the kind")
@@ -75,14 +112,14 @@ def test_files_that_cannot_be_read_become_findings(tmp_path: Path, capsys: pytes
     assert "is not text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("make", [False, True])
+@pytest.mark.parametrize("make", ["", "model.safetensors", "deep.json"])
 def test_diagnose_exits_with_2_when_there_is_nothing_to_read(
-    make: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "user_logs"
     if make:
         place.mkdir()
-        (place / "model.safetensors").write_bytes(b"x")
+        (place / make).write_bytes(b"[" * 100_000)
     assert main(["diagnose", str(place)]) == 2
     printed = capsys.readouterr()
     assert ("holds no log" if make else "does not exist") in printed.err

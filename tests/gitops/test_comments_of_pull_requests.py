@@ -134,6 +134,27 @@ def test_words_of_others_are_no_markup(tmp_path: Path) -> None:
     assert "[x](" not in text.replace("\\[x\\](", "")
 
 
+@pytest.mark.parametrize(
+    ("evil", "shown"),
+    [
+        ("&commat;org/team &#64;ann", "&amp;commat;org/team &amp;\\#64;ann"),
+        ("see https://evil.example/x?a=b", "see https:\u200c//evil.example/x?a=b"),
+        ("see WWW.evil.example", "see WWW\u200c.evil.example"),
+        ("a \u202e b \x1b]52;c;eA==\a", r"a \\u202e b \\x1b\]52;c;eA==\\x07"),
+    ],
+)
+def test_nothing_of_others_is_a_mention_a_link_or_another_text_in_any_place(
+    tmp_path: Path, evil: str, shown: str
+) -> None:
+    step = {"urn": URN, "operation": evil}
+    found = written(
+        tmp_path, rehearsal={"verdict": evil, "error": evil}, preview=preview(plan=[step], error=evil, exit_status=1)
+    )
+    text = comment.text("prod", found, None)
+    assert text.count(shown) >= 5
+    assert evil not in text
+
+
 def test_a_comment_is_no_longer_than_the_forge_takes(tmp_path: Path) -> None:
     many = [finding("error", f"{number} " + "x" * 5000) for number in range(60)]
     text = comment.text("prod", written(tmp_path, check={"ok": False, "findings": many, "files": []}), None)
@@ -141,7 +162,7 @@ def test_a_comment_is_no_longer_than_the_forge_takes(tmp_path: Path) -> None:
     assert text.endswith("… the rest is in the artifacts.\n")
 
 
-@pytest.mark.parametrize("content", ["[]", "{", "7"])
+@pytest.mark.parametrize("content", ["[]", "{", "7", "[" * 100_000], ids=["list", "cut off", "number", "deep"])
 def test_a_result_that_is_no_object_is_named(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "check.json").write_text(content)
     assert main(["gitops", "comment", "--stack", "prod", "--results", str(tmp_path)]) == 2

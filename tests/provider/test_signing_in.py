@@ -89,6 +89,29 @@ def test_a_file_with_an_oidc_token_is_read_at_each_sign_in(arm: FakeArm, tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("settings", "environ"),
+    [
+        ({"tenantId": "a\nb", "clientId": "c", "clientSecret": "s"}, {}),
+        ({"tenantId": "t", "clientId": "c", "clientSecret": "s"}, {"AZURE_AUTHORITY_HOST": "http://127.0.0.1:1"}),
+        ({"tenantId": "t", "clientId": "c", "clientSecret": "s"}, {"AZURE_AUTHORITY_HOST": "https://[::1"}),
+        ({}, {"AZURE_TENANT_ID": "a\nb", "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_SECRET": "s"}),
+        ({}, {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_CLIENT_CERTIFICATE_PATH": "/nowhere/a.pem"}),
+        ({}, {"AZURE_TOKEN_CREDENTIALS": "none of these"}),
+    ],
+)
+def test_what_the_library_does_not_take_is_one_error_of_signing_in(
+    monkeypatch: pytest.MonkeyPatch, arm: FakeArm, settings: dict[str, str], environ: dict[str, str]
+) -> None:
+    for variable in ("AZURE_FEDERATED_TOKEN_FILE", "AZURE_TOKEN_CREDENTIALS", "AZURE_AUTHORITY_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ArmError, match="what is configured for signing in cannot be used: ") as refused:
+        ArmClient(arm.url, sign_in=SignIn.read(settings, environ)).get(WORKSPACE)
+    assert refused.value.code == "NoCredential"
+
+
+@pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"clientSecret": "s"}, r"azure-native:tenantId \(ARM_TENANT_ID\) and azure-native:clientId \(ARM_CLIENT_ID\)"),

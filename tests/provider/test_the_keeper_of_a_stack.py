@@ -15,6 +15,7 @@ from tests.support.provider.provider_wire import Refused, Resource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.support.provider.fake_arm import FakeArm
     from tests.support.provider.provider_wire import Wire
 
 GROUP = WORKSPACE.partition("/providers/")[0]
@@ -132,12 +133,16 @@ def test_runs_that_resources_of_the_stack_stand_for_are_its_own_under_any_name_t
         properties = {"properties": {"amlstack.owner": owner}, "status": "Running"}
         return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": properties}
 
-    def of_schedule(name: str) -> dict[str, Any]:
-        return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": {"status": "Completed"}}
+    def of_schedule(name: str, shown: str = "") -> dict[str, Any]:
+        properties = {"status": "Completed", "displayName": shown}
+        return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": properties}
 
     jobs = [
         of_schedule("nightly-20261124T000000Z"),
+        of_schedule("calm_sea_1", "Nightly-20261125T000000Z"),
         of_schedule("weekly-1"),
+        of_schedule("nightly-of-a-colleague"),
+        of_schedule("nightly-too-20261124T000000Z"),
         job("a", "train/former"),
         job("earlier", "train/former"),
         job("b", "train/other"),
@@ -146,7 +151,9 @@ def test_runs_that_resources_of_the_stack_stand_for_are_its_own_under_any_name_t
     found = foreign.in_workspace(
         arm, WORKSPACE, [f"{WORKSPACE}/jobs/a", f"{WORKSPACE}/schedules/nightly"], ("train/dev",), "s1"
     )
-    assert [str(one) for one in found] == ["jobs/weekly-1", "jobs/b"]
+    assert [str(one) for one in found] == [
+        "jobs/weekly-1", "jobs/nightly-of-a-colleague", "jobs/nightly-too-20261124T000000Z", "jobs/b",
+    ]  # fmt: skip
 
 
 KEPT = {"group": GROUP, "owned": list(OWNED), "stackId": "s1"}
@@ -188,3 +195,23 @@ def test_the_end_of_the_stack_is_refused_until_what_goes_is_named(
 def test_a_keeper_replaced_by_command_asks_nothing(keeper: Resource) -> None:
     keeper.up(KEPT)
     keeper._delete(keeper.id, keeper.inputs, keeper.outputs)
+
+
+def test_the_end_of_a_stack_on_a_workspace_of_others_ends_no_run_of_others_on_its_clusters(
+    wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"a100": 2}
+    others = arm.answer
+
+    def answer(method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        count = counts.get(path.rpartition("/computes/")[2])
+        inner = {"nodeStateCounts": {"runningNodeCount": count}}
+        return others(method, path, query, body) if count is None else (200, {"properties": {"properties": inner}})
+
+    monkeypatch.setattr(arm, "answer", answer)
+    one = Resource(wire, "amlstack:stack:Keeper", "keeper")
+    one.up({"owned": [f"{WORKSPACE}/computes/a100", f"{WORKSPACE}/computes/gone"], "stackId": "s" * 32})
+    with pytest.raises(Refused, match=r"2 nodes are at work on cluster a100 .* would be deleted.*Nothing was deleted"):
+        one.remove()
+    counts["a100"] = 0
+    one.remove()

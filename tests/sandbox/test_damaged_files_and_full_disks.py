@@ -125,6 +125,24 @@ def test_what_a_full_disk_does_not_take_is_taken_back_whole(home: Path) -> None:
         assert len(tables.all("SELECT * FROM meta WHERE key = 'later'")) == 1
 
 
+@pytest.mark.parametrize("byte", [b"\xff", b"\xe4" * 400], ids=["one", "many"])
+def test_a_text_of_the_tables_that_is_none_is_damage(home: Path, byte: bytes) -> None:
+    with contextlib.closing(Database(home / "sandbox" / "state.db")) as tables:
+        tables.execute("INSERT INTO meta VALUES ('flipped', CAST(? AS TEXT))", b"a" * 40 + byte + b"secret")
+        with pytest.raises(StateError, match=r"is damaged \(") as refused:
+            tables.all("SELECT * FROM meta")
+        assert "secret" not in str(refused.value)
+
+
+def test_a_header_of_the_tables_that_is_wrong_is_damage(home: Path) -> None:
+    table = home / "sandbox" / "state.db"
+    data = bytearray(table.read_bytes())
+    data[47] = 9  # the format of its schema, which is 1 to 4
+    table.write_bytes(data)
+    with pytest.raises(StateError, match=r"is damaged \(unsupported file format\)"):
+        Database(table)
+
+
 def test_other_errors_of_the_tables_stay_what_they_are(home: Path) -> None:
     with (
         contextlib.closing(Database(home / "sandbox" / "state.db")) as tables,

@@ -100,14 +100,21 @@ def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     raise typer.Exit(2)
 
 
-def _culprits(path: Path) -> list[Path]:
-    """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did."""
+def _culprits(path: Path, above: tuple[Path, ...] = ()) -> list[Path]:
+    """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did.
+
+    A ``report.json`` that is none, or leads back to a folder above it, says nothing about children.
+    """
     try:
         children = json.loads((path / "report.json").read_text())["children"]
-    except (OSError, ValueError, KeyError, TypeError):
+        failed = [child for child in children if child["status"] == "Failed"]
+        words = [f"{child['place']} (job {child['job']}) failed first of {len(children)}" for child in failed[:1]]
+        below = [path.parent / child["key"] for child in failed[:1] or children]
+        here = (*above, path.resolve())
+        if any(each.resolve() in here for each in below):
+            return [path]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return [path]
-    failed = [child for child in children if child["status"] == "Failed"]
-    chosen = failed[:1] or children
-    for child in failed[:1]:
-        say(f"{child['place']} (job {child['job']}) failed first of {len(children)}", err=True)
-    return [each for child in chosen for each in _culprits(path.parent / child["key"])] or [path]
+    for line in words:
+        say(line, err=True)
+    return [each for folder in below for each in _culprits(folder, here)] or [path]

@@ -71,7 +71,7 @@ def _headline(preview: Mapping[str, Any] | None) -> str:
 
 def counts(preview: Mapping[str, Any]) -> str:
     """``2 created, 1 replaced``; empty where no resource changes."""
-    words = [str(step["operation"]) for step in preview.get("plan") or ()]
+    words = [plain(str(step["operation"])) for step in preview.get("plan") or ()]
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
@@ -105,7 +105,7 @@ def _findings(answer: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _rehearsals(rehearsals: Mapping[str, Mapping[str, Any]], *, ran: bool) -> str:
     if not rehearsals:
         return f"{NONE} no job changed" if ran else _NOT_RUN
-    verdicts = [str(one.get("verdict")) for one in rehearsals.values()]
+    verdicts = [plain(str(one.get("verdict"))) for one in rehearsals.values()]
     parts = [f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts)]
     mark = BAD if "failed" in verdicts else GOOD if "completed" in verdicts else NONE
     return f"{mark} {', '.join(parts)}"
@@ -185,7 +185,7 @@ def _usd(cost: Mapping[str, Any] | None, which: str) -> str:
     nodes = "min" if which.startswith("idle") else "max"
     unknown = [one for one in cost.get("clusters") or () if one.get(which) is None]
     return "unknown: " + ", ".join(
-        f"{one['nodes'][nodes]} × {code(str(one['size']))} without a price" for one in unknown
+        f"{plain(str(one['nodes'][nodes]))} × {code(str(one['size']))} without a price" for one in unknown
     )
 
 
@@ -205,11 +205,11 @@ def _details(results: Results) -> Iterator[str]:
         yield from markdown.items(list(dict.fromkeys(wrong)))
     yield from _of_guards(results.guards) if results.guards else ()
     steps = [
-        f"{step['operation']}: {code(name_of(str(step['urn'])))}{_properties(step)}"
+        f"{plain(str(step['operation']))}: {code(name_of(str(step['urn'])))}{_properties(step)}"
         for step in preview.get("plan") or ()
     ]
     if steps:
-        yield from markdown.folded(f"Changes: {plain(counts(preview))}", steps)
+        yield from markdown.folded(f"Changes: {counts(preview)}", steps)
     rehearsed = [line for file, one in results.rehearsals.items() for line in _rehearsed(file, one)]
     if rehearsed:
         yield from markdown.folded("Rehearsals, and what they say nothing about", rehearsed)
@@ -254,7 +254,7 @@ def _rehearsed(file: str, one: Mapping[str, Any]) -> Iterable[str]:
     jobs = one.get("jobs") or ()
     if not jobs:
         why = one.get("error") or "; ".join(str(each.get("message")) for each in one.get("findings") or ())
-        return [f"{code(file)} {one.get('verdict')}: {plain(str(why or 'no reason was recorded'))}"]
+        return [f"{code(file)} {plain(str(one.get('verdict')))}: {plain(str(why or 'no reason was recorded'))}"]
     return [
         f"{code(file)}: {code(str(job.get('name')))} {plain(str(job.get('status')))}, {_scale(job)}"
         + "".join(f"; not shown: {plain(str(each))}" for each in job.get("unproven") or ())
@@ -268,7 +268,7 @@ def _scale(job: Mapping[str, Any]) -> str:
     if not parts:
         return "as declared"
     largest = max(parts, key=lambda each: each["declared"][0] * each["declared"][1])
-    declared, started = (" × ".join(map(str, largest[key])) for key in ("declared", "started"))
+    declared, started = (" × ".join(plain(str(each)) for each in largest[key]) for key in ("declared", "started"))
     return f"{declared} ranks" if declared == started else f"{declared} ranks as {started}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -12,19 +14,22 @@ MOST: Final = 60_000
 """Characters of a comment. GitHub takes 65,536, Azure DevOps 150,000."""
 FEW: Final = 25
 """So many lines of a list are shown; the rest is counted."""
-_MARKUP: Final = re.compile(r"([\\`*\[\]#|~])")
+_MARKUP: Final = re.compile(r"([\\`*_\[\]#|~])")
+_LINK: Final = re.compile(r"(?:https?|ftp|mailto|xmpp):|\bwww(?=\.)", re.IGNORECASE)
+"""A forge makes links of these by itself (github.github.com/gfm, "Autolinks (extension)", read 2026-11-24)."""
 _MENTION: Final = re.compile(r"(?<!\w)@(?=\w)")
 
 
 def plain(text: str) -> str:
     """A text on one line, as text: what would be markup is escaped, and `@name` calls nobody."""
-    escaped = _MARKUP.sub(r"\\\1", " ".join(text.split()))
-    return _MENTION.sub("@\u200c", escaped.replace("<", "&lt;").replace(">", "&gt;"))
+    escaped = _MARKUP.sub(r"\\\1", " ".join(printable.text(text).split()))
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LINK.sub(lambda found: f"{found[0]}\u200c", _MENTION.sub("@\u200c", escaped))
 
 
 def code(text: str) -> str:
     """A text on one line as code, which may stand in a table."""
-    return f"`{' '.join(text.replace('`', chr(0x2BC)).split())}`".replace("|", "\\|")
+    return f"`{' '.join(printable.text(text).replace('`', chr(0x2BC)).split())}`".replace("|", "\\|")
 
 
 def items(lines: Sequence[str]) -> Iterator[str]:

@@ -67,7 +67,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
         return None
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
         message = f"{file} must be a JSON object as amlstack's verbs print it with `--json`"

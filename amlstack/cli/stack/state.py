@@ -57,7 +57,7 @@ def read_file(file: Path) -> State:
     """A stack by its file in a file backend; empty when nothing is recorded there in the form that is known."""
     try:
         return of_deployment(json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return State()
 
 

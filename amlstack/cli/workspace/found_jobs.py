@@ -168,12 +168,14 @@ def label(kind: str, child: dict[str, Any]) -> str:
 def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJob:
     below = children(place, parent)
     first, _, rest = step.partition("/")
-    for child in below:
-        name = str(child["runId"])
-        if first in {name, name.rsplit("_", 1)[-1], str(child.get("displayName"))}:
-            job = _get(place, parent.workspace, name)
-            if job is not None:
-                return _child(place, job, rest) if rest else job
+    shown = {str(one["runId"]): {str(one["runId"]).rsplit("_", 1)[-1], str(one.get("displayName"))} for one in below}
+    meant = [first] if first in shown else [name for name, others in shown.items() if first in others]
+    if len(meant) > 1:
+        runs = ", ".join(f"`{parent.name}/{name}`" for name in meant)
+        raise UnknownRunError(f"`{first}` below the job `{parent.name}` may be one of {runs}. Name one of them.")
+    job = _get(place, parent.workspace, meant[0]) if meant else None
+    if job is not None:
+        return _child(place, job, rest) if rest else job
     names = [label(parent.kind, child).removeprefix("trial ") for child in below]
     hint = near_misses.did_you_mean(first, names)
     raise UnknownRunError(f"The job `{parent.name}` has nothing named `{first}` below it. {hint}".rstrip())

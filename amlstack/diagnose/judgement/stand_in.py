@@ -104,5 +104,5 @@ def _read(file: Path) -> dict[str, Any] | None:
             "differs": {module: triple for module, triple in differs.items() if len(triple) == 3},
             "named": str(found.get("named", "")),
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -28,6 +28,7 @@ MOST_FILES = sources.MOST_FILES
 WORTH_PROCESSES = 48 << 20
 """Bytes of several files from which on they are read by several processes: below, starting these costs more."""
 MOST_PROCESSES = 8
+_LOGS_ARE = "Logs are text files such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
 _PLACES = frozenset({"user_logs", "azureml-logs", "logs", "system_logs", "torchrun", "logs.azureml", "lifecycler"})
 # File name → rank. The first that fits.
 _RANKS = tuple(
@@ -81,6 +82,9 @@ def read(paths: Iterable[Path]) -> LogFiles:
             findings += found
             if log is not None:
                 logs.append(log)
+    if wanted and not logs and not findings:  # what is no log was only seen when it was read
+        for path in dict.fromkeys(root for _, root in wanted):
+            findings.append(_finding("no-logs", path, "holds no log", _LOGS_ARE, Level.ERROR))
     return LogFiles(tuple(logs), tuple(findings))
 
 
@@ -159,8 +163,7 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
     if path.name in _PLACES and (path.parent / "report.json").is_file():
         found.append(LogSource(path.parent / "report.json"))
     if not found and not refused:
-        remedy = "Logs are text files such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
-        findings.append(_finding("no-logs", path, "holds no log", remedy, Level.ERROR))
+        findings.append(_finding("no-logs", path, "holds no log", _LOGS_ARE, Level.ERROR))
     if len(found) > MOST_FILES:
         seen = f"holds {len(found)} files"
         findings.append(_finding("too-many-files", path, seen, f"The first {MOST_FILES} are read.", Level.WARNING))

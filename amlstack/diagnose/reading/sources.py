@@ -108,22 +108,28 @@ def of_folder(root: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterat
         opened: As for `of_archive`.
         refused: As for `of_archive`.
     """
-    try:
-        entries = sorted(root.iterdir())
-    except OSError:
-        return
-    for entry in entries:
-        if entry.is_symlink() and entry.is_dir():
-            continue
-        if entry.is_dir():
-            if entry.name not in _NO_LOGS:
-                yield from of_folder(entry, opened, refused)
+    open_folders = [iter(_entries(root))]  # a stack and no recursion: folders may be a thousand deep
+    while open_folders:
+        entry = next(open_folders[-1], None)
+        if entry is None:
+            open_folders.pop()
+        elif entry.is_dir():
+            if not entry.is_symlink() and entry.name not in _NO_LOGS:
+                open_folders.append(iter(_entries(entry)))
         elif entry.is_file() and is_archive(entry):
             yield from of_archive(entry, opened, refused)
         elif entry.is_file() and should_be_archive(entry):
             refused[entry] = BROKEN
         elif entry.is_file() and textual(entry):
             yield LogSource(entry)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder, by name; nothing where it cannot be read, or would have too long a path."""
+    try:
+        return [entry for entry in sorted(folder.iterdir()) if entry.lstat()]
+    except OSError:
+        return []
 
 
 def is_archive(path: Path) -> bool:

@@ -88,8 +88,18 @@ class SignIn:
             cloud: Where to sign in; ``AZURE_AUTHORITY_HOST`` counts before it.
 
         Raises:
-            ArmError: A method is configured, but not all that it needs.
+            ArmError: A method is configured, but not all that it needs, or with what azure-identity does not take.
         """
+        # Without any handler Python prints the dozen lines of what was tried; the error says what matters.
+        if not (log := logging.getLogger("azure.identity")).handlers:
+            log.addHandler(logging.NullHandler())
+        try:
+            return self._chosen(cloud)
+        except (OSError, ValueError) as error:
+            message = f"what is configured for signing in cannot be used: {error}"
+            raise ArmError(0, "NoCredential", message) from None
+
+    def _chosen(self, cloud: Cloud) -> TokenCredential:
         values, authority = self.values, os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority
         if self.on("useDefaultAzureCredential"):
             return self._default(authority)
@@ -124,9 +134,6 @@ class SignIn:
             return federated.FederatedCredential(authority, tenant)
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415
 
-        # Without any handler Python prints the chain's dozen lines of what it tried; the error says what matters.
-        if not (log := logging.getLogger("azure.identity")).handlers:
-            log.addHandler(logging.NullHandler())
         if not tenant:
             return DefaultAzureCredential(authority=authority)
         allowed = [tenant, *self._auxiliary()]

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from amlstack.provider.arm import ArmClient
+    from amlstack.provider.runs import Record
 
 VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
 """Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""
 _API_VERSION: Final = "2021-04-01"
 _MOST_PAGES: Final = 10_000
 _SHOWN: Final = 20
+_OF_SCHEDULE: Final = re.compile(r"(?P<schedule>.+)-\d{8}T\d{6}Z", re.IGNORECASE)
+"""What the service calls a run that a schedule has started, which bears no mark of a stack:
+learn.microsoft.com/azure/machine-learning/how-to-schedule-pipeline-job, read 2026-11-24."""
 _GUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 
@@ -180,15 +184,20 @@ def _jobs(
     # A stack of an earlier version that was renamed has runs without its id, under the name that it had.
     stood_for = {one.owner for key, one in records.items() if key.lower() in own and not one.stack}
     names = {*owners, *stood_for}
-    # A schedule starts its jobs under its own name, a '-' and a time, without marks of a stack.
-    started = tuple(f"{each.rpartition('/')[2]}-" for each in own if "/schedules/" in each)
+    schedules = frozenset(each.rpartition("/")[2] for each in own if "/schedules/" in each)
     for key, one in records.items():
-        if one.owner is None and one.job_id.lower().startswith(started):
+        if one.owner is None and _started_by(one) in schedules:
             continue
         ours = one.stack == stack_id if one.stack and stack_id else one.owner in names
         if not ours and key.lower() not in own:
             running = f"run {one.job_id} of stack {one.owner} is {one.status}"
             yield Foreign("jobs", one.job_id, key, running if one.owner and is_active(one.status) else "")
+
+
+def _started_by(record: Record) -> str:
+    """The schedule that started a run, in lower-case letters; empty where its names do not tell."""
+    shown = (str(record.properties.get("displayName") or ""), record.job_id)
+    return next((found["schedule"].lower() for each in shown if (found := _OF_SCHEDULE.fullmatch(each))), "")
 
 
 def unnamed(found: Iterable[Foreign], words: str | None = None) -> list[Foreign]:

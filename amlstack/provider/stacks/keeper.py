@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import Call, Difference, InputField, InputShape, Services, Values
-from amlstack.provider.stacks import foreign
+from amlstack.provider.stacks import busy, foreign
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import owner_of
 
@@ -91,8 +92,30 @@ class Keepers:
                 return  # replaced by command: the stack goes on
         asked = inputs or old
         places = {place: str(bare(asked[place])) for place in PLACES if isinstance(bare(asked.get(place)), str)}
+        if "workspace" not in places:
+            self._refuse_clusters_at_work(call, asked, old)
         self._refuse(call, places, asked, old)
         self._services.course.stack_ends = True
+
+    def _refuse_clusters_at_work(self, call: Call, asked: Values, old: Values) -> None:
+        """Refuses the end of clusters on a workspace of others while their nodes work for somebody else.
+
+        Raises:
+            ProviderError: They do; or they could not be asked.
+        """
+        clusters = {one.lower(): "deleted" for one in _owned(asked) if "/computes/" in one.lower()}
+        try:
+            records = [
+                record
+                for workspace in sorted({one.partition("/computes/")[0] for one in clusters})
+                for owner in sorted({str(old.get("owner") or ""), owner_of(call.urn)} - {""})
+                for record in owned.active(self._services.arm, workspace, owner, text(asked, "stackId"))
+            ]
+            at_work = busy.refusals(self._services.arm, clusters, records)
+        except ArmError as error:
+            raise ProviderError(f"whether others have something in it cannot be asked: {error}") from None
+        if at_work:
+            raise ProviderError(f"{'; '.join(at_work)}. Nothing was deleted", ErrorCode.FAILED_PRECONDITION)
 
     def _refuse(self, call: Call, going: Mapping[str, str], asked: Values, old: Values) -> None:
         """Refuses the end of places that hold something of others.
@@ -127,12 +150,16 @@ def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple
     Raises:
         ArmError: The service could not be asked.
     """
-    given = bare(asked.get("owned"))
-    own = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    own = _owned(asked)
     found = foreign.in_group(arm, places["group"], own) if "group" in places else []
     if "workspace" in places:
         found += foreign.in_workspace(arm, places["workspace"], own, owners, text(asked, "stackId"))
     return list({one.id.lower(): one for one in found}.values())
+
+
+def _owned(asked: Values) -> list[str]:
+    given = bare(asked.get("owned"))
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
 def text(values: Values, name: str) -> str:

@@ -69,6 +69,8 @@ BACKUP: Final = ".bak"
 """What the copy is called beside the file: of the last start of the server at which all of it could be read."""
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_DAMAGED_WORDS: Final = ("Could not decode to UTF-8", "unsupported file format")
+"""Of errors that have no code, or one that says nothing: a text of the file is none, or its header is wrong."""
 _DISK: Final = {
     sqlite3.SQLITE_FULL: "the disk is full. Free some room, then run this again",
     sqlite3.SQLITE_IOERR: "the disk cannot be read or written. Free some room or mend it, then run this again",
@@ -81,19 +83,21 @@ class StateError(Exception):
     """The state file cannot be read by this version, or not at all; the message says what to do."""
 
 
-def refuse(path: Path, error: sqlite3.Error) -> NoReturn:
+def refuse(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> NoReturn:
     """Says what is wrong with a file of tables where that is known.
 
     Raises:
         StateError: The file is damaged, or the disk does not take it.
         sqlite3.Error: The error itself, where it is another.
     """
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code in _DISK:
         raise StateError(f"{path}, the tables of the sandbox: {_DISK[code]}.") from error
-    if code not in _DAMAGED:
+    # The words of a text that is none are whatever stands in the file.
+    seen = "text that is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error).partition(" with text ")[0]
+    if code not in _DAMAGED and not isinstance(error, UnicodeDecodeError) and not seen.startswith(_DAMAGED_WORDS):
         raise error
-    raise StateError(damaged(path, str(error))) from error
+    raise StateError(damaged(path, seen)) from error
 
 
 def damaged(path: Path, seen: str) -> str:
@@ -213,7 +217,7 @@ class Database:
     def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         try:
             return self._connection.execute(statement, values)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             refuse(self.path, error)
 
     def execute(self, statement: str, *values: Any) -> int:
@@ -226,7 +230,7 @@ class Database:
         with self._lock:
             try:
                 return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 refuse(self.path, error)
 
     def one(self, statement: str, *values: Any) -> sqlite3.Row | None:

@@ -77,7 +77,7 @@ class Scope:
             }
             if not looped:
                 return made
-            if any(is_template_expression(one.get("name")) for one in loops):
+            if any(is_template_expression(one.get("name")) for one in loops or ()):
                 return self._open("copy", OpenError("the name of a loop of properties is an expression"), path)
             in_loops = self._looped(loops, (*path, "copy"))
             both = {name: Unknown(".".join((*path, name)), TWICE, unresolved=True) for name in made.keys() & in_loops}

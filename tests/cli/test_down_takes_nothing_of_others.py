@@ -13,6 +13,7 @@ from amlstack.cli.stack.anywhere import take_down
 from amlstack.cli.stack.anywhere.place import StackPlace
 from amlstack.cli.stack.state import State
 from amlstack.engine import Outcome
+from amlstack.provider.arm import ArmError
 from amlstack.provider.stacks import foreign, keeper
 
 if TYPE_CHECKING:
@@ -25,6 +26,22 @@ KEEPER = {
     "inputs": {"group": GROUP, "owned": [], "stackId": "s1"},
     "outputs": {"owner": "amlstack/prod"},
 }
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/w"
+UNKEPT = (
+    {"type": "pulumi:pulumi:Stack", "urn": "urn:pulumi:prod::amlstack::pulumi:pulumi:Stack::amlstack-prod"},
+    {"type": "azure-native:resources:ResourceGroup", "urn": "a::b::c::group", "id": GROUP},
+    {"type": "azure-native:machinelearningservices:Workspace", "urn": "a::b::c::w", "id": WORKSPACE},
+    {"type": "azure-native:operationalinsights:Workspace", "urn": "a::b::c::log", "id": f"{GROUP}/providers/x/log"},
+    {"type": "azure-native:storage:StorageAccount", "urn": "a::b::c::st", "id": f"{GROUP}/st", "external": True},
+    {"type": "amlstack:stack:Record", "urn": "a::b::c::record", "id": "s1"},
+    {
+        "type": "amlstack:jobs:Job",
+        "urn": "a::b::c::train",
+        "id": "train-0123456789",
+        "outputs": {"owner": "amlstack/prod", "jobId": f"{WORKSPACE}/jobs/train-0123456789"},
+    },
+)
+"""A stack of an earlier version, or one whose keeper was taken out of its state."""
 HELD = foreign.Foreign("storageAccounts", "stdata", f"{GROUP}/providers/Microsoft.Storage/storageAccounts/stdata")
 
 
@@ -73,3 +90,35 @@ def test_what_was_named_goes_along_and_the_engine_is_told(
     monkeypatch.setenv(foreign.VARIABLE, "jobs/*")
     given = take_down._agreed(take_down.AskedDown("prod", sandbox=False, foreign=("stdata", "disks/a")))
     assert given == {foreign.VARIABLE: "jobs/*,stdata,disks/a"}
+
+
+def test_a_stack_without_a_keeper_is_asked_about_by_what_its_state_has(
+    engine: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def held(_arm: Any, *others: Any) -> list[foreign.Foreign]:
+        seen.append(others)
+        return [HELD]
+
+    monkeypatch.setattr(keeper, "held", held)
+    monkeypatch.setattr(StackPlace, "state", lambda _: State(UNKEPT))
+    assert destroyed() == 1
+    assert [words[1] for words in engine] == ["--preview-only"]
+    ((places, asked, owners),) = seen
+    assert places == {"group": GROUP, "workspace": WORKSPACE}
+    assert asked["owned"] == [GROUP, WORKSPACE, f"{GROUP}/providers/x/log", f"{WORKSPACE}/jobs/train-0123456789"]
+    assert (asked["stackId"], owners) == ("s1", ("amlstack/prod",))
+    assert destroyed("stdata") == 0
+
+
+def test_a_stack_without_a_keeper_stays_where_nobody_can_be_asked(
+    engine: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(*_: Any) -> list[foreign.Foreign]:
+        raise ArmError(503, "Unavailable", "not now")
+
+    monkeypatch.setattr(keeper, "held", held)
+    monkeypatch.setattr(StackPlace, "state", lambda _: State(UNKEPT))
+    assert destroyed() == 1
+    assert [words[1] for words in engine] == ["--preview-only"]

@@ -109,20 +109,39 @@ def _others(place: StackPlace, judged: JudgedStack, state: State, progress: Prog
 
     Where it cannot be asked here, the stack's keeper asks as the engine's provider before anything is deleted.
     """
-    for one in state.resources:
-        if one.get("type") != "amlstack:stack:Keeper":
-            continue
-        asked, owner = one.get("inputs") or {}, str((one.get("outputs") or {}).get("owner") or "")
-        places = {name: str(asked[name]) for name in keeper.PLACES if asked.get(name)}
-        try:
-            client = sandbox_arm.SandboxArm(place.endpoint) if place.endpoint else judging.client(judged)
-            found = keeper.held(client, places, asked, (owner,))
-        except ArmError as error:
-            progress.note(f"whether others have something in the stack's group is asked at the destruction: {error}")
-            return ""
-        left = foreign.unnamed(found, place.env.get(foreign.VARIABLE, ""))
-        return keeper.refusal(places, left) if left else ""
-    return ""
+    kept = next((one for one in state.resources if one.get("type") == "amlstack:stack:Keeper"), None)
+    asked = _unkept(state) if kept is None else kept.get("inputs") or {}
+    owner = str(asked.get("owner") or "") if kept is None else str((kept.get("outputs") or {}).get("owner") or "")
+    places = {name: str(asked[name]) for name in keeper.PLACES if asked.get(name)}
+    if not places:
+        return ""
+    try:
+        client = sandbox_arm.SandboxArm(place.endpoint) if place.endpoint else judging.client(judged)
+        found = keeper.held(client, places, asked, (owner,))
+    except ArmError as error:
+        if kept is None:
+            return f"whether others have something in the stack's group cannot be asked: {error}"
+        progress.note(f"whether others have something in the stack's group is asked at the destruction: {error}")
+        return ""
+    left = foreign.unnamed(found, place.env.get(foreign.VARIABLE, ""))
+    return keeper.refusal(places, left) if left else ""
+
+
+def _unkept(state: State) -> dict[str, Any]:
+    """What a keeper would know of a stack that has none: one of an earlier version, or whose state was edited."""
+    own = [one for one in state.resources if one.get("id") and not one.get("external")]
+    ids = [str((one.get("outputs") or {}).get("jobId") or one["id"]) for one in own]
+    asked: dict[str, Any] = {"owned": [each for each in ids if each.startswith("/")]}
+    for one in own:
+        match str(one.get("type")).split(":")[-1], str(one.get("type")).partition(":")[0]:
+            case "ResourceGroup", "azure-native":
+                asked["group"] = one["id"]
+            case "Workspace", "azure-native" if "/microsoft.machinelearningservices/" in str(one["id"]).lower():
+                asked["workspace"] = one["id"]
+            case "Record", "amlstack":
+                asked["stackId"] = one["id"]
+        asked["owner"] = (one.get("outputs") or {}).get("owner") or asked.get("owner")
+    return asked
 
 
 def _destroyed(asked: AskedDown, judged: JudgedStack, place: StackPlace, progress: Progress) -> int:

@@ -12,6 +12,7 @@ import atexit
 import builtins
 import contextlib
 import importlib
+import os
 import re
 import sys
 import threading
@@ -126,6 +127,7 @@ _ASKED: Final[dict[str, Callable[..., str | None]]] = {
     "pty.spawn": lambda args: _starts(None, args),
     "_thread.start_new_thread": lambda *_: "start a thread",
     "_thread.start_joinable_thread": lambda *_: "start a thread",
+    "cpython.PyInterpreterState_New": lambda: "start an interpreter, which has no such refusals",
     "open": _opens,
     "os.link": _opens,
     "os.rename": _opens,
@@ -193,13 +195,20 @@ def _replacements() -> tuple[tuple[Any, str, Callable[..., Any]], ...]:
     def asking(original: Callable[..., Any], tried: Callable[..., str | None]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
             reading = _reading
-            if reading is not None and reading.thread == threading.get_ident() and (what := tried(*args)) is not None:
-                reading.refuse(CREDENTIALS if tried is imports else PROCESS, what)
+            ours = reading is not None and reading.thread == threading.get_ident()
+            if ours and reading is not None and (what := tried(*args, **named)) is not None:
+                reading.refuse(CREDENTIALS if tried in (imports, opens_below) else PROCESS, what)
             return original(*args, **named)
 
         return call
 
-    def imports(name: Any, *_: Any) -> str | None:
+    def opens_below(path: Any, *_: Any, dir_fd: int | None = None, **__: Any) -> str | None:
+        # The hook is told the path alone, and not where it begins.
+        if dir_fd is None or not isinstance(path, str | bytes | os.PathLike):
+            return None
+        return _opens(os.path.join(os.readlink(f"/proc/self/fd/{dir_fd}"), os.fsdecode(path)))  # noqa: PTH115, PTH118
+
+    def imports(name: Any, *_: Any, **__: Any) -> str | None:
         root = str(name).partition(".")[0]
         held = root in _HOLDERS or root.startswith("pulumi_")
         return f"import `{root}`, which leads to the stack's secrets" if held else None
@@ -208,7 +217,7 @@ def _replacements() -> tuple[tuple[Any, str, Callable[..., Any]], ...]:
         register(_later, function, args, named)
         return function
 
-    def starts_thread(*_: Any) -> str:
+    def starts_thread(*_: Any, **__: Any) -> str:
         return "start a thread"
 
     register = atexit.register
@@ -218,7 +227,8 @@ def _replacements() -> tuple[tuple[Any, str, Callable[..., Any]], ...]:
         (threading.Thread, "start", asking(threading.Thread.start, starts_thread)),
         # Python tells the hook of these from 3.12 on.
         (_thread, "start_new_thread", asking(_thread.start_new_thread, starts_thread)),
-        (_posixsubprocess, "fork_exec", asking(_posixsubprocess.fork_exec, lambda *_: "start a process")),
+        (_posixsubprocess, "fork_exec", asking(_posixsubprocess.fork_exec, lambda *_, **__: "start a process")),
+        (os, "open", asking(os.open, opens_below)),
         (atexit, "register", at_exit),
     )
 

@@ -115,6 +115,19 @@ ATTEMPTS = {
         2,
         "msal_token_cache.json`, where credentials are kept",
     ),
+    "tokens of az from an open folder": (
+        (
+            "import os\nhome = os.open(os.path.expanduser('~'), os.O_RDONLY)\n"
+            "os.open('.azure/msal_token_cache.json', os.O_RDONLY, dir_fd=home)\n"
+        ),
+        3,
+        "msal_token_cache.json`, where credentials are kept",
+    ),
+    "another interpreter": (
+        'import _xxsubinterpreters as x\nx.run_string(x.create(), \'open("started", "w")\')\n',
+        2,
+        "start an interpreter",
+    ),
     "tokens of az by a link": (
         "import os\nos.symlink(os.path.expanduser('~/.azure'), 'link')\nopen('link/msal_token_cache.json')\n",
         3,

@@ -134,6 +134,28 @@ def test_a_text_of_the_tables_that_is_none_is_damage(home: Path, byte: bytes) ->
         assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (["sandbox", "status"], 1), (["sandbox", "evict", "x"], 1), (["report", "x"], 2), (["diagnose", "x"], 2),
+        (["sandbox", "reset", "--yes"], 0), (["sandbox", "down", "--remove", "--yes"], 0), (["down", "-y"], 0),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("flipped", [("body", '{"a'), ("error", '{"kode": 1}')], ids=lambda one: one[0])
+def test_a_record_that_is_not_what_was_stored_is_damage_with_a_way_out(
+    home: Path, verb: list[str], code: int, flipped: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.closing(Store(home)) as store:
+        store.jobs.add("/w", "x", {"properties": {}})
+        store.database.execute(f"UPDATE jobs SET status = 'Running', {flipped[0]} = ?", flipped[1])
+    assert main(verb) == code
+    shown = capfd.readouterr()
+    assert "Traceback" not in shown.out + shown.err
+    if code:
+        assert "a record is not what was stored" in " ".join((shown.out + shown.err).split())
+
+
 def test_a_header_of_the_tables_that_is_wrong_is_damage(home: Path) -> None:
     table = home / "sandbox" / "state.db"
     data = bytearray(table.read_bytes())

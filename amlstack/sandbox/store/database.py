@@ -114,6 +114,19 @@ def damaged(path: Path, seen: str) -> str:
     )
 
 
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Takes a stored value apart that may not be what was stored, as after a flipped byte.
+
+    Raises:
+        StateError: It is not.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StateError(damaged(path, "a record is not what was stored")) from error
+
+
 class Database:
     """A connection with transactions; safe to share between the threads of one process.
 

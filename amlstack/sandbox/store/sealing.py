@@ -13,7 +13,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.store.database import StateError
+from amlstack.sandbox.store.database import StateError, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +41,9 @@ def dumps(body: Any, database: Path) -> str:
 
 def loads(text: str, database: Path) -> Any:
     """The body of `dumps`; one that an earlier version wrote in clear text is as it is."""
-    body = json.loads(text)
-    return _changed(body, lambda value: _open(value, database)) if SEALED in text else body
+    with reading(database):
+        body = json.loads(text)
+        return _changed(body, lambda value: _open(value, database)) if SEALED in text else body
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:

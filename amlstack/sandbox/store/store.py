@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store.database import Database
+from amlstack.sandbox.store.database import Database, reading
 from amlstack.sandbox.store.places import folder, job_folder
 from amlstack.sandbox.store.tables.blobs import Blob, BlobTable, Container
 from amlstack.sandbox.store.tables.family import FamilyTable
@@ -114,7 +114,8 @@ class Store:
     def quota(self) -> dict[str, Any]:
         """What was set of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.quota`` reads it."""
         row = self.database.one("SELECT value FROM meta WHERE key = ?", QUOTA)
-        return {} if row is None else dict(json.loads(row["value"]))
+        with reading(self.database.path):
+            return {} if row is None else dict(json.loads(row["value"]))
 
     def set_quota(self, quota: dict[str, Any]) -> None:
         """Puts other settings in the place of these."""

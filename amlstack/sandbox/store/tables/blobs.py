@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.store.database import reading
 from amlstack.sandbox.store.places import private
 
 if TYPE_CHECKING:
@@ -141,7 +142,8 @@ class BlobTable:
         row = self._db.one(
             "SELECT extra FROM blob_extras WHERE account = ? AND container = ? AND name = ?", account, container, name
         )
-        return dict(json.loads(row["extra"])) if row else {}
+        with reading(self._db.path):
+            return dict(json.loads(row["extra"])) if row else {}
 
     def set_extra(self, account: str, container: str, name: str, extra: dict[str, Any]) -> None:
         """Puts it in the place of what there was; empty for nothing."""
@@ -241,7 +243,8 @@ class BlobTable:
     def _row(self, row: sqlite3.Row) -> Blob:
         values = dict(row)
         values["path"] = self.root / values.pop("file")
-        values["metadata"] = json.loads(values["metadata"])
+        with reading(self._db.path):
+            values["metadata"] = json.loads(values["metadata"])
+            values["extra"] = json.loads(values["extra"] or "{}")
         values["created"] = values["created"] or values["changed"]  # a state of an earlier version
-        values["extra"] = json.loads(values["extra"] or "{}")
         return Blob(**values)

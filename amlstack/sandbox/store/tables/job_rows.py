@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store import sealing
+from amlstack.sandbox.store.database import reading
 
 if TYPE_CHECKING:
     import sqlite3
@@ -135,9 +136,10 @@ def job_row(row: sqlite3.Row, database: Path) -> JobRow:
     """A record as it was stored, with its sealed values opened."""
     values = dict(row)
     values["body"] = sealing.loads(values["body"], database)
-    values["nodes"] = tuple(json.loads(values["nodes"]))
-    values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
-    values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None
+    with reading(database):
+        values["nodes"] = tuple(json.loads(values["nodes"]))
+        values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
+        values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None
     values["cancel_requested"] = bool(values["cancel_requested"])
     return JobRow(**values)
 

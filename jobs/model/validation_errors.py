@@ -54,14 +54,21 @@ def _finding(place: Place, details: list[ErrorDetails], title: str) -> Finding:
         return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
     if detail["type"] == "missing":
         return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
-    shown = repr(detail.get("input"))
+    shown = _shown(detail.get("input"))
     rules = dict.fromkeys(_must(each) for each in details)
-    shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
     name = f"`{place[-1]}`" if place else title
     if all(rules):
         return Finding("value-kind", where or title, f"{name} must {', or '.join(rules)}, got `{shown}`", "")
     rule = "; ".join(each["msg"] for each in details)
     return Finding("value-kind", where or title, f"{name} cannot be `{shown}`", rule)
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except Exception:  # noqa: BLE001 - a job file may bring classes of its own
+        return f"<{type(value).__name__}>"
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"
 
 
 def _must(detail: ErrorDetails) -> str:

@@ -21,9 +21,11 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 from amlstack.base.durations import whole_seconds
+from amlstack.base.yamltext.scalars import MOST_BITS
 from amlstack.catalog.fabric import Block
 from jobs.model.location import Source
 
@@ -67,6 +69,27 @@ class Model(BaseModel):
 
     if not TYPE_CHECKING:
         __signature__ = _Signature()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers_end(cls, values: Any) -> Any:
+        """A whole number that no float holds counts as infinite: its field then refuses it, and Python can print it."""
+        return _bounded(values)
+
+
+def _bounded(value: Any) -> Any:
+    kind = type(value)
+    if kind is int:
+        infinite = -math.inf if value < 0 else math.inf
+        return infinite if value.bit_length() > MOST_BITS else value
+    if kind is dict:
+        pairs = [(_bounded(key), _bounded(inner)) for key, inner in value.items()]
+        same = all(pair[0] is key and pair[1] is inner for pair, (key, inner) in zip(pairs, value.items(), strict=True))
+        return value if same else dict(pairs)
+    if kind is list or kind is tuple:
+        several = kind(_bounded(inner) for inner in value)
+        return several if any(one is not other for one, other in zip(several, value, strict=True)) else value
+    return value
 
 
 OwnSource = Annotated[

@@ -44,7 +44,8 @@ MADE_UP = {
     "docs/data.md": "1f0e2d3c-4b5a-4968-8776-655443322110",  # a group of the example
     # Ids that a run of the example printed.
     "docs/gitops-state.md": "7b1f6f0e-3c0e-4a52-9f7e-5d2c1a9b8e11 aa1bb134-3fc1-5fb1-aa22-ef03e3199e5b "
-    "aa77b972-0f98-59df-b2fb-9f769c02ec9a e5cbe8a1-7768-5f48-858d-2b3180515eec f1f3e3a1-a7c6-5df4-a219-24d0423666b9",
+    "aa77b972-0f98-59df-b2fb-9f769c02ec9a e5cbe8a1-7768-5f48-858d-2b3180515eec f1f3e3a1-a7c6-5df4-a219-24d0423666b9 "
+    "5d1f0b4e-6b0f-5a55-8a53-1c2f0e4b7d10 0c6d3f52-93a7-5a0d-9a0e-2f7e5d8c1b44",
 }
 """File → the UUIDs in it that are no facts of Azure."""
 NOT_SEARCHED = ("tests/", "examples/", "uv.lock")

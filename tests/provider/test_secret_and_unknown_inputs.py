@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 
 OWN_WORKSPACE = WORKSPACE.removesuffix("/w") + "/canary-workspace"
+OWN_GROUP = f"/subscriptions/{WORKSPACE.split('/')[2]}/resourceGroups/canary-group"
 BODIES: dict[str, dict[str, Any]] = {
     "amlstack:jobs:Job": {
         "properties": {
@@ -79,7 +80,7 @@ def shape_of(token: str) -> InputShape:
 
 def value_of(name: str, rule: InputField) -> Any:
     """A value that an input takes, made from what its shape says of it."""
-    texts = (f"canary-{name}", OWN_WORKSPACE, "0123456789abcdef" * 4)
+    texts = (f"canary-{name}", OWN_WORKSPACE, OWN_GROUP, "0123456789abcdef" * 4)
     if rule.choices:
         return rule.choices[0]
     if issubclass(rule.kind, bool):

@@ -6,12 +6,22 @@ protected or refuses. It refuses to let a resource group or a workspace go while
 
 from __future__ import annotations
 
+import re
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import Call, Difference, InputField, InputShape, Services, Values
+from amlstack.provider.resource import (
+    WORKSPACE_ID,
+    Call,
+    Difference,
+    InputField,
+    InputShape,
+    Services,
+    Values,
+)
 from amlstack.provider.stacks import busy, foreign
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import owner_of
@@ -23,8 +33,14 @@ if TYPE_CHECKING:
 
 SHAPE = InputShape(
     {
-        "group": InputField(str),
-        "workspace": InputField(str),
+        "group": InputField(
+            str,
+            pattern=(
+                re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+", re.IGNORECASE),
+                "an ARM id, /subscriptions/…/resourceGroups/NAME",
+            ),
+        ),
+        "workspace": replace(WORKSPACE_ID, required=False),
         "owned": InputField(list),
         "stackId": InputField(str),
     },

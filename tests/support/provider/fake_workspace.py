@@ -20,6 +20,11 @@ SIGNATURE = "x" * 43 + "%3D"
 IMMUTABLE = "Only description, tags, displayName, properties, and isArchived can be updated."
 
 
+KINDS = ("computes", "datastores", "environments", "schedules", "onlineEndpoints", "batchEndpoints")
+LISTS = frozenset(f"/{kind}" for kind in KINDS)
+"""Lists that are empty here: nothing of others lies in a workspace."""
+
+
 @dataclass
 class FakeWorkspace:
     home: Path
@@ -63,6 +68,8 @@ class FakeWorkspace:
         ):
             assert method == "PATCH"
             return self._history(found[1], found[2], found[3], body)
+        if re.fullmatch(r"/subscriptions/[^/]+/resourceGroups/[^/]+/resources", path):
+            return 200, {"value": []}
         if query.get("api-version") != "2025-12-01":
             return 400, {"error": {"code": "MissingApiVersionParameter", "message": "api-version"}}
         workspace = re.match(r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+", path)
@@ -82,8 +89,10 @@ class FakeWorkspace:
                     **self.network.shown(),
                 },
             }
-        if rest in {"/computes", "/jobs"}:
-            return self._list(method, path, query) if rest == "/jobs" else (200, {"value": []})
+        if rest == "/jobs":
+            return self._list(method, path, query)
+        if rest in LISTS:
+            return 200, {"value": []}
         if rest.startswith("/jobs/"):
             return self._jobs(method, path, body)
         if rest.startswith("/schedules/"):

@@ -137,7 +137,8 @@ def test_what_is_locked_is_deleted_by_nobody(stack: MakeStack, sandbox: Sandbox)
     one = declared(stack(PROJECT, sandbox=sandbox), "ws-locked", group="rg-locked").set("amlstack:protect", "false")
     one.set("amlstack:workspace", {"name": "ws-locked", "locks": ["storage"]}).up().ok()
     made = one.resources()
-    one.pulumi("state", "delete", "--yes", made["storage-lock"]["urn"], "--stack", one.name).ok()
+    lock = made["storage-lock"]["urn"]
+    one.pulumi("state", "delete", "--yes", lock, "--target-dependents", "--stack", one.name).ok()  # the keeper too
     refused = one.destroy().failed()
     assert "ScopeLocked" in refused.output
 

@@ -138,8 +138,10 @@ def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> Worksp
         return (active or found)[0]
     begun = [job for job in jobs if job.name.startswith(wanted)]
     hint = near_misses.hint(wanted, dict.fromkeys((*named, *named.values())))
-    hint = hint or (f" There are {_names(jobs)}." if jobs else " There is none at all.")
-    hint = f" A whole name is needed; so begin: {_names(begun)}." if begun else hint
+    if begun:
+        hint = f" A whole name is needed; so begin: {_names(begun)}.{hint}"
+    elif not hint:
+        hint = f" There are {_names(jobs)}." if jobs else " There is none at all."
     where = ", ".join(workspace.rpartition("/")[2] for workspace in place.workspaces) or "any workspace"
     raise UnknownRunError(f"There is no job `{wanted}` in {where}.{hint}")
 

@@ -46,7 +46,7 @@ def find(store: Store, wanted: str, jobs: Iterable[JobRow], *, what: str = "") -
     known = [path(store, job) for job in jobs]
     begun = [name for name in known if name.startswith(wanted)]
     hint = near_misses.hint(wanted, dict.fromkeys((*known, *map(job_of, known))))
-    hint = f" A whole name is needed; so begin: {listed(begun)}." if begun else hint
+    hint = f" A whole name is needed; so begin: {listed(begun)}.{hint}" if begun else hint
     seen = f"No job {wanted!r} runs. Running" if what == "running" else f"There is no job {wanted!r}. There are"
     raise UnknownJobError(f"{seen}: {listed(known) or 'none'}.{hint}")
 

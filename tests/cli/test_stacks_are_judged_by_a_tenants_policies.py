@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.main import main
+from amlstack.sandbox.arm import entra
 from infra.settings.schema import stack_file
 from policies.tenant import answers
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.running import Sandbox
 
 STACK = """\
 config:
@@ -331,10 +335,8 @@ def test_of_a_workspace_that_exists_only_what_is_put_into_it_is_judged(
     assert judged == {f"{place}/big", f"{place}/small"}
 
 
-@pytest.mark.parametrize("group", ["rg-team", "{existing: rg-team}"])
-def test_the_tags_of_a_group_that_exists_are_azures_to_know(
-    here: Path, capsys: pytest.CaptureFixture[str], group: str
-) -> None:
+def write_rule_on_the_groups_tag(here: Path, group: str, subscription: str) -> None:
+    """A policy that writes the group's tag `cost` on each resource, and a stack with ``cost: ai`` in a group."""
     tag = "[resourceGroup().tags['cost']]"
     change = {"operation": "addOrReplace", "field": "tags['cost']", "value": tag}
     rule = {
@@ -345,13 +347,45 @@ def test_the_tags_of_a_group_that_exists_are_azures_to_know(
     (here / "tag.json").write_text(json.dumps(definition))
     written = f"amlstack:tags: {{cost: ai}}\n  amlstack:resource_group: {group}"
     stack = STACK.replace("amlstack:tags: {team: vision}", written)
-    (here / "Pulumi.prod.yaml").write_text(stack)
+    (here / "Pulumi.prod.yaml").write_text(stack.replace("11111111-2222-3333-4444-555555555555", subscription))
+
+
+@pytest.mark.parametrize("group", ["rg-team", "{existing: rg-team}"])
+def test_the_tags_of_a_group_that_exists_are_azures_to_know(
+    here: Path, capsys: pytest.CaptureFixture[str], group: str
+) -> None:
+    write_rule_on_the_groups_tag(here, group, entra.SUBSCRIPTION)
     code, answer = asked(capsys, "tag.json")
     assert code == 0
     (judged,) = answer["against"]
     assert {one["ruling"] for one in judged["verdicts"]} == ({"open"} if "existing" in group else {"passes"})
     assert all("the resource group" in one["why"] for one in judged["verdicts"] if "existing" in group)
     assert not [one for one in judged["verdicts"] if str(one["resource"]).endswith("/resourceGroups/rg-team")]
+
+
+def test_the_tags_of_a_group_that_exists_are_read_on_request(
+    here: Path, capsys: pytest.CaptureFixture[str], sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in sandbox.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AZURE_TENANT_ID", entra.TENANT)
+    write_rule_on_the_groups_tag(here, "{existing: rg-vended}", entra.SUBSCRIPTION)
+    file = here / "Pulumi.prod.yaml"
+    file.write_text(file.read_text().replace("  azure-native:tenantId: 66666666-2222-3333-4444-555555555555\n", ""))
+    words = ["check", "--stack", "prod", "--json", "--against", "tag.json", "--read-group"]
+
+    main(words)
+    missing = json.loads(capsys.readouterr().out)
+    assert "There is no such resource group" in json.dumps(missing["findings"])
+    assert {one["ruling"] for one in missing["against"][0]["verdicts"]} == {"open"}
+
+    body = {"location": "westeurope", "tags": {"cost": "vision"}}
+    Arm(sandbox.endpoint).put(f"/subscriptions/{entra.SUBSCRIPTION}/resourceGroups/rg-vended", body)
+    main(words)
+    (judged,) = json.loads(capsys.readouterr().out)["against"]
+    assert "modifies" in {one["ruling"] for one in judged["verdicts"]}
+    assert not [one for one in judged["verdicts"] if "the resource group" in (one["why"] or "")]
+    assert {change["after"] for one in judged["verdicts"] for change in one["changes"]} == {"vision"}
 
 
 def test_nothing_of_a_check_stays_in_the_sdk(capsys: pytest.CaptureFixture[str]) -> None:

@@ -248,7 +248,7 @@ def test_an_edit_of_a_running_job_is_refused_in_the_preview(team: Team) -> None:
     assert result(team, "running")["preview"] == "failure", printed(team, "running")
     assert result(team, "running")["check"] == "success", printed(team, "running")
     (comment,) = team.comments("running")
-    assert "on_edit" in comment["body"], comment["body"]
+    assert "on\\_edit: cancel" in comment["body"], comment["body"]  # as Markdown shows it
 
 
 def test_a_merge_applies_the_plan_of_the_pull_request(team: Team) -> None:

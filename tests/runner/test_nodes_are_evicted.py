@@ -53,7 +53,7 @@ def test_a_preempted_job_keeps_its_mounted_output_alone(
 
 def test_an_eviction_that_is_impossible_is_refused_with_the_running_jobs(lab: Lab) -> None:
     pipe = lab.pipe()
-    job = lab.job(f"echo up > {pipe}; sleep 1000", name="train-abc", nodes=1)
+    job = lab.job(f"echo up > {pipe}; sleep 1000", name="train-0a1b2c", nodes=1)
     messages: list[str] = []
 
     def ask() -> None:
@@ -64,8 +64,8 @@ def test_an_eviction_that_is_impossible_is_refused_with_the_running_jobs(lab: La
         evict(lab.store, "train", 0)
 
     asyncio.run(lab.during(job, pipe=pipe, act=ask))
-    assert messages[0] == "No job 'trains-abc' runs. Running: train-abc. Did you mean `train-abc`?"
-    assert messages[1] == "train-abc runs on 1 node(s): 0 to 0. There is no node 2."
+    assert messages[0] == "No job 'trains-abc' runs. Running: train-0a1b2c. Did you mean `train-0a1b2c`?"
+    assert messages[1] == "train-0a1b2c runs on 1 node(s): 0 to 0. There is no node 2."
     assert "no node -1" in messages[2]
     with pytest.raises(EvictError, match="Running: none"):
         evict(lab.store, "train", 0)

@@ -98,8 +98,8 @@ def test_what_another_program_made_is_imported_without_a_change_and_edited_in_pl
     changed = {
         step.name: step.op for step in preview.planned if step.op != "same" and not step.type.startswith("pulumi:")
     }
-    # The stack's id and guard are no resources of Azure.
-    assert changed == {"stack": "create", "runs": "create"}, preview.output
+    # The stack's id, guard and keeper are no resources of Azure.
+    assert changed == {"stack": "create", "runs": "create", "keeper": "create"}, preview.output
     one.up().ok()
     assert one.preview().ok().changes == {}
     assert one.refresh().ok().changes == {}

@@ -51,6 +51,12 @@ Exempt = Annotated[
     list[str] | None,
     typer.Option("--exempt", help="Definition of which the stack has an exemption: its id, or the first 8 characters."),
 ]
+ReadGroup = Annotated[
+    bool,
+    typer.Option(
+        "--read-group", help="With --against: read location and tags of a resource group that exists from Azure."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program: another spelling of --format json.")]
 Form = Annotated[
     str | None,
@@ -83,6 +89,7 @@ def check(  # noqa: PLR0917 - typer's options
     as_json: Json = False,
     changed: Changed = False,
     policy_pack: PolicyPack = None,
+    read_group: ReadGroup = False,
 ) -> None:
     """Validate job files and print everything that is wrong.
 
@@ -103,7 +110,8 @@ def check(  # noqa: PLR0917 - typer's options
         amlstack check job.yml --size Standard_ND96isr_H100_v5 --policy-config team.json
 
     With --against a stack is judged by the policies of the tenant that it will be created in: who would refuse, change
-    or report which resource, and the setting that answers it. No engine and no Azure is asked; docs/tenant-policies.md.
+    or report which resource, and the setting that answers it. No engine is asked, and Azure only with --read-group, for
+    the tags of a group that exists; docs/tenant-policies.md.
 
         amlstack check --against alz --stack prod
 
@@ -128,7 +136,9 @@ def check(  # noqa: PLR0917 - typer's options
     if against:
         from amlstack.cli.stack.tenant.verb import judge_stack
 
-        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked))
+        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked, read_group=read_group))
+    if read_group:
+        raise typer.BadParameter("--read-group says something to the policies of --against, and none are given.")
 
     from amlstack.catalog import overlay
     from amlstack.cli.jobfiles import child_process

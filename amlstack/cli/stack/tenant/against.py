@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
 UNUSED: Final = "tenant-exempt-unused"
+_GROUPS_VERSION: Final = "2021-04-01"
 _SHORTEST: Final = 8
 """Least characters of an id that name a definition."""
 
@@ -58,15 +59,16 @@ class TenantJudgement:
         }
 
 
-def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str]) -> TenantJudgement:
+def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_group: bool = False) -> TenantJudgement:
     """Judge a stack by tenants' policies.
 
     Args:
         where: The stack.
         asked: Words of initiatives, files and folders.
         exempt: Definitions of which the stack is exempt: ids, or the beginnings of ids.
+        read_group: Azure is asked for location and tags of a resource group that exists.
     """
-    stack, found = _stack(where)
+    stack, found = _stack(where, read_group=read_group)
     if stack is None or where.reading is None:
         return TenantJudgement({}, tuple(found), (), 0)
     verdicts: dict[str, list[TenantVerdict]] = {}
@@ -122,7 +124,7 @@ def _of_files(read: library.PolicyLibrary, stack: DeclaredStack) -> list[TenantV
 _EFFECTS = ("effect", "effects", "audit_effect")
 
 
-def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
+def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, list[Finding]]:
     from amlstack.cli.stack.tenant.declared import declared
     from amlstack.cli.stack.tenant.rendered import NotRenderedError
     from infra import account
@@ -142,10 +144,35 @@ def _stack(where: Targets) -> tuple[DeclaredStack | None, list[Finding]]:
     who, unknown = account.resolve({key: str(value) for key, value in config.items()}, os.environ)
     known = not any("subscription" in one.where for one in unknown)
     try:
-        return declared(where.reading.settings, who, known=known, stack=where.stack or ""), found
+        stack = declared(where.reading.settings, who, known=known, stack=where.stack or "")
     except NotRenderedError as error:
         rule = "What a stack registers is known once its program takes it"
         return None, [*found, Finding(NOT_ASKED, "", f"The stack's program refuses it: {error}", rule)]
+    if read_group and (unread := _read_group(stack, config)):
+        found.append(unread)
+    return stack, found
+
+
+def _read_group(stack: DeclaredStack, config: Mapping[str, Any]) -> Finding | None:
+    """Take location and tags of the stack's resource group from Azure; a finding where it cannot be read."""
+    from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
+
+    group = stack.place.group
+    if "tags" in group:
+        return None  # the stack makes the group: its settings say them
+    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("azure-native:")}
+    try:
+        sign_in = SignIn.read(own)
+        arm = ArmClient(endpoint(config.get("amlstack:armEndpoint") or None, sign_in.cloud), sign_in=sign_in)
+        seen = arm.look(str(group["id"]), _GROUPS_VERSION)
+        missing = "There is no such resource group" if seen.status == 404 else ""
+    except ArmError as error:
+        missing = str(error)
+    if missing:
+        rule = "Policies that go by the group's location or tags stay open"
+        return Finding(NOT_ASKED, "amlstack:resource_group", missing, rule, level=Level.WARNING)
+    group.update(location=seen.body.get("location"), tags=dict(seen.body.get("tags") or {}))
+    return None
 
 
 def _unknown_word(word: str) -> Finding:

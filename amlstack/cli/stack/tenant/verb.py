@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def judge_stack(
-    files: Sequence[Path], stack: str | None, asked: Sequence[str], exempt: Sequence[str], *, form: Format
+    files: Sequence[Path],
+    stack: str | None,
+    asked: Sequence[str],
+    exempt: Sequence[str],
+    *,
+    form: Format,
+    read_group: bool,
 ) -> int:
     """Judge a stack, print the findings, and give the exit status.
 
@@ -28,6 +34,7 @@ def judge_stack(
         asked: Words of initiatives, files and folders.
         exempt: Definitions of which the stack is exempt.
         form: In which form.
+        read_group: Azure is asked for location and tags of a resource group that exists.
 
     Raises:
         typer.BadParameter: A file is a job file.
@@ -35,7 +42,7 @@ def judge_stack(
     if others := [str(one) for one in files if one.suffix.lower() != ".json" and not one.is_dir()]:
         raise typer.BadParameter(f"{others[0]} is no policy: check job files in a run of their own.")
     where = targets.find(None, stack)
-    judgement = against.judged(where, [*asked, *map(str, files)], exempt)
+    judgement = against.judged(where, [*asked, *map(str, files)], exempt, read_group=read_group)
     closing = [*against.summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]
     if form is Format.JSON:
         print_json(judgement.as_dict())

@@ -25,7 +25,6 @@ from pydantic import (
 )
 
 from amlstack.base.durations import whole_seconds
-from amlstack.base.yamltext.scalars import MOST_BITS
 from amlstack.catalog.fabric import Block
 from jobs.model.location import Source
 
@@ -80,8 +79,11 @@ class Model(BaseModel):
 def _bounded(value: Any) -> Any:
     kind = type(value)
     if kind is int:
-        infinite = -math.inf if value < 0 else math.inf
-        return infinite if value.bit_length() > MOST_BITS else value
+        try:
+            float(value)
+        except OverflowError:
+            return -math.inf if value < 0 else math.inf
+        return value
     if kind is dict:
         pairs = [(_bounded(key), _bounded(inner)) for key, inner in value.items()]
         same = all(pair[0] is key and pair[1] is inner for pair, (key, inner) in zip(pairs, value.items(), strict=True))

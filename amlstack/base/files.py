@@ -25,7 +25,7 @@ _REMEDIES: Final = {
     errno.EIO: "The disk does not work: name a folder on another one",
     errno.ENAMETOOLONG: "Name a folder with a shorter path",
 }
-"""What helps against an error of the system, by its number; other errors are bugs until they are known."""
+"""The remedy for an error of the system, by its number; other errors are bugs until they are known."""
 
 
 def write_whole(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
@@ -84,7 +84,7 @@ def open_regular(path: str | Path) -> BinaryIO:
 
 
 def sentence(error: OSError, *, place: Path | None = None) -> str:
-    """What a person is told of an error of the disk: what was seen, where, and what helps; empty where it is another.
+    """A sentence on an error of the disk: what was seen, where, and the remedy; empty for any other error.
 
     Args:
         error: The error.

@@ -27,7 +27,7 @@ FOLDERS: Final = ("sandbox", "pulumi", "pulumi-home", "stacks", "reports")
 """The sandbox's state and jobs, Pulumi's file backend, Pulumi's own home, the states of other stacks on the sandbox,
 pages that `amlstack report` wrote."""
 OTHERS: Final = 0o077
-"""What nobody but the owner may do in `FOLDERS`, as a mode and as the umask of what writes there."""
+"""Bits that only the owner has in `FOLDERS`: a mode, and the umask of the processes that write there."""
 LOCK: Final = "sandbox.lock"
 """An empty file that every version has made before anything else."""
 

@@ -23,7 +23,7 @@ _ACTS: Final = re.compile(f"[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff{_UNSEEN}]")
 _ACTS_IN_TEXT: Final = re.compile(rf"\r(?!\n)|(?!\r){_ACTS.pattern}")
 _ACTS_IN_LINE: Final = re.compile(rf"\n|{_ACTS.pattern}")
 _IGNORED: Final = "[\xad\u034f\u200c\u200d\ufe00-\ufe0f]*"
-"""What a comparison that knows languages, as that of .NET, does not see."""
+"""Characters that a comparison by language, as in .NET, skips."""
 _MARKS: Final = re.compile(rf"#(?={_IGNORED}#{_IGNORED}(?:v{_IGNORED}s{_IGNORED}o{_IGNORED})?\[)", re.IGNORECASE)
 _COLONS: Final = re.compile(r"^((?:[^\S\n]|\x1b\[[\d;]*m)*):(?=(?:\x1b\[[\d;]*m)*:)", re.MULTILINE)
 _COLOUR: Final = re.compile(r"(\x1b\[[\d;]*m)")

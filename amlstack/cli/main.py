@@ -153,7 +153,7 @@ def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
 
 
 def _told(error: Exception) -> str:
-    """What a person is told of a disk or of tables that cannot be used, instead of a traceback; empty for the rest."""
+    """A sentence on a disk or on tables that cannot be used; empty for any other error."""
     from amlstack.base.files import sentence
     from amlstack.base.home import ForeignHomeError
 

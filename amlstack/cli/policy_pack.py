@@ -48,7 +48,7 @@ PolicyConfig = Annotated[
 
 
 class NoPackError(Exception):
-    """What was given is no policy pack, or no file; the message is for the user."""
+    """The given path is no policy pack or no file; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(slots=True)
 class Course:
-    """What the engine has asked so far in one deployment, as far as the deletion of a resource depends on it.
+    """The questions of the engine in one deployment so far, as far as a deletion depends on them.
 
     Attributes:
         program: A program declares resources. Without one all that is deleted was named: a plain ``destroy``.

@@ -1,4 +1,4 @@
-"""What is made last and goes first: it refuses the end of the stack before anything is deleted."""
+"""The keeper is made last and deleted first: it refuses the end of the stack before anything is deleted."""
 
 from __future__ import annotations
 

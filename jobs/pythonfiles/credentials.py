@@ -1,4 +1,4 @@
-"""What a Python job file does not get to see: variables that hold credentials, and files that keep them."""
+"""Credentials are withheld from a Python job file: the variables that hold them, and the files that keep them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _DIRECTORIES: Final = (
     (None, ".cache/huggingface/token"),
     (None, ".cache/huggingface/stored_tokens"),
 )
-"""Where tools keep what they sign in with: below the home folder, or where a variable says."""
+"""Credential stores of tools: below the home folder, or at the path in a variable."""
 _ANYWHERE: Final = re.compile(
     r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)|.*/\.git/(?:.*/)?config(?:\.worktree)?|.*/git-credentials-[^/]*"
     r"|.*/_runner_file_commands/.*"
@@ -117,7 +117,7 @@ def _trusted() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a job file is read in, as it is before.
+    """The surroundings of a job file, as they are before it is read.
 
     Attributes:
         variables: All of this process, as they are kept.
@@ -145,7 +145,7 @@ def _surroundings(kept: tuple[tuple[bytes, bytes], ...]) -> Surroundings:
 
 
 def loader() -> dict[bytes, bytes]:
-    """What now decides which program a name is, and what is loaded into it."""
+    """The variables that decide which program a name is, and which libraries it loads."""
     return _loader(_kept())
 
 

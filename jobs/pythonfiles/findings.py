@@ -1,4 +1,4 @@
-"""What a Python job file tried while it was read, and what it holds that is no job of ours, as findings."""
+"""Findings on attempts of a Python job file while it was read, and on objects in it that are no job of ours."""
 
 from __future__ import annotations
 

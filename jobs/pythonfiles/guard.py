@@ -117,7 +117,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
 
 @contextlib.contextmanager
 def _output_to_errors() -> Iterator[None]:
-    """What is written past Python goes where the file's prints go."""
+    """Output past Python's streams goes to the same place as the file's prints."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
     try:

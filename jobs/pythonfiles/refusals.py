@@ -176,7 +176,7 @@ def refusing(refuse: Callable[[str, str], None], asked: Callable[[str], None]) -
 
 @contextlib.contextmanager
 def _replaced() -> Iterator[None]:
-    """What no hook is asked about, or is asked too late."""
+    """Replace the calls of which no audit hook is told, or is told too late."""
     replacements = _replacements()
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, replacement in replacements:

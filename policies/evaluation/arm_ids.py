@@ -51,7 +51,7 @@ def resource_type(parts: Iterable[str]) -> tuple[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where something of a workspace is; what is not known is None.
+    """The place of something in a workspace; a part that is not known is None.
 
     Attributes:
         subscription: Its subscription.
@@ -89,7 +89,7 @@ class Address:
 
 @lru_cache(maxsize=4096)
 def address_of(reference: str) -> Address:
-    """What a reference to something of a workspace names: an id of any length, a name, a child's full name.
+    """The address that a reference names: an id of any length, a name, or a child's full name.
 
     Args:
         reference: As it was written; parts may be gaps.

@@ -219,7 +219,7 @@ def _paths(places: tuple[Path, ...]) -> Mapping[str, tuple[Path, ...]]:
 
 
 def _kinds(job: Mapping[str, Any]) -> frozenset[str]:
-    """What a job says that it is, in small letters; a kind that is not known yet may be any with a command."""
+    """The job's own kind, in small letters; a kind that is not known yet may be any with a command."""
     named = (job.get("type"), job.get("jobType"))
     return frozenset(str(each).lower() for each in named if each is UNKNOWN or each) or frozenset({"command"})
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NONE: Mapping[str, Any] = {}
 _NOWHERE = Address()
 _SENT = ("Resource", ":ResourceAction")
-"""How the tokens end of resources that send a body of any type."""
+"""Ends of the tokens of resources that send a body of any type."""
 _JOBS_AT: tuple[Path, ...] = (
     *OWN_JOBS.values(),
     ("properties",),
@@ -153,7 +153,7 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
 
 
 def _named(props: Any, workspace: str, name: str) -> Address:
-    """Where a resource is that says so in parts."""
+    """The address of a resource that gives it in parts."""
     group, around, own = (text(props, key) for key in ("resourceGroupName", workspace, name))
     return Address(
         None,
@@ -173,7 +173,7 @@ def _requests(resource_type: str, props: Any) -> Iterator[sent.Request | Unknown
 
 
 def _as_sent(requests: Iterable[sent.Request | Unknown], given: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
-    """What a resource of any type sends, in the resource manager's own layout."""
+    """The requests of a resource of any type, in the resource manager's own layout."""
     for one in requests:
         if isinstance(one, Unknown):
             yield Subject("cluster", one.path, one, 1, Facts(given, {}))

@@ -28,7 +28,7 @@ _ADDRESS = ("resourceProviderNamespace", "parentResourcePath", "resourceType", "
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent for one resource.
+    """The request for one resource.
 
     Attributes:
         kind: Its full type, in small letters.
@@ -46,7 +46,7 @@ class Request:
 
 
 def address_of_child(name: str | None, group: str | None) -> Address:
-    """Where a resource of a workspace is, by its full name ``workspace/name``, of which parts may be gaps."""
+    """The address of a workspace's resource by its full name ``workspace/name``, of which parts may be gaps."""
     known = address_of(name) if name else Address()
     unknown = None
     if known.name is not None and GAP in known.name:

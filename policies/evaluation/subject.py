@@ -14,7 +14,7 @@ Kind = Literal["cluster", "job", "environment", "resource", "text", "network", "
 
 @dataclass(frozen=True, slots=True)
 class KnownCluster:
-    """What is remembered of a cluster of the stack, for the jobs on it.
+    """Facts on a cluster of the stack, kept for the jobs on it.
 
     Attributes:
         size: Name of its size.

@@ -76,7 +76,7 @@ def holds_template(module: str, kind: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def terraform_sizes(resource_type: str) -> tuple[Path, ...] | None:
-    """Where a type of Terraform's provider names sizes, classic or bridged anew; empty for a training cluster.
+    """The paths of sizes in a type of Terraform's provider, classic or bridged anew; none for a training cluster.
 
     None for every other type.
     """

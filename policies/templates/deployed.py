@@ -285,13 +285,13 @@ def _full(kind: str, name: Any, parent: _Parent) -> tuple[str, str | None]:
 
 
 def _named_by_expression(raw: Mapping[str, Any], at: Path) -> Unknown | None:
-    """Where the names that say how to read a resource are made by expressions; None where none is."""
+    """The place at which an expression makes a name that decides how to read a resource; None where none does."""
     made = next((str(key) for key in raw if is_template_expression(key)), None)
     return None if made is None else Unknown(".".join((*at, made)), "is a name made by an expression", unresolved=True)
 
 
 def _deployed_of(raw: Any) -> Any:
-    """What of a resource is deployed: of one that exists, its children alone."""
+    """The deployed parts of a resource: of one that exists, its children alone."""
     return {key: raw[key] for key in ("type", "name", "resources") if key in raw} if _exists(raw) else raw
 
 

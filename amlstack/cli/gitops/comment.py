@@ -155,7 +155,7 @@ def _guards(guards: Mapping[str, Any] | None) -> str:
 
 
 def _of_guards(guards: Mapping[str, Any]) -> Iterator[str]:
-    """What decides about the checks, and what of it would be otherwise: this is for whoever approves."""
+    """The files that decide about the checks, and the changes of them, for whoever approves."""
     for heading, lines in (
         ("Guards that this changes; the checks ran with those of the base", map(code, guards["kept"])),
         ("Exceptions that this asks for; none of them counted", map(plain, guards["asked_for"])),

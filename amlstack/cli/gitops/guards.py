@@ -1,4 +1,4 @@
-"""What a pull request may not judge itself by: the files that decide about its checks, and the exceptions it asks for.
+"""The gate of a pull request: the files that decide about its checks, and the exceptions that it asks for.
 
 The gate of a pull request is that of the branch it goes into. `take` brings a commit's declarations into a checkout of
 that branch, and leaves the guards as they are there.
@@ -37,7 +37,7 @@ SEEN: Final = ("Pulumi.review.yaml", "review/")
 
 @dataclass(frozen=True, slots=True)
 class GateSide:
-    """What the settings of one checkout say.
+    """The settings of one checkout.
 
     Attributes:
         policies: Files of configurations and exceptions, of every stack.
@@ -56,7 +56,7 @@ class GateSide:
 
 @dataclass(slots=True)
 class GateChanges:
-    """What a commit changes of its gate.
+    """The changes that a commit makes to its gate.
 
     Attributes:
         kept: Guards that it changes; this checkout's count.
@@ -155,7 +155,7 @@ def _shadows(path: str, *, folder: Repository, commit: str) -> bool:
 
 
 def side(root: Path, stack: str) -> GateSide:
-    """What the settings of a checkout name.
+    """The files that the settings of a checkout name.
 
     Args:
         root: Its top folder.

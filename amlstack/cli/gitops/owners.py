@@ -52,7 +52,7 @@ _HEAD: Final = (
 
 
 def patterns(root: Path, stack: str) -> tuple[str, ...]:
-    """What of a repository decides about its checks, each as CODEOWNERS writes it."""
+    """The patterns of CODEOWNERS for all that decides about the checks."""
     named = guards.side(root, stack)
     seen = (each for each in guards.SEEN if each != "Pulumi.review.yaml")
     found = {f"/{each}/" for each in guards.FOLDERS} | {f"/{each}" for each in guards.FILES}

@@ -27,7 +27,7 @@ MOST_UNPACKED = 16 << 30
 """Bytes that a packed tar is unpacked to at most: it lies on this machine's disk while it is read."""
 _TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e", ".pickle"})
 _END = bytes(tarfile.BLOCKSIZE)
-"""What stands behind the last member of a tar."""
+"""The bytes behind the last member of a tar."""
 _GZIP = b"\x1f\x8b"
 _TAR = re.compile(r"\.(?:tar|t(?:ar\.)?(?P<packed>gz|bz2|xz))$", re.IGNORECASE)
 _PACKERS: dict[str, Any] = {"gz": gzip, "bz2": bz2, "xz": lzma}
@@ -125,7 +125,7 @@ def of_folder(root: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterat
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is in a folder, by name; nothing where it cannot be read, or would have too long a path."""
+    """The entries of a folder, by name; none where it cannot be read or the path is too long."""
     try:
         return [entry for entry in sorted(folder.iterdir()) if entry.lstat()]
     except OSError:

@@ -1,4 +1,4 @@
-"""What lies in a resource group or a workspace that its stack does not own, and what Azure itself makes there."""
+"""Resources in a group or workspace that the stack does not own, apart from those that Azure itself makes there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 @dataclass(frozen=True, slots=True)
 class AzureMade:
-    """What Azure makes beside a resource of the stack, and deletes with it or with its group.
+    """A resource that Azure makes beside one of the stack, and deletes with it or with its group.
 
     Attributes:
         type: Its resource type, in lower-case letters.
@@ -149,7 +149,7 @@ def in_group(arm: ArmClient, group: str, owned: Iterable[str]) -> list[Foreign]:
 def in_workspace(
     arm: ArmClient, workspace: str, owned: Iterable[str], owners: Collection[str], stack_id: str
 ) -> list[Foreign]:
-    """What of a workspace goes with it and is not the stack's; none where there is no such workspace.
+    """The resources of others that go with a workspace; none where there is no such workspace.
 
     Models, data assets and components are not among it: nothing says whose they are.
 

@@ -95,7 +95,7 @@ class Guards:
         return ("" if call.preview else "runs"), state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """What the state says."""
+        """The outputs in the state."""
         if not old:
             raise ProviderError("a guard of runs is not imported: declare it")
         return resource_id, old

@@ -92,7 +92,7 @@ class Keepers:
         return ("" if call.preview else "keeper"), {**inputs, "owner": owner_of(call.urn)}
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """What the state says."""
+        """The outputs in the state."""
         if not old:
             raise ProviderError("a stack's keeper is not imported: declare it")
         return resource_id, old
@@ -155,7 +155,7 @@ class Keepers:
 
 
 def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple[str, ...]) -> list[foreign.Foreign]:
-    """What a stack's group and workspace hold that it does not own.
+    """The resources of others in a stack's group and workspace.
 
     Args:
         arm: Azure Resource Manager.

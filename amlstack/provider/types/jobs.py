@@ -277,7 +277,7 @@ class JobRuns:
             self._services.arm.finish(self._runs.delete(workspace, run), self._services.cancelled)
 
     def _judge_unasked(self, call: Call, workspace: str, run: str, values: Values, record: Record | None) -> None:
-        """What the guard says of a removed job, where an update of some resources alone left the guard out.
+        """The guard's verdict on a removed job, for an update of some resources that left the guard out.
 
         Raises:
             ProviderError: A run of the job is active, and `on_edit` is not cancel.

@@ -54,7 +54,7 @@ class BodyShape:
     answered: frozenset[str] = frozenset()
 
     def read_only(self, taken: Iterable[str]) -> frozenset[str]:
-        """What only answers have, in small letters: ARM takes no notice of it in a request.
+        """The properties that only answers have, in small letters: ARM ignores them in a request.
 
         Args:
             taken: Names that a request may have.
@@ -101,7 +101,7 @@ _ABOUT_A_RESOURCE = frozenset({"azureapiversion", "etag", "name", "systemdata", 
 
 
 def _answered(cls: Any) -> frozenset[str]:
-    """What a GET answers for a generated input class, in small letters: of its resource, or of its ``Response``."""
+    """The output properties for a generated input class, in small letters: of its resource, or of its ``Response``."""
     from pulumi import _types  # noqa: PLC0415
 
     package = importlib.import_module(cls.__module__.rpartition(".")[0])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import Body, ResourceKind, Schema
 
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
-"""What every answer has and a client that PUTs what it got sends along; ARM takes no notice of it.
+"""Properties of every answer that a client sends back with a PUT; ARM ignores them.
 
 `shapes.BodyShape.read_only` has the rest: what azure-native's output classes have and its input classes lack."""
 

@@ -66,7 +66,7 @@ LATER = (("blobs", "created", "REAL"),)
 
 
 BACKUP: Final = ".bak"
-"""What the copy is called beside the file: of the last start of the server at which all of it could be read."""
+"""Suffix of the copy beside the file, made at the last start of the server at which all of it could be read."""
 
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _DAMAGED_WORDS: Final = ("Could not decode to UTF-8", "unsupported file format")

@@ -105,7 +105,7 @@ def _agreed(asked: AskedDown) -> dict[str, str]:
 
 
 def _others(place: StackPlace, judged: JudgedStack, state: State, progress: Progress) -> str:
-    """What would go with the stack and is not its own, in words; empty for nothing.
+    """A sentence on resources of others that would go with the stack; empty for none.
 
     Where it cannot be asked here, the stack's keeper asks as the engine's provider before anything is deleted.
     """
@@ -128,7 +128,7 @@ def _others(place: StackPlace, judged: JudgedStack, state: State, progress: Prog
 
 
 def _unkept(state: State) -> dict[str, Any]:
-    """What a keeper would know of a stack that has none: one of an earlier version, or whose state was edited."""
+    """The inputs of a keeper for a stack that has none, as its state was edited or is of an earlier version."""
     own = [one for one in state.resources if one.get("id") and not one.get("external")]
     ids = [str((one.get("outputs") or {}).get("jobId") or one["id"]) for one in own]
     asked: dict[str, Any] = {"owned": [each for each in ids if each.startswith("/")]}

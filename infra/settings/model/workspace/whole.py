@@ -37,7 +37,7 @@ GroupName = Annotated[str, name_of(r"^[\w.()-]{0,89}[\w()-]\Z")]
 
 
 class ResourceGroup(SettingsModel):
-    """Where the stack's resources lie; a bare string is its name."""
+    """The resource group of the stack; a bare string is its name."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["name"]}, {"required": ["existing"]}]})
 

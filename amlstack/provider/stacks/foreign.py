@@ -69,6 +69,7 @@ AZURE_MADE: Final = (
         "microsoft.network/privateendpoints",
         "learn.microsoft.com/azure/private-link/manage-private-endpoint; the form of the name is not documented",
     ),
+    # The page names the kinds that Batch makes; the form of their names is not documented.
     *(
         AzureMade(f"microsoft.network/{kind}", f"{_GUID}-azurebatch-{word}", _BATCH, _VNET)
         for kind, word in (

@@ -93,9 +93,11 @@ class Master:
             self._judge(ended=error is None or batch.number in self.failed)
             self._changed.notify_all()
 
-    def fail(self, reason: str) -> None:
-        """The step cannot go on."""
+    def fail(self, reason: str, error: str = "") -> None:
+        """The step cannot go on. Of a step that has failed already nothing is recorded: its workers are ended then."""
         with self._changed:
+            if self.reason is None and error:
+                self.failed.setdefault(-1, error)
             self.reason = self.reason or reason
             self._changed.notify_all()
 
@@ -170,8 +172,7 @@ class _Connection(socketserver.StreamRequestHandler):
                 answer = link.receive(self.rfile)
                 if answer is not None and answer.get("fatal"):
                     say(f"init() failed on {hello['who']}: {last(answer['error'])}")
-                    master.failed.setdefault(-1, str(answer["error"]))
-                    master.fail(f"init() of the entry script failed on {hello['who']}")
+                    master.fail(f"init() of the entry script failed on {hello['who']}", str(answer["error"]))
                     break
                 master.settle(batch, str(hello["who"]), answer)
             link.send(self.wfile, batch=None)

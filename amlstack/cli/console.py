@@ -1,4 +1,4 @@
-"""How verbs talk, and the one place where they print: nothing that comes from a job, a log or a service acts there.
+"""The one place where verbs print: nothing that comes from a job, a log or a service acts on a terminal there.
 
 Findings are lines that an editor can jump to, and programs get JSON. All text goes through `say`, all JSON through
 `print_json`, all tables through `tables`; a test holds that no other module of this room prints.

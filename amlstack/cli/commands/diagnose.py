@@ -103,7 +103,7 @@ def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
 def _culprits(path: Path, above: tuple[Path, ...] = ()) -> list[Path]:
     """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did.
 
-    A ``report.json`` that is none, or leads back to a folder above it, says nothing about children.
+    A ``report.json`` that is malformed, or leads back to a folder above it, says nothing about children.
     """
     try:
         children = json.loads((path / "report.json").read_text())["children"]

@@ -132,7 +132,7 @@ def take(commit: str, guards: GateChanges) -> None:
 
 
 def is_guard(path: str, policies: frozenset[str]) -> bool:
-    """Whether a file decides about the checks: of tools and rules, or named by settings as their configuration."""
+    """True for a file that decides about the checks: of tools and rules, or a configuration that settings name."""
     whole = PurePosixPath(path)
     named = {*FILES, *policies}
     if whole.parts[0] in FOLDERS or (len(whole.parts) == 1 and whole.suffix == ".py"):
@@ -142,12 +142,12 @@ def is_guard(path: str, policies: frozenset[str]) -> bool:
 
 
 def _leads_out(path: Path, root: Path) -> bool:
-    """Whether a path is a link out of its repository: what is there would be read with the rights of the checks."""
+    """True for a link out of its repository: the checks would read its target with their own rights."""
     return path.is_symlink() and not path.resolve().is_relative_to(root.resolve())
 
 
 def _shadows(path: str, *, folder: Repository, commit: str) -> bool:
-    """Whether a file lies in a folder that Python would import in place of a module that the tools use."""
+    """True for a file in a folder that Python would import in place of a module of the tools."""
     top, _, rest = path.partition("/")
     if not rest or not top.isidentifier() or folder.content(commit, f"{top}/__init__.py") is None:
         return False

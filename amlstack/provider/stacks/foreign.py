@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
 """Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""
-_API_VERSION: Final = "2021-04-01"
+GROUPS_VERSION: Final = "2021-04-01"
 _MOST_PAGES: Final = 10_000
 _SHOWN: Final = 20
 _OF_SCHEDULE: Final = re.compile(r"(?P<schedule>.+)-\d{8}T\d{6}Z", re.IGNORECASE)
@@ -142,7 +142,7 @@ def in_group(arm: ArmClient, group: str, owned: Iterable[str]) -> list[Foreign]:
     own = {one.lower() for one in owned}
     return [
         Foreign(str(one["type"]).rpartition("/")[2], str(one["name"]).rpartition("/")[2], str(one["id"]))
-        for one in _listed(arm, f"{group}/resources", _API_VERSION)
+        for one in _listed(arm, f"{group}/resources", GROUPS_VERSION)
         if str(one.get("id")).lower() not in own and not _of_azure(one, own)
     ]
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
 UNUSED: Final = "tenant-exempt-unused"
-_GROUPS_VERSION: Final = "2021-04-01"
 _SHORTEST: Final = 8
 """Least characters of an id that name a definition."""
 
@@ -156,6 +155,7 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
 def _read_group(stack: DeclaredStack, config: Mapping[str, Any]) -> Finding | None:
     """Take location and tags of the stack's resource group from Azure; a finding where it cannot be read."""
     from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
+    from amlstack.provider.stacks import foreign
 
     group = stack.place.group
     if "tags" in group:
@@ -164,7 +164,7 @@ def _read_group(stack: DeclaredStack, config: Mapping[str, Any]) -> Finding | No
     try:
         sign_in = SignIn.read(own)
         arm = ArmClient(endpoint(config.get("amlstack:armEndpoint") or None, sign_in.cloud), sign_in=sign_in)
-        seen = arm.look(str(group["id"]), _GROUPS_VERSION)
+        seen = arm.look(str(group["id"]), foreign.GROUPS_VERSION)
         missing = "There is no such resource group" if seen.status == 404 else ""
     except ArmError as error:
         missing = str(error)

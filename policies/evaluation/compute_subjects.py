@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from policies.checks.size.fabric import SINGLE_NODE_TAG
 from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, size_of, text
 from policies.evaluation.subject import Subject
-from policies.resource_types import machines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from policies.evaluation.arm_ids import Address
 
@@ -51,13 +50,45 @@ CLASSIC: dict[str, Path] = {
 }
 
 
-def machine_subjects(props: Any, paths: tuple[Path, ...], at: Path = ()) -> Iterator[Subject]:
+COMPUTES: Mapping[str, str] = {
+    "computeinstance": "vmSize",
+    "aks": "agentVmSize",
+    "virtualmachine": "virtualMachineSize",
+}
+"""Kinds of computes beside training clusters, in small letters, and the property that names their size."""
+
+_WITHOUT_SIZE = frozenset({"kubernetes", "datafactory", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"})
+"""Kinds of computes that name no size; one of another name is read as a training cluster."""
+
+
+def _in_properties(arm: str, classes: str, *path: str) -> tuple[str, tuple[Path, ...]]:
+    """A type in ARM templates, and its path below ``properties`` and below the name in azure-native's older classes."""
+    return f"microsoft.machinelearningservices/workspaces/{arm}", (("properties", *path), (classes, *path))
+
+
+MACHINES: Mapping[str, tuple[str, tuple[Path, ...]]] = {
+    "FeaturesetVersion": _in_properties(
+        "featuresets/versions", "featuresetVersionProperties", "materializationSettings", "resource", "instanceType"
+    ),
+    "InferenceGroup": _in_properties("inferencepools/groups", "inferenceGroupProperties", "nodeSkuType"),
+    "OnlineDeployment": _in_properties("onlineendpoints/deployments", "onlineDeploymentProperties", "instanceType"),
+    "Schedule": _in_properties(
+        "schedules", "scheduleProperties", "action", "monitorDefinition", "computeConfiguration", "instanceType"
+    ),
+}
+"""azure-native's types of Azure ML that ask for nodes of a size outside computes and jobs: type in ARM, paths of sizes.
+
+No job spans their nodes, so they are judged by what is true of a size anywhere: whether Azure still gives it out.
+"""
+
+
+def machine_subjects(props: Any, paths: Iterable[Path], at: Path = ()) -> Iterator[Subject]:
     """Nodes of a size outside training clusters, one subject for each place that names a size."""
     for path in paths:
-        for place in machines.places(props, (*at, *path)):
-            size = size_of(dig(props, *place), place)
-            if size is not None:
-                yield Subject("machine", ".".join(place), size, 1, Facts(props, {"size": (place,)}))
+        place = (*at, *path)
+        size = size_of(dig(props, *place), place)
+        if size is not None:
+            yield Subject("machine", ".".join(place), size, 1, Facts(props, {"size": (place,)}))
 
 
 def classic_cluster(props: Any, around: Address) -> Iterator[Subject]:
@@ -84,9 +115,9 @@ def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
     """
     kind = text(props, *at, "properties", "computeType")
     low = kind.lower() if isinstance(kind, str) else ""
-    if low in machines.COMPUTES:
-        yield from machine_subjects(props, (("properties", "properties", machines.COMPUTES[low]),), at)
-    if low in machines.COMPUTES or low in machines.NO_MACHINES:
+    if low in COMPUTES:
+        yield from machine_subjects(props, (("properties", "properties", COMPUTES[low]),), at)
+    if low in COMPUTES or low in _WITHOUT_SIZE:
         return
     outer = dig(props, *at, "properties")
     if isinstance(outer, Mapping) and outer.get("scaleSettings") is not None:  # as updates of old API versions have it

@@ -7,10 +7,9 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from policies.evaluation.compute_subjects import CLASSIC, INNER, OUTER
+from policies.evaluation.compute_subjects import CLASSIC, COMPUTES, INNER, MACHINES, OUTER
 from policies.evaluation.facts import Unknown
 from policies.evaluation.job_subjects import OWN, STRUCTURE
-from policies.resource_types import machines
 
 TWICE = "is written more than once, and Azure reads names without letter case"
 _WORDS = """
@@ -43,10 +42,9 @@ def spellings() -> dict[str, str]:
     """The readers' spelling of each name that they look for, by the name in small letters."""
     tables = [
         *INNER.values(), *OUTER.values(), *CLASSIC.values(), *(path for paths in OWN.values() for path in paths),
-        *(path for known in machines.MACHINES.values() for path in known.paths),
-        *(path for paths in machines.CLASSIC.values() for path in paths),
+        *(path for _, paths in MACHINES.values() for path in paths),
     ]  # fmt: skip
-    words = {*_WORDS.split(), *STRUCTURE, *machines.COMPUTES.values(), *(word for path in tables for word in path)}
+    words = {*_WORDS.split(), *STRUCTURE, *COMPUTES.values(), *(word for path in tables for word in path)}
     return {_fold(word): word for word in sorted(words)}
 
 

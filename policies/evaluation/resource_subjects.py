@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.catalog.images import Registered
 from policies.evaluation import sent
 from policies.evaluation.arm_ids import Address, address_of, name_of
-from policies.evaluation.compute_subjects import classic_cluster, compute_subjects, machine_subjects
+from policies.evaluation.compute_subjects import MACHINES, classic_cluster, compute_subjects, machine_subjects
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
 from policies.evaluation.job_subjects import complete, component_key, jobs_in
 from policies.evaluation.subject import Subject
@@ -24,9 +24,8 @@ from policies.evaluation.type_tokens import (
     OWN_JOBS,
     azure_native_type,
     holds_template,
-    terraform_sizes,
+    terraform_compute,
 )
-from policies.resource_types import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,26 +102,26 @@ def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iter
         yield from _environment(props, ("body",))
     elif (token := azure_native_type(resource_type)) is not None:
         yield from _azure_native(*token, props, groups)
-    elif (paths := terraform_sizes(resource_type)) is not None:
-        yield from _terraform(paths, props)
+    elif compute := terraform_compute(resource_type):
+        yield from _terraform(compute, props)
     elif CLASSIC_TEMPLATE.fullmatch(resource_type):
         yield from _template(props, (), groups, token=resource_type)
     elif AZAPI.fullmatch(resource_type):
         yield from _as_sent(_requests(resource_type, props), props, groups)
 
 
-def _terraform(paths: tuple[Path, ...], props: Any) -> Iterator[Subject]:
-    """A resource of the classic provider or of azurerm, whose names are those of Terraform."""
-    if paths:
-        yield from machine_subjects(props, paths)
+def _terraform(compute: str, props: Any) -> Iterator[Subject]:
+    """A compute of the classic provider or of azurerm, whose names are those of Terraform."""
+    if compute == "instance":
+        yield from machine_subjects(props, (("virtualMachineSize",),))
     else:
         yield from classic_cluster(props, _of_the_workspace(dig(props, "machineLearningWorkspaceId")) or _NOWHERE)
     yield from _located(props, ())
 
 
 def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
-    if (known := machines.MACHINES.get((module, kind))) is not None:
-        yield from machine_subjects(props, known.paths)
+    if module == "machinelearningservices" and kind in MACHINES:
+        yield from machine_subjects(props, MACHINES[kind][1])
     if holds_template(module, kind):
         yield from _template(props, (), groups, token=f"{module}:{kind}")
         return
@@ -223,15 +222,13 @@ def _arm(kind: str, props: Any, at: Path, place: Address) -> Iterator[Subject]:
             yield from _environment(props, (*at, "properties"))
         case "microsoft.network/virtualnetworks":
             yield from _network(props, (*at, "name"), (*at, "properties", "addressSpace", "addressPrefixes"))
-    if (known := machines.OF_ARM.get(kind)) is not None:
-        paths = known.paths
-        if known.inner:
-            paths = tuple(path if path[0] == "sku" else ("properties", *path) for path in paths)
-        yield from machine_subjects(props, paths, at)
+    for arm, paths in MACHINES.values():
+        if arm == kind:
+            yield from machine_subjects(props, paths, at)
 
 
 def _read_whole(kind: str) -> bool:
-    return kind.startswith(_ML) or kind == "microsoft.network/virtualnetworks" or kind in machines.OF_ARM
+    return kind.startswith(_ML) or kind == "microsoft.network/virtualnetworks"
 
 
 def _template(

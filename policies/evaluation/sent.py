@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from policies.evaluation.arm_ids import Address, address_of, resource_type, segments
 from policies.evaluation.door import canonical, read_json
 from policies.evaluation.facts import GAP, Unknown, dig, text
-from policies.resource_types import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 _ML = "microsoft.machinelearningservices"
 _PROVIDERS = frozenset(
     {"microsoft.authorization", "microsoft.blueprint", "microsoft.network", "microsoft.operationsmanagement",
-     "microsoft.resources", "microsoft.securityinsights", "microsoft.solutions", _ML,
-     *(kind.partition("/")[0] for kind in machines.OF_ARM)}
+     "microsoft.resources", "microsoft.securityinsights", "microsoft.solutions", "microsoft.hybridnetwork", _ML}
 )  # fmt: skip
 """Providers of the types that are judged: what azapi sends to another is not read."""
 _ADDRESS = ("resourceProviderNamespace", "parentResourcePath", "resourceType", "resourceName")

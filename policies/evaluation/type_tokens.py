@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from policies.resource_types import machines
+from policies.evaluation.compute_subjects import MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,11 @@ _AZURE_NATIVE = re.compile(
 )
 AZAPI = re.compile(r"azapi:(?:[\w/]+:)?\w*(?:Resource|ResourceAction)")
 """azapi's resources, bridged from Terraform's provider, in whatever module the bridge puts them."""
-_AZURERM = re.compile(r"azurerm:(?:[\w/]+:)?(?P<type>\w+)")
+_TERRAFORM = re.compile(
+    r"azure:machinelearning/compute(?:Cluster|Instance):Compute(?P<classic>Cluster|Instance)|"
+    r"azurerm:(?:[\w/]+:)?MachineLearningCompute(?P<bridged>Cluster|Instance)",
+    re.IGNORECASE,
+)
 OWN_COMPONENT = "amlstack:components:Version"
 OWN_ENVIRONMENT = "amlstack:environments:Version"
 OWN_JOBS: Mapping[str, Path] = {
@@ -29,10 +33,10 @@ OWN_JOBS: Mapping[str, Path] = {
 
 _OURS = frozenset({*OWN_JOBS, OWN_ENVIRONMENT, OWN_COMPONENT})
 _JUDGED = {
+    *(("machinelearningservices", kind) for kind in MACHINES),
     ("machinelearningservices", "Compute"),
     ("machinelearningservices", "MachineLearningCompute"),
     ("machinelearningservices", "Job"),
-    ("machinelearningservices", "Schedule"),
     ("machinelearningservices", "EnvironmentVersion"),
     ("machinelearningservices", "ComponentVersion"),
     ("blueprint", "Assignment"),
@@ -60,12 +64,12 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
         resource_type: Pulumi's type token.
         everything: Whether a rule on all Azure resources (tags, regions) is configured.
     """
-    if resource_type in _OURS or terraform_sizes(resource_type) is not None:
+    if resource_type in _OURS or terraform_compute(resource_type):
         return True
     kind = azure_native_type(resource_type)
     if kind is None:
         return any(known.fullmatch(resource_type) is not None for known in (CLASSIC_TEMPLATE, AZAPI))
-    return everything or kind in _JUDGED or kind in machines.MACHINES or holds_template(*kind)
+    return everything or kind in _JUDGED or holds_template(*kind)
 
 
 @lru_cache(maxsize=1024)
@@ -75,15 +79,10 @@ def holds_template(module: str, kind: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def terraform_sizes(resource_type: str) -> tuple[Path, ...] | None:
-    """The paths of sizes in a type of Terraform's provider, classic or bridged anew; none for a training cluster.
-
-    None for every other type.
-    """
-    if (paths := machines.CLASSIC.get(resource_type)) is not None:
-        return paths
-    token = _AZURERM.fullmatch(resource_type)
-    return None if token is None else machines.AZURERM.get(token["type"].lower())
+def terraform_compute(resource_type: str) -> str:
+    """``cluster`` or ``instance`` for a compute of Terraform, classic or bridged anew; empty for the rest."""
+    token = _TERRAFORM.fullmatch(resource_type)
+    return "" if token is None else (token["classic"] or token["bridged"]).lower()
 
 
 @lru_cache(maxsize=1024)

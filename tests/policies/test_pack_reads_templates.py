@@ -338,14 +338,6 @@ def test_a_loop_of_equal_resources_is_refused_in_one_finding() -> None:
     assert verdict(template(sized(RETIRED_SIZE, copy={"name": "l", "count": 50}))) == REFUSED
 
 
-def test_properties_made_in_a_loop_are_judged() -> None:
-    pools = {"copy": [{"name": "agentPoolProfiles", "count": 2,
-                       "input": {"vmSize": "[variables('sizes')[copyIndex('agentPoolProfiles')]]"}}]}  # fmt: skip
-    resource = {"type": "Microsoft.ContainerService/managedClusters", "name": "k", "properties": pools}
-
-    assert verdict(template(resource, variables={"sizes": [GOOD, RETIRED_SIZE]})) == REFUSED
-
-
 def test_properties_made_in_a_loop_whose_name_is_an_expression_are_refused() -> None:
     loop = {"name": "[concat('prop', 'erties')]", "count": 1, "input": RETIRED["properties"]["properties"]}
     whole = arm(f"{ML}/computes", {"properties": {"computeType": "AmlCompute", "copy": [loop]}})

@@ -15,8 +15,6 @@ from infra.components.workspace import edits
 from infra.compute import cluster
 from infra.network import links, security
 from policies.config import ALL
-from policies.resource_types import machines, reasons
-from policies.templates.forms import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -157,27 +155,6 @@ def _polls(number: int) -> str:
     return f"{number} poll{'' if number == 1 else 's'}"
 
 
-def resource_types() -> str:
-    """The resource types that are judged, and why others that name a size or a template are not."""
-    judged = sorted({":".join(kind) for kind in machines.MACHINES} | set(FORMS))
-    left = {
-        **reasons.SIZES,
-        **{pattern: why for pattern, why in reasons.TEMPLATES.items() if pattern not in reasons.SIZES},
-    }
-    rows = "".join(f"| {', '.join(f'`{one}`' for one in sorted(each))} | {why} |\n" for why, each in _by_reason(left))
-    names = ", ".join(f"`{kind}`" for kind in judged)
-    terraform = ", ".join(f"`{name}`" for _, name, paths in machines.TERRAFORM if paths)
-    judged_here = f"Judged beside clusters and jobs: {names}. Of azurerm: {terraform}."
-    return f"{judged_here}\n\n| left | why |\n| --- | --- |\n{rows}".rstrip()
-
-
-def _by_reason(left: dict[str, str]) -> list[tuple[str, list[str]]]:
-    found: dict[str, list[str]] = {}
-    for pattern, why in left.items():
-        found.setdefault(why, []).append(pattern)
-    return sorted(found.items())
-
-
 def rules() -> str:
     """Every rule: a table, and a section for each."""
     rows = ((f"[{rule.code}](#{rule.code})", rule.title, _default(rule)) for rule in ALL)
@@ -223,7 +200,7 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "encryption": lambda: _roles([roles.ENCRYPTION]),
     },
     "networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
-    "policies.md": {"resource-types": resource_types, "rules": rules},
+    "policies.md": {"rules": rules},
     "sandbox.md": {
         "kinds": sandbox_kinds,
         "data-planes": data_planes,

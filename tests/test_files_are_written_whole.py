@@ -36,7 +36,6 @@ OTHERWISE: Final = {
     "amlstack/sandbox/server/injected_faults.py": "a new name, then a rename",
     "amlstack/sandbox/server/serve.py": "a lock without content, and a new name with a rename",
     "amlstack/sandbox/server/tls.py": "new names, then renames",
-    "amlstack/sandbox/store/sealing.py": "a new name, then a rename",
     "policies/pack/archive.py": "a tar in memory",
 }
 """Files that write in another way, and why that is no loss."""

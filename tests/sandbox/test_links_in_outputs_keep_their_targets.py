@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox.data.downloads import artifacts
-from amlstack.sandbox.server import bounded_protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +33,3 @@ def test_a_blob_of_an_output_has_its_text_and_a_links_target_stays_writable(
     assert blob.path.read_text() == "words"
     assert not blob.path.is_symlink()
     assert own.stat().st_mode & 0o777 == 0o644
-
-
-@pytest.mark.parametrize(
-    ("asked", "found"), [("", 60), ("5", 5), ("0.5", 0.5), ("0", 60), ("-1", 60), ("soon", 60), ("nan", 60)]
-)
-def test_a_bound_that_is_no_time_is_the_usual_one(monkeypatch: pytest.MonkeyPatch, asked: str, found: float) -> None:
-    monkeypatch.setenv(bounded_protocol.VARIABLE, asked)
-    assert bounded_protocol.seconds() == found

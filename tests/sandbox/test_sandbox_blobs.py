@@ -14,6 +14,7 @@ from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
 
 from amlstack.sandbox.data import sas
+from amlstack.sandbox.data.blobs import wire
 from tests.support.sandbox.refusals import status_and_code
 
 if TYPE_CHECKING:
@@ -99,6 +100,20 @@ def test_lists_come_in_pages_that_hold_each_entry_once(container: ContainerClien
     container.delete_blob("a")
     assert [blob.name for blob in next(container.list_blobs(results_per_page=3).by_page(token))] == names[3:6]
     assert refused(lambda: next(container.list_blobs().by_page("nonsense"))) == (400, "OutOfRangeQueryParameterValue")
+
+
+def test_an_upload_beyond_the_limit_is_refused_before_it_is_sent(arm: Arm, container: ContainerClient) -> None:
+    container.create_container()
+    address = urllib.request.Request(f"{container.get_blob_client('a').url}", method="PUT")
+    address.add_header("Content-Length", str(wire.MOST_BYTES + 1))
+    address.add_header("x-ms-blob-type", "BlockBlob")
+    context = ssl.create_default_context(cafile=str(arm.endpoint.ca))
+
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(address, context=context)
+
+    assert (caught.value.code, caught.value.headers["x-ms-error-code"]) == (413, "RequestBodyTooLarge")
+    assert not container.get_blob_client("a").exists()
 
 
 WRITES: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""A random secret in variables of jobs: delivered to the processes, and in no file that the stack or the sandbox keeps.
+"""A random secret in variables of jobs: delivered to the processes, and in no file but the sandbox's own database.
 
 Searched are all files under the sandbox's home, the stack's folder and its backend, what the engine printed and its
 events, and reports, for the secret itself, its base64 at every offset, and its form in URLs and JSON.
@@ -87,7 +87,9 @@ class Search:
         self._in(f"{step}: output", result.output.encode())
         for folder in folders:
             for file in folder.rglob("*"):
-                if file.is_file() and not file.is_symlink():
+                if file.name.startswith("state.db"):
+                    assert file.stat().st_mode & 0o077 == 0, file
+                elif file.is_file() and not file.is_symlink():
                     self._in(f"{step}: {file}", file.read_bytes())
 
     def _in(self, where: str, content: bytes) -> None:

@@ -14,12 +14,13 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.arm.cloud import azure_hosts
-from amlstack.sandbox.server import bounded_protocol
 
 if TYPE_CHECKING:
     import socket
 
 CHUNK: Final = 1 << 16
+HEAD_SECONDS: Final = 60
+"""A client may take so long to name the host that it wants."""
 _REQUEST = re.compile(rb"CONNECT ([A-Za-z0-9.-]+):(\d+) HTTP/1\.[01]\r\n")
 
 
@@ -41,7 +42,7 @@ async def serve(listener: socket.socket, port: int) -> None:
 
 
 async def _meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
-    async with asyncio.timeout(bounded_protocol.seconds()):
+    async with asyncio.timeout(HEAD_SECONDS):
         asked = await reader.readuntil(b"\r\n\r\n")
     found = _REQUEST.match(asked)
     host = found[1].decode() if found else ""

@@ -22,7 +22,7 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import app, entra, provisioning, typecheck
 from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
-from amlstack.sandbox.server import azure_names, bounded_protocol, processes, tls
+from amlstack.sandbox.server import azure_names, processes, tls
 from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.server.injected_faults import InjectedFaults
 from amlstack.sandbox.store.database import StateError
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+HEAD_BYTES = 1 << 16
+"""The most of a request's first line and headers."""
 TICK_SECONDS = 1.0
 """How often operations advance that no client polls."""
 GATHER_SECONDS = 0.02
@@ -87,8 +89,7 @@ async def _serve(home: Path) -> None:
         config = uvicorn.Config(
             InjectedFaults(app.make(context, federated), context),
             ssl_certfile=str(server_pem),
-            http=bounded_protocol.protocol(app.refusal, bounded_protocol.seconds()),
-            h11_max_incomplete_event_size=bounded_protocol.HEAD_BYTES,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             log_level="warning",
             ws="none",
             # Clients keep connections between polls; one closed under them costs a retry.

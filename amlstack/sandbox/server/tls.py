@@ -11,8 +11,6 @@ from typing import Any
 from amlstack.sandbox.arm.cloud import azure_hosts
 
 HOSTS = ("127.0.0.1", "localhost", "::1", *azure_hosts.NAMES)
-_NOTE = f"names: {' '.join(HOSTS)}\n"
-"""The first line of the server's file, before what PEM begins with: a certificate of an earlier version lacks names."""
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 """Where Debian, Fedora and the BSDs keep their authorities; OpenSSL's own default is often a folder, not a file."""
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -25,7 +23,7 @@ def prepare(folder: Path) -> tuple[Path, Path]:
         Paths of ``server.pem`` (mode 0600) and ``ca.pem``. The authority's own key is never written down.
     """
     server, authority = folder / "server.pem", folder / "ca.pem"
-    if not authority.exists() or not server.exists() or not server.read_text().startswith(_NOTE):
+    if not authority.exists() or not server.exists():
         import trustme  # noqa: PLC0415 - 0.2 s, needed once in a sandbox's life
 
         ca: Any = trustme.CA(organization_name="amlstack sandbox")
@@ -34,7 +32,7 @@ def prepare(folder: Path) -> tuple[Path, Path]:
         fresh = folder / "server.new"
         fresh.unlink(missing_ok=True)
         fresh.touch(mode=0o600)
-        fresh.write_text(_NOTE + chain.private_key_and_cert_chain_pem.bytes().decode())
+        fresh.write_bytes(chain.private_key_and_cert_chain_pem.bytes())
         fresh.replace(server)
     return server, authority
 

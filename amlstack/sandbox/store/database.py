@@ -52,18 +52,14 @@ CREATE TABLE IF NOT EXISTS history (
 CREATE INDEX IF NOT EXISTS history_by_subject ON history (kind, subject);
 CREATE TABLE IF NOT EXISTS blobs (
   account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,
-  md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, created REAL,
-  PRIMARY KEY (account, container, name));
+  md5 TEXT, type TEXT NOT NULL, metadata TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL,
+  created REAL NOT NULL, PRIMARY KEY (account, container, name));
 CREATE TABLE IF NOT EXISTS blob_extras (
   account TEXT NOT NULL, container TEXT NOT NULL, name TEXT NOT NULL, extra TEXT NOT NULL,
   PRIMARY KEY (account, container, name));
 CREATE TABLE IF NOT EXISTS containers (
   account TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, changed REAL NOT NULL, PRIMARY KEY (account, name));
 """
-
-LATER = (("blobs", "created", "REAL"),)
-"""Table, column and type of what was added to the schema later."""
-
 
 BACKUP: Final = ".bak"
 """Suffix of the copy beside the file, made at the last start of the server at which all of it could be read."""
@@ -164,15 +160,6 @@ class Database:
                 message = f"{path} was written by another version of the sandbox ({found}, this is {VERSION}). "
                 raise StateError(message + "Run `amlstack sandbox reset` to start from nothing.")
             self._connection.executescript(SCHEMA + f"PRAGMA user_version={VERSION};")
-            self._add_later_columns()
-
-    def _add_later_columns(self) -> None:
-        """Columns that states of earlier versions do not have; each may be empty in them."""
-        for table, column, kind in LATER:
-            known = {row["name"] for row in self._connection.execute(f"PRAGMA table_info({table})")}
-            if column not in known:
-                with contextlib.suppress(sqlite3.OperationalError):  # another process was faster
-                    self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
     def check(self) -> None:
         """Reads all of the file, and keeps a copy of a good one: what a later damage leaves to go on from.

@@ -246,5 +246,4 @@ class BlobTable:
         with reading(self._db.path):
             values["metadata"] = json.loads(values["metadata"])
             values["extra"] = json.loads(values["extra"] or "{}")
-        values["created"] = values["created"] or values["changed"]  # a state of an earlier version
         return Blob(**values)

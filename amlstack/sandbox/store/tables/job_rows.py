@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store import sealing
 from amlstack.sandbox.store.database import reading
 
 if TYPE_CHECKING:
@@ -133,10 +132,10 @@ class ListedJob:
 
 
 def job_row(row: sqlite3.Row, database: Path) -> JobRow:
-    """A record as it was stored, with its sealed values opened."""
+    """A record as it was stored, its JSON read."""
     values = dict(row)
-    values["body"] = sealing.loads(values["body"], database)
     with reading(database):
+        values["body"] = json.loads(values["body"])
         values["nodes"] = tuple(json.loads(values["nodes"]))
         values["exits"] = tuple(Exit(*entry) for entry in json.loads(values["exits"] or "[]"))
         values["error"] = JobError(**json.loads(values["error"])) if values["error"] else None

@@ -7,7 +7,6 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store import sealing
 from amlstack.sandbox.store.tables.job_rows import (
     STATUSES,
     TERMINAL,
@@ -42,7 +41,7 @@ class JobTable:
             key = f"{name}@{hashlib.sha256(workspace.lower().encode()).hexdigest()[:8]}" if taken else name
             self._db.execute(
                 "INSERT INTO jobs (id, workspace, name, body, status, created) VALUES (?, ?, ?, ?, 'NotStarted', ?)",
-                *(key, workspace, name, sealing.dumps(body, self._db.path), time.time()),
+                *(key, workspace, name, json.dumps(body), time.time()),
             )
             self._history.add("job", key, "NotStarted")
             return self[key]
@@ -183,7 +182,7 @@ class JobTable:
 
     def set_body(self, key: str, body: dict[str, Any]) -> None:
         """Replaces the body (metadata edits: tags, description, display name, archived)."""
-        self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", sealing.dumps(body, self._db.path), key)
+        self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", json.dumps(body), key)
 
     def delete(self, key: str) -> bool:
         """Removes the record; its history stays."""

@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store import sealing
+from amlstack.sandbox.store.database import reading
 
 if TYPE_CHECKING:
     import sqlite3
@@ -94,7 +94,7 @@ class ResourceTable:
                     parent.lower(),
                     kind,
                     resource_id.rsplit("/", 1)[-1],
-                    sealing.dumps(body, self._db.path),
+                    json.dumps(body),
                     state,
                 ),
                 *(uuid.uuid4().hex, now, now),
@@ -156,5 +156,6 @@ FROM resources WHERE lower(type) = ? ORDER BY created, key
 
 def _row(row: sqlite3.Row, database: Path) -> ResourceRow:
     values = dict(row)
-    values["body"] = sealing.loads(values["body"], database)
+    with reading(database):
+        values["body"] = json.loads(values["body"])
     return ResourceRow(**values)

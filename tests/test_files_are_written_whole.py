@@ -14,7 +14,6 @@ OTHERWISE: Final = {
     "amlstack/base/files.py": "the function itself",
     "amlstack/base/home.py": "a new name beside the marker, put in place by a link or a rename",
     "amlstack/base/kept.py": "a cache: what is cut off counts as not kept",
-    "amlstack/cli/jobfiles/changes/settings.py": "a scratch folder of this process",
     "amlstack/sandbox/arm/entra.py": "a new name, then a rename: read by the server alone",
     "amlstack/sandbox/azure_native/claims.py": "a new name, then a rename: one for each resource, too many to wait for",
     "amlstack/sandbox/data/blobs/blocks.py": "a new file, which the tables name when it is whole",

@@ -46,6 +46,15 @@ def parsed(module: ast.Module) -> ast.expr | None:
     return found and found[1]
 
 
+def assigns_jobs(code: bytes) -> bool:
+    """True where a module assigns `job` or `jobs`, also where it is no Python; a text in it does not count."""
+    try:
+        module = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    return any(_assigned(module, name) for name in ("job", "jobs"))
+
+
 def inside(value: ast.expr, where: str) -> tuple[int, int]:
     """Line and column, from 1, of a field of a declaration: its keyword, else the nearest that holds it."""
     return _nearest(value, value, where)
@@ -68,10 +77,15 @@ def _job(module: ast.Module) -> _Assigned | None:
 def _assigned(module: ast.Module, name: str) -> _Assigned | None:
     found: _Assigned | None = None
     for statement in module.body:
-        if isinstance(statement, ast.Assign) and any(
-            isinstance(each, ast.Name) and each.id == name for each in statement.targets
-        ):
-            found = statement, statement.value
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case _:
+                continue
+        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+            found = statement, value
     return found
 
 

@@ -26,33 +26,40 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ("train/job.yml", {TRAIN: "job file"}),
-        ("train/code/train.py", {TRAIN: "code"}),
-        ("-train/code/train.py", {TRAIN: "code"}),
-        ("train/code/new.py", {TRAIN: "code"}),
+        ("train/job.yml", {}),
+        ("train/job.yml: python train.py -> python -u train.py", {TRAIN: "declaration: command"}),
+        ("train/code/train.py", {TRAIN: "code: train.py changed"}),
+        ("-train/code/train.py", {TRAIN: "code: train.py removed"}),
+        ("train/code/new.py", {TRAIN: "code: new.py added"}),
         ("train/code/notes/n.txt", {}),
         ("train/code/__pycache__/x.pyc", {}),
-        ("train/code/.amlignore", {TRAIN: "code"}),
+        ("train/code/.amlignore", {}),
+        ("train/code/.amlignore: notes -> other", {TRAIN: "code: notes/n.txt added"}),
+        ("train/job.yml: code: code -> code: ../pipe/steps", {TRAIN: "code: another folder"}),
         ("train/raw/a.txt", {TRAIN: "data of inputs.raw"}),
         ("data/tokens/a.txt", {TRAIN: "data asset `tokens`"}),
         ("data/tokens/new.txt", {TRAIN: "data asset `tokens`"}),
-        ("envs/own.yml", {TRAIN: "conda file of the environment"}),
-        ("pipe/parts/one.yml", {PIPE: "read by the job file"}),
-        ("pipe/steps/one.py", {PIPE: "code"}),
-        ("pipe/conda.yml", {PIPE: "conda file of the environment"}),
-        ("python/shape.json", {PY: "read by the job file"}),
-        ("python/shared/common.py", {PY: "imported by the job file"}),
-        ("python/shared/deeper.py", {PY: "imported by the job file"}),
-        ("python/src/second_job.yml", {"python/src/second_job.yml": "job file"}),
-        ("along/lib.py", {PY: "goes along with the code"}),
-        ("unlisted/job.yml", {"unlisted/job.yml": "job file"}),
+        ("envs/own.yml", {TRAIN: "declaration: environment.conda_file"}),
+        ("pipe/parts/one.yml", {}),
+        ("pipe/parts/one.yml: one.py -> two.py", {PIPE: "declaration: jobs.one.component.command"}),
+        ("pipe/steps/one.py", {PIPE: "code: one.py changed"}),
+        ("pipe/conda.yml", {PIPE: "declaration: jobs.one.component.environment.conda_file"}),
+        ("python/shape.json", {}),
+        ("python/shape.json: 1 -> 2", {PY: "declaration: nodes"}),
+        ("python/shared/common.py", {}),
+        ("python/shared/deeper.py: train.py -> other.py", {PY: "declaration: command"}),
+        ("python/src/second_job.yml", {}),
+        ("python/src/second_job.yml: python -> python3", {"python/src/second_job.yml": "declaration: command"}),
+        ("along/lib.py", {PY: "code: along/lib.py changed"}),
+        ("unlisted/job.yml", {}),
+        ("unlisted/job.yml: python -> python3", {"unlisted/job.yml": "declaration: command"}),
         ("README.md", {}),
         ("new.ignored", {}),
-        ("Pulumi.prod.yaml: img:1\", conda -> img:2\", conda", {TRAIN: "settings: environments `own`"}),
-        ("Pulumi.prod.yaml: {max: 5} -> {max: 3}", {PY: "settings: clusters `small`"}),
-        ("clusters/more.yml: max: 2 -> max: 3", {PIPE: "settings: clusters `included`"}),
-        ("Pulumi.prod.yaml: file: pipe/ -> rerun: x\\n      file: pipe/", {PIPE: f"settings: jobs `{PIPE}`"}),
-        ("Pulumi.prod.yaml: data/tokens -> data/tokens, description: all", {TRAIN: "settings: data `tokens`"}),
+        ("Pulumi.prod.yaml: img:1\", conda -> img:2\", conda", {TRAIN: "declaration: environment.image"}),
+        ("Pulumi.prod.yaml: {max: 5} -> {max: 3}", {PY: "cluster `small`"}),
+        ("clusters/more.yml: max: 2 -> max: 3", {PIPE: "cluster `included`"}),
+        ("Pulumi.prod.yaml: file: pipe/ -> rerun: x\\n      file: pipe/", {PIPE: "settings: `rerun`"}),
+        ("Pulumi.prod.yaml: data/tokens -> data/tokens, description: all", {TRAIN: "data asset `tokens`"}),
         ("Pulumi.prod.yaml: workspace: aml -> workspace: aml2", {}),
     ],
 )  # fmt: skip
@@ -71,22 +78,22 @@ def test_a_committed_change_counts_as_one_that_is_not(repository: Path, changed:
     loose = changed(base)
     commit(repository)
     found = changed(base)
-    assert touched(found) == touched(loose) == {TRAIN: "code", PY: "code"}
+    assert touched(found) == touched(loose) == {TRAIN: "code: new.py added", PY: "code: train.py changed"}
     assert (loose["uncommitted"], found["uncommitted"]) == (2, 0)
 
 
 @pytest.mark.parametrize(
     ("change", "stacks"),
     [
-        ("train/code/train.py", {"prod": "job: code"}),
+        ("train/code/train.py", {"prod": "train/job.yml: code: train.py changed"}),
         ("data/tokens/a.txt", {"prod": "data asset `tokens`"}),
         ("policies.json", {"prod": "configuration of the policies"}),
-        ("Pulumi.prod.yaml: workspace: aml -> workspace: aml2", {"prod": "settings: `workspace`"}),
+        ("Pulumi.prod.yaml: workspace: aml -> workspace: aml2", {"prod": "settings: workspace"}),
         ("Pulumi.prod.yaml: config: -> # a comment\\nconfig:", {}),
-        ("clusters/more.yml: max: 2 -> max: 3", {"prod": "settings: clusters `included`"}),
-        ("infra/__main__.py", {"prod": "the stack's program", "dev": "the stack's program"}),
-        ("Pulumi.yaml", {"prod": "the stack's program", "dev": "the stack's program"}),
-        ("Pulumi.dev.yaml: dev -> dev2", {"dev": "settings: `workspace`"}),
+        ("clusters/more.yml: max: 2 -> max: 3", {"prod": "settings: clusters[2].nodes.max"}),
+        ("infra/__main__.py", dict.fromkeys(("dev", "prod"), "the stack's program: infra/__main__.py")),
+        ("Pulumi.yaml", dict.fromkeys(("dev", "prod"), "the stack's program: Pulumi.yaml")),
+        ("Pulumi.dev.yaml: dev -> dev2", {"dev": "settings: workspace"}),
         ("README.md", {}),
     ],
 )
@@ -95,23 +102,55 @@ def test_a_change_touches_the_stacks_that_it_means_something_for(
 ) -> None:
     edited(change)(repository)
     found = changed("HEAD")
-    assert {each["stack"]: each["reasons"][0]["what"] for each in found["stacks"]} == stacks
+    assert {each["stack"]: each["reasons"][0] for each in found["stacks"]} == stacks
 
 
-def test_a_job_that_is_gone_is_listed_apart_and_a_renamed_one_is_both(
-    repository: Path, changed: Callable[..., Any]
-) -> None:
+def test_a_job_that_is_gone_is_listed_apart(repository: Path, changed: Callable[..., Any]) -> None:
+    edited("Pulumi.prod.yaml: - train/job.yml -> # not this")(repository)
+    found = changed("HEAD")
+    assert touched(found) == {}
+    assert found["removed"] == [{"file": TRAIN, "stacks": ["prod"], "reasons": ["no longer listed"]}]
+    (repository / "train" / "job.yml").unlink()
+    assert changed("HEAD")["removed"][0]["reasons"] == ["deleted, and no longer listed"]
+    (repository / "python" / "job.py").unlink()
+    still = next(each for each in changed("HEAD")["removed"] if each["file"] == PY)
+    assert still["reasons"] == ["deleted, and still listed"]
+    (repository / "Pulumi.dev.yaml").unlink()
+    assert changed("HEAD")["removed_stacks"] == ["dev"]
+
+
+def test_a_moved_job_file_declares_the_same_run(repository: Path, changed: Callable[..., Any]) -> None:
     git(repository, "mv", "train", "trained")
     edited("Pulumi.prod.yaml: train/job.yml -> trained/job.yml")(repository)
     found = changed("HEAD")
-    assert touched(found) == {"trained/job.yml": "job file"}
-    assert [(job["file"], job["stacks"]) for job in found["removed"]] == [(TRAIN, ["prod"])]
-    assert found["removed"][0]["reasons"][0]["what"] == "deleted, and no longer listed"
-    (repository / "python" / "job.py").unlink()
-    still = changed("HEAD")["removed"][0]
-    assert (still["file"], still["reasons"][0]["what"]) == (PY, "deleted, and still listed")
-    (repository / "Pulumi.dev.yaml").unlink()
-    assert changed("HEAD")["removed_stacks"] == ["dev"]
+    assert (touched(found), found["removed"]) == ({}, [])
+
+
+def test_a_base_reads_modules_of_its_own(repository: Path, changed: Callable[..., Any]) -> None:
+    edited("python/shared/deeper.py: train.py -> other.py")(repository)
+    assert touched(changed("HEAD")) == {PY: "declaration: command"}
+    commit(repository)
+    assert touched(changed("HEAD")) == {}
+    assert touched(changed("HEAD~1")) == {PY: "declaration: command"}
+
+
+def test_ignored_data_touch_nothing(repository: Path, changed: Callable[..., Any]) -> None:
+    write(repository, ".gitignore", "train/raw\n")
+    git(repository, "rm", "-q", "--cached", "-r", "train/raw")
+    commit(repository)
+    write(repository, "train/raw/a.txt", "other data")
+    write(repository, "README.md", "other words")
+    assert touched(changed("HEAD")) == {}
+
+
+def test_no_trace_of_the_base_is_left(repository: Path, changed: Callable[..., Any], tmp_path: Path) -> None:
+    edited("train/code/train.py")(repository)
+    before = sorted(path for path in (repository / ".git").rglob("*") if path.is_file())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(tmp_path))
+        changed("HEAD")
+    assert list(tmp_path.glob("amlstack-commit-*")) == []
+    assert sorted(path for path in (repository / ".git").rglob("*") if path.is_file()) == before
 
 
 def test_names_and_stacks_are_one_a_line_as_a_command_takes_them(
@@ -144,14 +183,14 @@ def test_job_files_that_no_stack_lists_are_looked_at_when_they_are_named(
 ) -> None:
     write(repository, "unlisted/code/train.py", "x = 1\n")
     assert touched(changed("HEAD")) == {}
-    assert touched(changed("HEAD", "unlisted/job.yml")) == {"unlisted/job.yml": "code"}
+    assert touched(changed("HEAD", "unlisted/job.yml")) == {"unlisted/job.yml": "code: train.py added"}
 
 
 def test_a_python_file_that_holds_the_text_of_a_job_file_is_none(repository: Path, changed: Callable[..., Any]) -> None:
-    text = "from jobs import Job\njob = Job(name='a')\n"
+    text = "from jobs import Job\njob = Job(name='a', command='true', environment='azureml:x:1')\n"
     write(repository, "tests/test_texts.py", f'TEXT = """\\\n{text}"""\n')
     write(repository, "more/own.py", text)
-    assert touched(changed("HEAD")) == {"more/own.py": "job file"}
+    assert touched(changed("HEAD")) == {"more/own.py": "new"}
 
 
 def test_one_stack_may_be_meant(repository: Path, changed: Callable[..., Any]) -> None:
@@ -160,10 +199,8 @@ def test_one_stack_may_be_meant(repository: Path, changed: Callable[..., Any]) -
     assert "there is no Pulumi.none.yaml" in changed("HEAD", "--stack", "none", code=2)["error"]
 
 
-def test_a_job_file_that_cannot_be_read_is_touched_by_what_lies_beside_it(
-    repository: Path, changed: Callable[..., Any]
-) -> None:
+def test_a_job_file_that_cannot_be_read_is_touched(repository: Path, changed: Callable[..., Any]) -> None:
     edited("train/job.yml: command: python -> command: [python")(repository)
     commit(repository)
     edited("train/code/train.py")(repository)
-    assert touched(changed("HEAD")) == {TRAIN: "beside a job file that cannot be read"}
+    assert touched(changed("HEAD")) == {TRAIN: "cannot be read"}

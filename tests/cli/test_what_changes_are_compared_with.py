@@ -36,7 +36,7 @@ def test_without_a_base_the_remotes_default_branch_is_compared_with(
     commit(repository)
     git(clone, "fetch", "-q")
     found = changed()
-    assert touched(found) == {TRAIN: "code"}
+    assert touched(found) == {TRAIN: "code: train.py changed"}
     assert found["base"]["words"] == "merge base with `origin/main`"
 
 
@@ -79,7 +79,7 @@ def test_a_pull_request_is_compared_with_the_branch_it_goes_to(  # noqa: PLR0917
         assert "this clone has no commit `origin/main`" in error
         assert "fetch-depth: 0" in error
         return
-    assert touched(changed()) == {TRAIN: "code"}
+    assert touched(changed()) == {TRAIN: "code: train.py changed"}
 
 
 def test_what_cannot_be_compared_is_an_error_with_its_remedy(

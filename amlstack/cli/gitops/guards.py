@@ -6,10 +6,8 @@ that branch, and leaves the guards as they are there.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import subprocess
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -99,7 +97,7 @@ def of(commit: str, stack: str) -> GateChanges:
         message = f"this clone has no commit `{commit}`"
         raise GitError(message)
     here = side(repository.root, stack)
-    with _checkout(repository, commit) as folder:
+    with repository.files_of(commit) as folder:
         there = side(folder, stack)
         changed = sorted(repository.names("diff", "--name-only", "--no-renames", "HEAD", commit, "--"))
         astray = {path for path in changed if _leads_out(folder / path, folder)}
@@ -226,18 +224,6 @@ def _asked(here: GateSide, there: GateSide) -> Iterator[str]:
 _STRENGTH: Final = {"disabled": 0, "advisory": 1, "remediate": 2, "mandatory": 3}
 _META: Final = frozenset({"exception-expired"})
 """Its settings are the exceptions, which are listed one by one."""
-
-
-@contextlib.contextmanager
-def _checkout(repository: Repository, commit: str) -> Iterator[Path]:
-    """The files of a commit in a folder of their own."""
-    with tempfile.TemporaryDirectory(prefix="amlstack-guards-") as folder:
-        place = Path(folder) / "tree"
-        _git(repository.root, "worktree", "add", "--quiet", "--detach", str(place), commit)
-        try:
-            yield place
-        finally:
-            _git(repository.root, "worktree", "remove", "--force", str(place))
 
 
 def _git(root: Path, *words: str, given: list[str] | None = None) -> None:

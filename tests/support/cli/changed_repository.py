@@ -132,7 +132,7 @@ def commit(folder: Path) -> str:
 
 def touched(survey: Any) -> dict[str, str]:
     """Job file → its first reason."""
-    return {job["file"]: job["reasons"][0]["what"] for job in survey["jobs"]}
+    return {job["file"]: job["reasons"][0] for job in survey["jobs"]}
 
 
 def edited(text: str) -> Callable[[Path], None]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class GitError(Exception):
-    """What was asked cannot be known; the message is for the user."""
+    """git has no answer; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +80,12 @@ class Repository:
         A renamed file counts by both names.
         """
         return frozenset(
-            (*self.names("diff", "--name-only", "--no-renames", "--ignore-submodules=none", base, "--"), *self.new())
+            (*self.names("diff", "--name-only", "--no-renames", "--ignore-submodules=none", base, "--"), *self._new())
         )
 
     def uncommitted(self) -> frozenset[str]:
         """Paths that differ from HEAD."""
-        return frozenset((*self.names("diff", "--name-only", "--no-renames", "HEAD", "--"), *self.new()))
-
-    def new(self) -> tuple[str, ...]:
-        """Files that are neither tracked nor ignored."""
-        return self.names("ls-files", "--others", "--exclude-standard", "--full-name")
+        return frozenset((*self.names("diff", "--name-only", "--no-renames", "HEAD", "--"), *self._new()))
 
     def files_at(self, commit: str, folder: str) -> tuple[str, ...]:
         """All files below a folder (empty: the root) as of a commit."""
@@ -96,6 +98,22 @@ class Repository:
         )
         return done.stdout if done.returncode == 0 else None
 
+    @contextlib.contextmanager
+    def files_of(self, commit: str) -> Iterator[Path]:
+        """A temporary folder with a commit's files, links on the way to it resolved; the repository stays as it is.
+
+        Raises:
+            GitError: git failed.
+        """
+        with tempfile.TemporaryDirectory(prefix="amlstack-commit-") as scratch:
+            top = Path(scratch).resolve()
+            (top / "tree").mkdir()
+            for words in (("read-tree", commit), ("checkout-index", "--all", f"--prefix={top}/tree/")):
+                done = _git(self.root, *words, index=top / "index")
+                if done.returncode:
+                    raise GitError(f"`git {words[0]}` failed: {done.stderr.strip()}")
+            yield top / "tree"
+
     def names(self, verb: str, *words: str) -> tuple[str, ...]:
         """The paths that a command of git lists, from the root on.
 
@@ -107,15 +125,22 @@ class Repository:
             raise GitError(f"`git {verb}` failed: {done.stderr.strip()}")
         return tuple(name for name in done.stdout.split("\0") if name)
 
+    def _new(self) -> tuple[str, ...]:
+        """Files that are neither tracked nor ignored."""
+        return self.names("ls-files", "--others", "--exclude-standard", "--full-name")
+
     def _ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         return _git(self.root, *words)
 
 
-def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def _git(folder: Path, *words: str, index: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    if index is not None:
+        environment["GIT_INDEX_FILE"] = str(index)
     try:
         return subprocess.run(
             ["git", "-C", str(folder), *words],
-            env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+            env=environment,
             capture_output=True, text=True, errors="backslashreplace", check=False,
         )  # fmt: skip
     except OSError as error:

@@ -3,42 +3,129 @@
 from __future__ import annotations
 
 import os
-import re
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.files import read_regular
 from amlstack.base.paths import PROJECT
-from amlstack.cli.jobfiles.changes import settings as settings_of
-from amlstack.cli.jobfiles.changes import touched
 from amlstack.cli.jobfiles.changes.git import GitError
-from amlstack.cli.jobfiles.changes.results import Survey, TouchedJob, TouchedStack
-from amlstack.cli.jobfiles.changes.touched import Paths, Reason
-from amlstack.cli.targets import Targets
+from amlstack.cli.jobfiles.changes.runs import StackRuns, Tree, imported_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from amlstack.cli.jobfiles.changes.base import Base
     from amlstack.cli.jobfiles.changes.git import Repository
-    from amlstack.cli.jobfiles.changes.settings import ChangedSettings
 
-_STACK: Final = re.compile(r"Pulumi\.[^/]+\.yaml")
 PROGRAM: Final = ("amlstack", "infra", "jobs", "policies", "Pulumi.yaml", "pyproject.toml", "uv.lock")
-"""What a stack's program is: Pulumi.yaml and the packages that it runs, beside one another in the project."""
+"""The program of a stack: Pulumi.yaml and the packages that it runs, beside one another in the project."""
+
+
+@dataclass(slots=True)
+class TouchedJob:
+    """One job file.
+
+    Attributes:
+        file: From the working folder on.
+        stacks: The stacks that list it.
+        reasons: In words, why it is touched.
+    """
+
+    file: str
+    stacks: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TouchedStack:
+    """One stack.
+
+    Attributes:
+        stack: Its name.
+        reasons: In words, why it is touched.
+    """
+
+    stack: str
+    reasons: list[str]
+
+
+@dataclass(slots=True)
+class Survey:
+    """All that a range of commits touches.
+
+    Attributes:
+        base: The commit that is compared with.
+        files: How many paths changed.
+        uncommitted: How many of them are not committed.
+        jobs: Job files that are there and are touched.
+        stacks: Stacks that are touched.
+        removed: Job files of which nothing is left to rehearse.
+        removed_stacks: Stacks whose settings file is gone.
+        unreadable: Stacks whose settings cannot be read: their jobs are not known.
+    """
+
+    base: Base
+    files: int
+    uncommitted: int
+    jobs: list[TouchedJob] = field(default_factory=list)
+    stacks: list[TouchedStack] = field(default_factory=list)
+    removed: list[TouchedJob] = field(default_factory=list)
+    removed_stacks: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    def compare(self, stack: str, before: StackRuns | None, now: StackRuns, place: Path) -> list[str]:
+        """Add the job files that a stack's comparison touches; returns the reasons why each is.
+
+        Args:
+            stack: Its name; empty for job files that no stack lists.
+            before: What it declared; None where it was not there.
+            now: What it declares.
+            place: The project's folder.
+        """
+        reasons: list[str] = []
+        before = before or StackRuns()
+        then, still = before.by_name, now.by_name
+        for name in dict.fromkeys((*now.runs, *before.runs)):
+            runs, gone = now.runs.get(name), [run for run in before.runs.get(name) or () if run not in still]
+            found = [reason for run, own in (runs or {}).items() for reason in own.reasons(then.get(run))]
+            target = self.jobs
+            if runs is None:
+                listed = name in now.runs
+                target = self.removed
+                found = ["deleted, and still listed"] if listed and before.runs.get(name) is not None else []
+                if not listed and gone:
+                    found = ["no longer listed" if (place / name).is_file() else "deleted, and no longer listed"]
+            elif not runs:
+                found = ["cannot be read"]
+            elif gone:
+                found += [f"`{run}` is no longer declared" for run in gone]
+            if found:
+                _add(target, os.path.relpath(place / name), stack, found)
+                reasons += (f"{name}: {reason}" for reason in found)
+        return reasons
+
+
+def _add(touched: list[TouchedJob], file: str, stack: str, reasons: Sequence[str]) -> None:
+    job = next((each for each in touched if each.file == file), None)
+    if job is None:
+        touched.append(job := TouchedJob(file))
+    job.stacks += [stack] if stack else []
+    job.reasons = list(dict.fromkeys((*job.reasons, *reasons)))
 
 
 def project(repository: Repository) -> str:
-    """The folder of the stacks, from the repository's root on: the working folder, else the project, else the root.
-
-    Raises:
-        GitError: None of them lies in the repository.
-    """
-    for folder in (Path.cwd(), PROJECT, repository.root):
-        real = folder.resolve()
-        if real.is_relative_to(repository.root) and ((real / "Pulumi.yaml").is_file() or _stack_files(real)):
-            return "" if real == repository.root else real.relative_to(repository.root).as_posix()
+    """The folder of the stacks, from the repository's root on: the working folder, else the project, else the root."""
     here = Path.cwd().resolve()
+    for folder in (here, PROJECT.resolve(), repository.root):
+        if folder.is_relative_to(repository.root) and (
+            (folder / "Pulumi.yaml").is_file() or Tree(folder, "", frozenset()).stacks()
+        ):
+            here = folder
+            break
     return "" if here == repository.root else here.relative_to(repository.root).as_posix()
 
 
@@ -50,11 +137,11 @@ def survey(
     files: Sequence[Path],
     doing: Callable[[str], None] = lambda _: None,
 ) -> Survey:
-    """Look at everything that a range may touch.
+    """Compare the runs that the working tree declares with those of a commit.
 
     Args:
         repository: The working tree.
-        base: What it is compared with.
+        base: The commit to compare with.
         stack: The one stack that is meant; None for all.
         files: Job files beside those that stacks list.
         doing: Called with each job file before it is read.
@@ -62,165 +149,58 @@ def survey(
     Raises:
         GitError: git refused, or there is no such stack.
     """
-    folder = project(repository)
-    place = repository.root / folder
-    names = repository.changed(base.commit)
-    changed = Paths.of(repository.root, names)
-    result = Survey(base, len(names), len(names & repository.uncommitted()))
-    roots = tuple(dict.fromkeys((place, repository.root)))
-    stacks = [name for name in _stack_files(place) if stack is None or name == f"Pulumi.{stack}.yaml"]
+    changed = repository.changed(base.commit)
+    result = Survey(base, len(changed), len(changed & repository.uncommitted()))
+    tree = Tree(repository.root, project(repository), changed)
+    stacks = [name for name in tree.stacks() if stack is None or name == stack]
     if stack is not None and not stacks:
-        raise GitError(f"there is no Pulumi.{stack}.yaml in {place}")
-    listed: set[Path] = set()
-    jobs: dict[str, TouchedJob] = {}
+        raise GitError(f"there is no Pulumi.{stack}.yaml in {tree.place}")
+    if not changed:
+        return result
+    loose = [file.resolve() for file in files] + ([] if stack else list(_declaring(tree)))
+    names = list(dict.fromkeys(os.path.relpath(file, tree.place) for file in loose))
+    with repository.files_of(base.commit) as folder:
+        then = Tree(folder, tree.folder, changed)
+        with imported_from(then.root, repository.root):
+            before = then.declared(stacks, names, lambda file: doing(f"{file} of {base.commit[:10]}"))
+        result.removed_stacks = [] if stack else sorted(set(then.stacks()) - set(stacks))
+    with imported_from(tree.root, repository.root):
+        now = tree.declared(stacks, names, doing)
+    listed = {(tree.place / file).resolve() for name in stacks for file in now[name].runs}
+    program = [f"the stack's program: {path}" for path in sorted(changed) if _is_program(path, tree.folder)]
     for name in stacks:
-        compared = settings_of.compare(repository, base.commit, folder, name)
-        touched_stack = TouchedStack(compared.stack, list(_of_stack(compared, folder, changed)))
-        if compared.reading.partial is None:
-            result.unreadable.append(compared.stack)
-        for entry in compared.reading.partial.jobs if compared.reading.partial else ():
-            file = place / entry.file
-            listed.add(file.resolve())
-            if not file.is_file():
-                if (gone := changed.file(file)) is not None:
-                    listing = TouchedJob(_shown(file), [compared.stack], [Reason("deleted, and still listed", gone)])
-                    result.removed.append(listing)
-                continue
-            doing(_shown(file))
-            where = Targets(
-                stack=compared.stack,
-                settings=compared.reading.partial,
-                root=place,
-                asked=True,
-                reading=compared.reading,
-            )
-            _add(jobs, file, compared.stack, touched.of_job(file, where, changed, compared, roots))
-        touched_stack.reasons += (
-            Reason(f"job: {reason.what}", reason.file)
-            for job in jobs.values()
-            if compared.stack in job.stacks
-            for reason in job.reasons
-        )
-        result.removed += (_removed(gone, compared, place, changed) for gone in compared.removed_jobs)
-        if touched_stack.reasons:
-            touched_stack.reasons = list(dict.fromkeys(touched_stack.reasons))
-            result.stacks.append(touched_stack)
-    for file in (*files, *(() if stack else _declaring(changed, listed))):
-        if file.resolve() not in listed and file.is_file():
-            listed.add(file.resolve())
-            doing(_shown(file))
-            _add(jobs, file, None, touched.of_job(file, Targets(root=place), changed, None, roots))
-    result.jobs = list(jobs.values())
-    result.removed = _together(result.removed)
-    if stack is None:
-        result.removed_stacks = list(_gone_stacks(repository, base.commit, folder, place))
+        reasons = [] if name in before else ["new"]
+        reasons += [*now[name].reasons(before.get(name, StackRuns())), *program]
+        if (reading := now[name].reading) is not None and reading.partial is not None:
+            reasons += result.compare(name, before.get(name), now[name], tree.place)
+        else:
+            result.unreadable.append(name)
+        if reasons:
+            result.stacks.append(TouchedStack(name, reasons))
+    others = {file: runs for file, runs in now[""].runs.items() if (tree.place / file).resolve() not in listed}
+    for file, runs in others.items():  # of job files that no stack lists each one has names of its own
+        old = before[""].runs.get(file)
+        result.compare("", StackRuns(None, {file: old}), StackRuns(None, {file: runs}), tree.place)
     return result
 
 
-def _add(jobs: dict[str, TouchedJob], file: Path, stack: str | None, reasons: Sequence[Reason]) -> None:
-    if not reasons:
-        return
-    job = jobs.setdefault(_shown(file), TouchedJob(_shown(file)))
-    job.stacks += [stack] if stack else []
-    job.reasons = list(dict.fromkeys((*job.reasons, *reasons)))
+def _is_program(path: str, folder: str) -> bool:
+    inside = PurePosixPath(path)
+    return inside.is_relative_to(folder) and inside.relative_to(folder).parts[0] in PROGRAM
 
 
-def _of_stack(compared: ChangedSettings, folder: str, changed: Paths) -> Iterator[Reason]:
-    """Why a stack is touched, its jobs apart."""
-    file = compared.files[0]
-    if compared.before is None and file in changed.names:
-        yield Reason("new, or not readable as it was", file)
-    elif compared.words:
-        differ = [name for name in compared.files if name in changed.names]
-        yield Reason(f"settings: {compared.words}", next(iter(differ), file))
-    settings = compared.reading.partial
-    if settings is None:
-        return
-    place = changed.root / folder
-    if settings.policies and (name := changed.file(place / settings.policies)):
-        yield Reason("configuration of the policies", name)
-    for asset in settings.data:
-        if asset.local:
-            yield from (Reason(f"data asset `{asset.name}`", name) for name, _ in changed.under(place / asset.path))
-    for environment in settings.environments:
-        conda = getattr(environment, "conda", None)
-        if conda and (name := changed.file(place / conda)):
-            yield Reason(f"conda file of the environment `{settings_of.name_of(environment)}`", name)
-    for name in sorted(changed.names):
-        inside = PurePosixPath(name).relative_to(folder).parts if _is_in(name, folder) else ()
-        if inside and inside[0] in PROGRAM:
-            yield Reason("the stack's program", name)
-
-
-def _is_in(name: str, folder: str) -> bool:
-    return PurePosixPath(name).is_relative_to(folder) if folder else True
-
-
-def _removed(file: str, compared: ChangedSettings, place: Path, changed: Paths) -> TouchedJob:
-    path = place / file
-    what = "no longer listed" if path.is_file() else "deleted, and no longer listed"
-    name = changed.file(path) or compared.files[0]
-    return TouchedJob(_shown(path), [compared.stack], [Reason(what, name)])
-
-
-def _together(removed: Iterable[TouchedJob]) -> list[TouchedJob]:
-    found: dict[str, TouchedJob] = {}
-    for job in removed:
-        known = found.setdefault(job.file, TouchedJob(job.file))
-        known.stacks += job.stacks
-        known.reasons = list(dict.fromkeys((*known.reasons, *job.reasons)))
-    return list(found.values())
-
-
-def _declaring(changed: Paths, listed: set[Path]) -> Iterator[Path]:
-    """Changed files that are job files by what they hold, and that no stack lists."""
+def _declaring(tree: Tree) -> Iterator[Path]:
+    """Changed files that are job files by what they hold, and no components, which a pipeline's steps run."""
+    from amlstack.base.files import read_regular
+    from amlstack.base.yamltext import read
     from amlstack.snapshot.job_files import files_declaring
     from amlstack.snapshot.walk import File, FileState
-
-    for path, name in sorted(changed.absolute.items()):
-        if path not in listed and path.suffix in (".py", ".yml", ".yaml") and path.is_file():
-            declaring = files_declaring([File(str(path), name, FileState.of(path.stat()))])
-            yield from (each.path for each in declaring if _assigns_jobs(each.path) and not _is_component(each.path))
-
-
-def _assigns_jobs(path: Path) -> bool:
-    """Whether a Python file has a `job` or `jobs` of its own; one that only holds the text of a job file has none."""
-    import ast
-
-    if path.suffix != ".py":
-        return True
-    try:
-        statements = ast.parse(read_regular(path)).body
-    except (OSError, SyntaxError, ValueError):
-        return True  # `check` says what is wrong with it
-    targets = [
-        target
-        for each in statements
-        if isinstance(each, ast.Assign | ast.AnnAssign)
-        for target in (each.targets if isinstance(each, ast.Assign) else [each.target])
-    ]
-    return any(isinstance(target, ast.Name) and target.id in {"job", "jobs"} for target in targets)
-
-
-def _is_component(path: Path) -> bool:
-    """Whether a file is what a pipeline's step runs, and no job."""
-    from amlstack.base.yamltext import read
     from jobs.azureml.readers import is_component
+    from jobs.pythonfiles.field_lines import assigns_jobs
 
-    return path.suffix != ".py" and is_component(read(path).data)
-
-
-def _stack_files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.glob("Pulumi.*.yaml") if path.is_file())
-
-
-def _gone_stacks(repository: Repository, commit: str, folder: str, place: Path) -> Iterator[str]:
-    for path in repository.files_at(commit, folder):
-        inside = PurePosixPath(path).relative_to(folder).as_posix() if folder else path
-        if _STACK.fullmatch(inside) and not (place / inside).is_file():
-            yield inside.removeprefix("Pulumi.").removesuffix(".yaml")
-
-
-def _shown(path: Path) -> str:
-    """A path as a command in the working folder takes it."""
-    return os.path.relpath(path.resolve() if path.is_file() else path)
+    for name in sorted(tree.changed):
+        path = tree.root / name
+        if path.suffix in (".py", ".yml", ".yaml") and path.is_file():
+            for each in files_declaring([File(str(path), name, FileState.of(path.stat()))]):
+                if assigns_jobs(read_regular(path)) if path.suffix == ".py" else not is_component(read(path).data):
+                    yield each.path.resolve()

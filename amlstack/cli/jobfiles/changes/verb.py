@@ -1,4 +1,4 @@
-"""What `amlstack check --changed` prints, and its exit status."""
+"""`amlstack check --changed`: its output and its exit status."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from amlstack.cli.jobfiles.formats import Format
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from amlstack.cli.jobfiles.changes.results import Survey, TouchedJob
-    from amlstack.cli.jobfiles.changes.touched import Reason
+    from amlstack.cli.jobfiles.changes.survey import Survey, TouchedJob
 
 UNKNOWN = 2
 
 
 def list_changes(words: Sequence[str], stack: str | None, form: Format, doing: Callable[[str], None]) -> int:
-    """Print what changes touch.
+    """Print the jobs and stacks that changes touch.
 
     Args:
-        words: What followed the options: perhaps a commit, then job files that no stack lists.
+        words: The words after the options: perhaps a commit, then job files that no stack lists.
         stack: The one stack that is meant; None for all.
         form: TEXT, JSON, NAMES or STACKS.
         doing: Called with each job file before it is read.
@@ -89,8 +88,7 @@ def _of_jobs(jobs: Sequence[TouchedJob]) -> Iterator[str]:
         yield f"  {job.file}{stacks}: {_why(job.reasons)}"
 
 
-def _why(reasons: Sequence[Reason]) -> str:
+def _why(reasons: Sequence[str]) -> str:
     """The first reason in words, and how many more there are."""
-    first = f"{reasons[0].what}, {reasons[0].file}"
     more = len(reasons) - 1
-    return f"{first}; and {more} more" if more else first
+    return f"{reasons[0]}; and {more} more" if more else reasons[0]

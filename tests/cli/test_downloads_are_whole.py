@@ -10,8 +10,8 @@ import pytest
 from azure.core.exceptions import ServiceResponseError
 from azure.storage.blob import ContainerClient
 
+from amlstack.cli.logs.files import RefusedNameError, inside
 from amlstack.cli.workspace.downloads import Downloads, RemoteFile
-from amlstack.cli.workspace.local_names import RefusedNameError, inside
 from amlstack.cli.workspace.place import WorkspacePlace
 from amlstack.provider.arm import ArmClient
 from amlstack.provider.blobs import ContainerAccess

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli.rehearsal.logs import Logs, ProcessKind
+from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.sandbox.runner.files.origins import CodeCopies
 
 if TYPE_CHECKING:

@@ -105,7 +105,7 @@ def visited(visit: Visit) -> Visit:
     visit.do("reset", "sandbox", "reset")
     clone.set(jobs=["quick.yml", "endless.yml"])
     following = clone.start("up")
-    following.wait_for("job is Running")
+    following.wait_for(" is Running")
     visit.do("cancel", "cancel", "endless")
     visit.outputs["after reset"] = following.end()
     visit.found["after reset"] = visit.resources()

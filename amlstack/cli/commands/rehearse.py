@@ -279,9 +279,9 @@ def _rehearse(
 
     Findings on its code that are `known`, by their code and what was seen, were printed before.
     """
+    from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
     from amlstack.cli.rehearsal import outputs
-    from amlstack.cli.rehearsal.follow import Followed
-    from amlstack.cli.rehearsal.outcome import show_diagnosis
+    from amlstack.cli.rehearsal.outcome import first_failed, show_diagnosis, summary
     from amlstack.cli.rehearsal.submit import Rehearsal
     from amlstack.cli.sandbox_arm import connect
     from amlstack.diagnose import diagnose
@@ -295,28 +295,29 @@ def _rehearse(
         return
     arm = connect(endpoint)
     job_id = Rehearsal.on(endpoint, arm).submit(outcome.name, plan, codes, source, scale, no_shim=no_shim)
-    outcome.job = job = Followed(arm, job_id, endpoint.home, progress, only=shown)
+    outcome.job = job = Follower(arm, job_id, SandboxLogs(endpoint.home), InProgress(progress), shown)
     progress.step(f"job {job.name}: {_extent(plan, scale)}")
     for line in (*source.lines, *source.environments):
         progress.note(line)
     if shown is not None:
         progress.note(f"only lines of rank {shown} are printed; all logs are kept in {job.folder / 'user_logs'}")
     try:
-        record = job.follow()
+        job.follow()
     except KeyboardInterrupt:
         progress.step("interrupted: cancelling the job")
         arm.post(f"{job.job_id}/cancel")
-        job.follow(logs=False)
+        job.lines = False
+        job.follow()
         raise
-    outcome.status, outcome.error = str(record["status"]), str(record["error"])
-    for line in (*job.summary(record), *outputs.lines(job)):
+    outcome.status, outcome.error = job.status, with_reason(arm, job_id, job.record)["error"]
+    for line in (*summary(job), *outputs.lines(job)):
         progress.note(line)
     if outcome.is_good:
         progress.done(f"job {job.name} completed; its logs and outputs are in {job.folder}")
         return
     progress.fail(f"job {job.name} {outcome.status.lower()}: {outcome.error or 'no reason was recorded'}")
     progress.note(f"logs and outputs are in {job.folder}")
-    if (culprit := job.failed()) is not None:
+    if (culprit := first_failed(job)) is not None:
         outcome.diagnosis = show_diagnosis(progress, diagnose([culprit]), culprit, job.name, whole=shown is not None)
 
 

@@ -13,7 +13,6 @@ import typer
 
 from amlstack.cli.console import print_json, recorded_findings
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.sandbox.store.places import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.base.findings import Finding
+    from amlstack.cli.logs.follower import Follower
     from amlstack.cli.progress import Progress
-    from amlstack.cli.rehearsal.follow import Followed
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.diagnose import Diagnosis
     from amlstack.sandbox.scale import RehearsalScale
@@ -56,7 +55,7 @@ class JobOutcome:
     inputs: Mapping[str, Mapping[str, Path]]
     status: str = ""
     error: str = ""
-    job: Followed | None = None
+    job: Follower | None = None
     diagnosis: Diagnosis | None = field(default=None)
 
     @classmethod
@@ -100,7 +99,7 @@ class JobOutcome:
         if job is None:
             return found
         children = [
-            {"label": child.label, "job": name, "status": child.run["status"], **_recorded(job_folder(job.home, name))}
+            {"label": child.label, "job": name, "status": child.status, **_recorded(child.files.folder)}
             for name, child in job.children.items()
         ]
         return {**found, **_recorded(job.folder), "children": children}
@@ -165,6 +164,36 @@ def printed(*, as_json: bool) -> Iterator[Outcomes]:
             raise
         finally:
             print_json(outcomes.as_dict(findings, code))
+
+
+def summary(job: Follower) -> Iterator[str]:
+    """A line for each child, in the order in which they were made, and one that names the best trial."""
+    metric = str((job.record.get("objective") or {}).get("primaryMetric") or "")
+    for name, child in job.children.items():
+        values = (child.run.get("tags") or {}).get("hyperparameters")
+        given = f" {values}" if values else ""
+        logged = _logged(job, name, metric) if metric else ""
+        yield f"{child.label}: {child.status}{given}{logged}; logs in {child.files.folder}"
+    best = (job.record.get("properties") or {}).get("best_child_run_id")
+    if best:
+        yield f"best trial: {best} with {metric} = {job.record['properties']['score']}"
+    elif metric:
+        yield f"no trial logged {metric}, so that none is the best: log it with mlflow.log_metric"
+
+
+def _logged(job: Follower, name: str, metric: str) -> str:
+    path = f"{job.arm.endpoint}/mlflow/v1.0{job.workspace}/api/2.0/mlflow/runs/get"
+    metrics = job.arm.request("GET", path, None, query={"run_id": name}).body["run"]["data"]["metrics"]
+    return next((f", {metric} = {each['value']:g}" for each in metrics if each["key"] == metric), "")
+
+
+def first_failed(job: Follower) -> Path | None:
+    """The folder of the first child that failed and has no children; of a job without children its own."""
+    if not job.children:
+        return job.folder
+    parents = {child.run["parentRunId"] for child in job.children.values()}
+    failed = (each for each in job.children.values() if each.status == "Failed" and each.name not in parents)
+    return next((each.files.folder for each in failed), None)
 
 
 def cause_lines(verdict: Diagnosis, folder: Path) -> Iterator[str]:

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.files.storage import Location, Storage
-from amlstack.sandbox.store.places import folder, job_folder, private
+from amlstack.sandbox.store.places import folder, private
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.follow import Followed
+    from amlstack.cli.logs.follower import Follower
 
 SET_ASIDE = "set-aside-"
 """Prefix of the folders, beside those of the storage accounts, to which ``--fresh`` moves earlier outputs."""
@@ -45,13 +45,12 @@ class EarlierOutput:
     users: tuple[str, ...] = ()
 
 
-def lines(job: Followed) -> Iterator[str]:
+def lines(job: Follower) -> Iterator[str]:
     """A line for the folder of each named output, of trials and steps too."""
-    home = job.home
-    children = {name: f"{child.label} · " for name, child in job.children.items()}
-    for name, label in ({job.name: ""} | children).items():
+    children = {child.files.folder: f"{child.label} · " for child in job.children.values()}
+    for path, label in ({job.folder: ""} | children).items():
         try:
-            report = json.loads((job_folder(home, name) / "report.json").read_text())
+            report = json.loads((path / "report.json").read_text())
         except (OSError, ValueError):
             continue
         for output, places in (report.get("named_outputs") or {}).items():

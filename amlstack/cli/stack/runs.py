@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
-from amlstack.cli.rehearsal.follow import TERMINAL, Followed, with_reason
+from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.cli.stack import state as states
+from amlstack.provider.states import TERMINAL
 from amlstack.sandbox.runner.files import origins
 
 if TYPE_CHECKING:
@@ -102,7 +103,9 @@ def _follow(progress: Progress, arm: ArmClient, job: Mapping[str, Any], endpoint
         progress.step(f"job {run}: {', '.join(part.removeprefix('jobs.') for part in job['parts'])}")
     else:
         progress.step(f"job {run}: {job['worldSize']} ranks on {job['nodes']} nodes")
-    return Followed(arm, job_id, endpoint.home, progress, only=0).follow()
+    follower = Follower(arm, job_id, SandboxLogs(endpoint.home), InProgress(progress), only=0)
+    follower.follow()
+    return with_reason(arm, job_id, follower.record)
 
 
 def _note_code(home: Path, run: str, state: State) -> None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.rehearsal.logs import Logs, ProcessKind
+from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.sandbox.store.places import folder, job_folder
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.redaction import scrub
-from amlstack.cli.workspace.local_names import inside
+from amlstack.cli.logs.files import inside
 from amlstack.provider.arm import ArmError
 from amlstack.provider.blobs import ContainerAccess, client, datastores
 from amlstack.provider.resource import Call, Services

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import near_misses, printable
+from amlstack.base import near_misses
+from amlstack.cli.logs.follower import label
 from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
 from amlstack.provider.states import is_active
 from amlstack.sandbox.store.job_names import job_of
@@ -158,13 +159,6 @@ def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:
     return (
         Runs(place.arm).plane.children(job.workspace, job.name) if job.kind in {"Sweep", "Pipeline", "AutoML"} else []
     )
-
-
-def label(kind: str, child: dict[str, Any]) -> str:
-    """``trial 3``, or a step's name."""
-    name = str(child.get("runId"))
-    own = f"trial {name.rsplit('_', 1)[-1]}" if kind == "Sweep" else str(child.get("displayName") or name)
-    return printable.line(own)
 
 
 def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJob:

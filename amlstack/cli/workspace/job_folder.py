@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.files import write_whole
 from amlstack.cli.console import say
+from amlstack.cli.logs.files import JobLogs, inside
+from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
-from amlstack.cli.workspace.job_logs import JobLogs
-from amlstack.cli.workspace.local_names import inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,12 +59,12 @@ def _culprit(where: WorkspacePlace, job: WorkspaceJob) -> WorkspaceJob:
     failed = [child for child in children if child.get("status") == "Failed"]
     if not failed:
         return job
-    say(f"{found_jobs.label(job.kind, failed[0])} ({failed[0]['runId']}) failed first of {len(children)}", err=True)
+    say(f"{label(job.kind, failed[0])} ({failed[0]['runId']}) failed first of {len(children)}", err=True)
     return _culprit(where, found_jobs.find(where, f"{job.workspace}/jobs/{failed[0]['runId']}"))
 
 
 def _collect(where: WorkspacePlace, job: WorkspaceJob, folder: Path) -> None:
-    logs = JobLogs(where, job.workspace, job.name, folder, whole=True)
+    logs = JobLogs(where.arm, job.workspace, job.name, folder, whole=True)
     logs.look()
     write_whole(folder / "report.json", json.dumps(_record(job, logs.details, folder)))
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from amlstack.base import paths
 from amlstack.base.near_misses import did_you_mean
+from amlstack.cli.logs.follower import is_local
 from amlstack.cli.workspace import named_parts
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.provider.arm import ArmClient, SignIn, endpoint
@@ -126,11 +127,6 @@ def settings_file(stack: str) -> Path:
 
     here = Path.cwd() / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     return here if here.is_file() else judged.settings_file(stack)
-
-
-def is_local(arm_endpoint: str) -> bool:
-    """Whether a resource manager is on this machine."""
-    return urlsplit(arm_endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
 
 
 def is_named(asked: AskedWorkspace) -> bool:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.base import printable
 from amlstack.base.redaction import scrub
 from amlstack.cli.console import columns
+from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import queue, studio
-from amlstack.cli.workspace.found_jobs import children, label, when
+from amlstack.cli.workspace.found_jobs import children, when
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import Runs
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
-if TYPE_CHECKING:
-    from amlstack.cli.progress import Progress
-    from amlstack.cli.workspace.found_jobs import WorkspaceJob
-    from amlstack.cli.workspace.place import WorkspacePlace
+CANCELED = "Canceled"
 
 app = typer.Typer(add_completion=False)
-
-FIRST_PAUSE, LONGEST_PAUSE, LOCAL_PAUSE = 0.05, 5.0, 2.0
-"""Seconds between two looks at a job that is to end; each pause is half as long again as the one before."""
 
 Job = Annotated[str, typer.Argument(help="A run's name, or its job's as in the job's file; of a step PARENT/STEP.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Ask for the end and do not wait for it.")]
@@ -48,6 +41,7 @@ def cancel(
 
         amlstack cancel ddp-torchrun-3f97dd4a3c --stack prod --no-wait
     """
+    from amlstack.cli.logs.follower import InProgress, follow
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace import found_jobs, place, refusals
     from amlstack.provider.runs import Runs
@@ -72,41 +66,9 @@ def cancel(
         if no_wait:
             progress.done(f"job {found.name} was asked to end")
             return
-        status = _ended(where, found, progress)
+        status = follow(where.arm, found.arm_id, InProgress(progress), lines=False)
     if status == CANCELED:
         progress.done(f"job {found.name} is canceled; its logs stay")
         return
     progress.fail(f"job {found.name} ended before it could be canceled: {status}")
     raise typer.Exit(1)
-
-
-CANCELED = "Canceled"
-
-
-def _ended(place: WorkspacePlace, job: WorkspaceJob, progress: Progress) -> str:
-    """The job's last status, once it has ended; ``gone`` when its record vanished meanwhile.
-
-    Raises:
-        ArmError: The service refused, or has not answered for a long time.
-    """
-    from amlstack.cli.workspace.followed import ENDED, GONE, SilentService
-    from amlstack.provider.arm import ArmError
-    from amlstack.provider.runs import Runs
-
-    runs, seen, pause = Runs(place.arm), "", FIRST_PAUSE
-    patience = SilentService(place, progress.note)
-    while True:
-        try:
-            record = runs.get(job.workspace, job.name)
-        except ArmError as error:
-            patience.lost(error)
-        else:
-            patience.answered()
-            status = GONE if record is None else record.status
-            if status in ENDED:
-                return status
-            if status != seen:
-                seen = status
-                progress.step(f"job is {status}")
-        time.sleep(pause)
-        pause = min(1.5 * pause, LOCAL_PAUSE if place.is_local else LONGEST_PAUSE)

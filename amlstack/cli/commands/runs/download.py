@@ -58,10 +58,10 @@ def download(
 
         amlstack download train --outputs model --to ./model --stack prod
     """
+    from amlstack.cli.logs.files import RefusedNameError
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace import found_jobs, place, refusals
     from amlstack.cli.workspace.downloads import Downloads
-    from amlstack.cli.workspace.local_names import RefusedNameError
     from amlstack.rpc import ProviderError
 
     progress = Progress()
@@ -97,8 +97,9 @@ def _files(  # noqa: PLR0917 - called once
     progress: Progress,
 ) -> None:
     """Files and named outputs of a job and of what is below it; or of one job some outputs alone."""
+    from amlstack.cli.logs.files import inside
+    from amlstack.cli.logs.follower import label
     from amlstack.cli.workspace import found_jobs
-    from amlstack.cli.workspace.local_names import inside
 
     files: list[RemoteFile] = [] if outputs else downloads.artifacts(job.name, folder / "artifacts")
     files += _outputs(place, job, folder, outputs, downloads, progress)
@@ -109,7 +110,7 @@ def _files(  # noqa: PLR0917 - called once
     if outputs is None:
         for child in found_jobs.children(place, job):
             below = found_jobs.find(place, f"{job.workspace}/jobs/{child['runId']}")
-            own = inside(folder, found_jobs.label(job.kind, child).replace("/", "-").replace(" ", "-"))
+            own = inside(folder, label(job.kind, child).replace("/", "-").replace(" ", "-"))
             _files(place, below, own, None, downloads, progress)
 
 
@@ -122,8 +123,8 @@ def _outputs(  # noqa: PLR0917 - called once
     progress: Progress,
 ) -> list[RemoteFile]:
     from amlstack.base.near_misses import did_you_mean
+    from amlstack.cli.logs.files import inside
     from amlstack.cli.workspace.downloads import UnreadableAddressError
-    from amlstack.cli.workspace.local_names import inside
     from amlstack.provider.runs import Runs
 
     declared = set(job.record.properties.get("outputs") or ())
@@ -148,13 +149,13 @@ def _logs(place: WorkspacePlace, job: WorkspaceJob, folder: Path, progress: Prog
     """The logs of a job and of what is below it, as they are now."""
     import shutil
 
+    from amlstack.cli.logs.files import JobLogs, inside
+    from amlstack.cli.logs.follower import label
     from amlstack.cli.workspace import found_jobs
-    from amlstack.cli.workspace.job_logs import JobLogs
-    from amlstack.cli.workspace.local_names import inside
 
     count = 0
     staging = folder / ".logs.part"
-    logs = JobLogs(place, job.workspace, job.name, staging, whole=True)
+    logs = JobLogs(place.arm, job.workspace, job.name, staging, whole=True)
     logs.look()
     for name in sorted(logs.refused):
         progress.fail(f"left out: the service names a log {name[:200]!r}, which leads out of the folder")
@@ -167,6 +168,6 @@ def _logs(place: WorkspacePlace, job: WorkspaceJob, folder: Path, progress: Prog
     shutil.rmtree(staging, ignore_errors=True)
     for child in found_jobs.children(place, job):
         below = found_jobs.find(place, f"{job.workspace}/jobs/{child['runId']}")
-        own = inside(folder, found_jobs.label(job.kind, child).replace("/", "-").replace(" ", "-"))
+        own = inside(folder, label(job.kind, child).replace("/", "-").replace(" ", "-"))
         count += _logs(place, below, own, progress)
     return count

@@ -42,7 +42,8 @@ def logs(
 
         amlstack logs sweep/3 --rank 0 --stack prod
     """
-    from amlstack.cli.workspace import followed, found_jobs, place, refusals
+    from amlstack.cli.logs.follower import follow as follow_job
+    from amlstack.cli.workspace import found_jobs, place, refusals
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
@@ -51,7 +52,7 @@ def logs(
         found = found_jobs.find(where, job)
         if found.active:
             reached.interrupted = f"{found.name} goes on: `amlstack cancel {found.name}` ends it"
-        status = followed.follow(where, found, Plain(), rank, once=not follow)
+        status = follow_job(where.arm, found.arm_id, Plain(), rank, once=not follow)
         if not follow:
             say(f"{found.name} is {status}", err=True)
 

@@ -209,27 +209,11 @@ def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
 
 
 def _watched(reached: Reached, place: WorkspacePlace, run_id: str, progress: Progress) -> int:
-    from amlstack.cli.workspace import found_jobs
-    from amlstack.cli.workspace.followed import follow
+    from amlstack.cli.logs.follower import InProgress, follow
     from amlstack.provider.states import COMPLETED
 
     reached.interrupted = (
         f"{run_id} goes on: `amlstack cancel {run_id}` ends it, `amlstack logs {run_id} --follow` follows it"
     )
-    job = found_jobs.find(place, run_id)
-    return 0 if follow(place, job, _InProgress(progress)) == COMPLETED else 1
-
-
-class _InProgress:
-    """Lines and news, each with the seconds since the start."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-
-    def line(self, who: str, text: str) -> None:
-        """One line of a rank."""
-        self._progress.note(f"[{who}] {text}")
-
-    def news(self, text: str) -> None:
-        """Another state."""
-        self._progress.step(text)
+    job_id = f"{place.workspace}/jobs/{run_id}"
+    return 0 if follow(place.arm, job_id, InProgress(progress)) == COMPLETED else 1

@@ -1,18 +1,21 @@
-"""The growing logs of a job's folder, line by line, each line with the rank or node that wrote it."""
+"""The growing logs of a job, copied from a workspace and read line by line; each line names the rank that wrote it."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import files_below
 from amlstack.base.printable import last_written
+from amlstack.provider.arm import ArmError, SignedFiles
+from amlstack.provider.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
+    from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.runner.files.origins import CodeCopies
 
 _TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")
@@ -22,6 +25,11 @@ _OWN_TAG = re.compile(r"\[rank ?(?P<rank>\d+)\]: ?")
 _OF_RANKS = ("PyTorch", "Mpi")
 _PLACES = (("user_logs", "std_log_process_*.txt"), ("azureml-logs", "70_driver_log_*.txt"))
 """Where the service writes the log of each process; the second of jobs that were submitted the older way."""
+_OF_THE_JOB: Final = ("user_logs/", "azureml-logs/")
+"""What the job itself writes; the service's own logs are for its people."""
+_GONE: Final = frozenset({403, 404})
+_LONGEST: Final = 255
+"""Bytes of a file's name, as the usual file systems bound it."""
 
 
 @dataclass(slots=True)
@@ -138,3 +146,90 @@ def _writer(log: ProcessLog, text: str) -> tuple[int | None, str]:
     rank, rest = int(found["rank"]), text[found.end() :]
     again = _OWN_TAG.match(rest)
     return rank, rest[again.end() :] if again is not None and int(again["rank"]) == rank else rest
+
+
+class RefusedNameError(Exception):
+    """A name that leads out of the folder, or that no file can have; the message is for the user."""
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The path of a file below a folder.
+
+    Raises:
+        RefusedNameError: The name is absolute, goes upwards, or has parts that are no names of files.
+    """
+    parts = PurePosixPath(name).parts
+    wrong = (
+        not parts
+        or name.startswith("/")
+        or name.endswith("/")
+        or any(part in {".", ".."} for part in name.split("/"))
+        or any(ord(character) < 32 or character == "\\" or ord(character) == 127 for character in name)
+        or any(len(part.encode("utf-8", "surrogatepass")) > _LONGEST for part in parts)
+    )
+    if wrong:
+        raise RefusedNameError(
+            f"The service names a file {name[:200]!r}, which leads out of the folder or is no file name."
+        )
+    return folder.joinpath(*parts)
+
+
+@dataclass(slots=True)
+class JobLogs:
+    """The logs of a job of any workspace, copied into a folder as they grow: for printing, diagnosis and report.
+
+    Attributes:
+        arm: A client of the resource manager.
+        workspace: ARM id of the workspace.
+        name: Of the job.
+        folder: Where the copies grow; the files have the names that run history gives them.
+        whole: Also the service's own logs.
+        details: What run history answered last.
+        refused: Names that lead out of the folder.
+        copies: None: where the code of such a job comes from is not known.
+    """
+
+    arm: ArmClient
+    workspace: str
+    name: str
+    folder: Path
+    whole: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+    copies: None = None
+    _files: SignedFiles | None = None
+
+    def look(self) -> bool:
+        """Copies what is new. The addresses are asked for each time, as their signatures end.
+
+        Returns:
+            Whether there was something new.
+
+        Raises:
+            ArmError: The service does not answer, or refuses.
+        """
+        self.details = Runs(self.arm).plane.details(self.workspace, self.name) or {}
+        files = self._files = self._files or SignedFiles(self.arm.ca)
+        grew = False
+        for name, url in sorted((self.details.get("logFiles") or {}).items()):
+            if not self.whole and not str(name).startswith(_OF_THE_JOB):
+                continue
+            try:
+                path = inside(self.folder, str(name))
+            except RefusedNameError:
+                self.refused.add(str(name))
+                continue
+            try:
+                for part in self._new(files, path, str(url)):
+                    grew = grew or bool(part)
+            except ArmError as error:
+                if error.status not in _GONE:
+                    raise
+        return grew
+
+    def _new(self, files: SignedFiles, path: Path, url: str) -> Iterator[bytes]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as copy:
+            for part in files.read(url, copy.tell()):
+                copy.write(part)
+                yield part

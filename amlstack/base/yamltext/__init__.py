@@ -1,8 +1,7 @@
 """Reading YAML that people wrote: the values PyYAML's safe loader gives, where each stands, and findings for the rest.
 
 Built on the C parser's events rather than its composer: the composer recurses in C, so that a file of brackets would
-end the process, and it drops duplicate keys. Nesting, size and alias expansion are bounded. Files that are plain from
-the first to the last line need no events (`plain.py`).
+end the process, and it drops duplicate keys. Nesting, size and alias expansion are bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import yaml
 
 from amlstack.base.files import open_regular
 from amlstack.base.findings import Finding
-from amlstack.base.yamltext import plain
 from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
 from amlstack.base.yamltext.faults import RefusalError, syntax
 
@@ -59,8 +57,7 @@ class Text:
             if found is None:
                 break
             mark, box = found
-        line, column = mark if type(mark) is tuple else (mark.line, mark.column)
-        return line + 1, column + 1
+        return mark.line + 1, mark.column + 1
 
 
 def read(path: Path) -> Text:
@@ -118,8 +115,6 @@ def parse(content: bytes | str, file: str | None = None, *, room: int = 1) -> Te
                 "Save the file as UTF-8.",
                 line=line,
             )
-    if (root := plain.root_of(content)) is not None:
-        return Text(root[0], (), file, root)
     # The two parsers differ: about tabs the C one is laxer, about `{a:}` stricter than PyYAML's own, which azure-ai-ml
     # uses. Where they may differ, the slow one has the word.
     slow = len(content) < MAX_SLOW

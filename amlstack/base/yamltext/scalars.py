@@ -57,15 +57,6 @@ def implicit(text: str) -> str:
     return _implicit_short(text) if len(text) < SHORT else _implicit(text)
 
 
-def value_of(text: str) -> Any:
-    """The value of a scalar that has neither a tag nor quotes.
-
-    Raises:
-        ValueError: It has none.
-    """
-    return _value_short(text) if len(text) < SHORT else _value(text)
-
-
 def _implicit(text: str) -> str:
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if pattern.match(text):
@@ -73,9 +64,5 @@ def _implicit(text: str) -> str:
     return STR
 
 
-def _value(text: str) -> Any:
-    return text if (tag := _implicit(text)) == STR else made(tag, text)
-
-
 # Of keys and words all job files have the same few.
-_implicit_short, _value_short = lru_cache(maxsize=8192)(_implicit), lru_cache(maxsize=8192)(_value)
+_implicit_short = lru_cache(maxsize=8192)(_implicit)

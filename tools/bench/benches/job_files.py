@@ -6,9 +6,8 @@ The anchor is azure-ai-ml's `load_job` and its conversion to the REST body.
 Where the time of a file goes with the rules of the pack, by cProfile on 2026-11-23: YAML with places 10 %, the model
 17 %, the plan 17 %, the body 7 %, the rules 43 %. No part is large, and each is asked for. Counted in instructions
 (cachegrind, which other work on the machine does not move), a check of one file takes 1,444 million, and one of 1,000
-files takes 4,607 million, 3.2 for each further file: of that the start is three tenths. Before plain lines were read
-without the YAML parser's events, and before jobs with one unnamed environment shared its judgement, it took 6,373
-million.
+files takes 4,607 million, 3.2 for each further file: of that the start is three tenths. Both were counted with a second
+reader of YAML, which is gone (docs/adr/0005): for 1,000 files it saved 7 % of the processor time.
 
 The floor of the row of all files: a tenth of azure-ai-ml's time for 1,000 files, 6.4 s on that day, leaves 0.64 s. The
 start of a process with typer and pydantic takes 0.3 of them, so that 0.34 ms are left for each file. To read a file and

@@ -23,7 +23,7 @@ STACK: Final = "amlstack.stack"
 """Property of a record: the random id of the stack that created it, where that stack has one."""
 
 NAME: Final = "amlstack.name"
-"""Property of a record: the job's name; records of earlier versions lack it, their id begins with it."""
+"""Property of a record: the job's name."""
 
 RESOURCE: Final = "amlstack.resource"
 """Property of a record: `resource_of` its URN, so that two resources of one name do not end each other's runs."""
@@ -81,11 +81,6 @@ def digest(name: str, declaration: Any, code_hash: str, rerun: str) -> str:
 def job_id(name: str, declaration: Any, code_hash: str, rerun: str, owner: str) -> str:
     """The id of the run in the workspace: its name and ten hex digits of its identity, the owner included."""
     return f"{name}-{sha256([name, declaration, code_hash, rerun, owner])[:10]}"
-
-
-def name_of(run: str) -> str:
-    """The job's name out of `job_id`."""
-    return run[:-11] if len(run) > 11 and run[-11] == "-" else run
 
 
 def environment_version(body: dict[str, Any]) -> str:

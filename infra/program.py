@@ -21,7 +21,7 @@ from infra.declaration import declare
 from infra.names import Names
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden
-from infra.transformations import aliases, secret_inputs, sign_in
+from infra.transformations import secret_inputs, sign_in
 from jobs.model.schedule import trigger_text
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ async def build(
     from infra.components.workspace.security.locks import StackResources  # noqa: PLC0415
     from infra.compute import capacity  # noqa: PLC0415
 
-    pulumi.runtime.register_stack_transformation(aliases.keep if settings.keep_aliases else aliases.drop)
     if secret:
         pulumi.runtime.register_stack_transformation(secret_inputs.seal(secret))
     registered = StackResources.from_now_on()

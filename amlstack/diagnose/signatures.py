@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any
 
 from amlstack.diagnose import errnos
 
@@ -92,20 +92,15 @@ def table() -> tuple[Signature, ...]:
     return tuple(sorted(found, key=_turn))
 
 
-FORMER: Final = {"told-to-stop": "termination-requested"}
-"""Codes that earlier versions wrote → what they are called now."""
-
-
 @cache
 def by_code(code: str) -> Signature:
-    """The signature of a code, or of the name that it had in an earlier version.
+    """The signature of a code.
 
     Raises:
         KeyError: There is none.
     """
-    wanted = FORMER.get(code, code)
     for signature in table():
-        if signature.code == wanted:
+        if signature.code == code:
             return signature
     raise KeyError(code)
 

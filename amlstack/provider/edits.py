@@ -65,19 +65,7 @@ def edit_of(old_inputs: Values, old: Values, new: Values) -> Edit:
 
 def identity_paths(before: Values, new: Values) -> list[str]:
     """The property paths at which two jobs' inputs run something else, the workspace left out."""
-    return [
-        path
-        for name in IDENTITY_INPUTS
-        for path in changed_paths(before.get(name), new.get(name), name)
-        if not (name == "codeHash" and before.get(name) in code_hashes(new))
-    ]
-
-
-def code_hashes(inputs: Values) -> tuple[Any, ...]:
-    """The code's hash, then those by which a run with the same code may have been recorded before."""
-    former = inputs.get("formerCodeHashes")
-    known = (one for one in former if isinstance(one, str)) if isinstance(former, list) else ()
-    return (inputs.get("codeHash"), *known)
+    return [path for name in IDENTITY_INPUTS for path in changed_paths(before.get(name), new.get(name), name)]
 
 
 def _changed_files(before: Values, new: Values) -> tuple[str, ...]:

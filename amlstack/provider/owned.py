@@ -29,7 +29,7 @@ def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
         owner: ``project/stack``.
         stack_ids: The stack's random id, as far as it is known; several while it is being changed.
 
-    A record of an earlier version has no stack id, and so has one of a program that gives none: its owner decides.
+    The record of a program that gives no stack id has none: its owner decides.
     """
     return record.owner == owner and (record.stack is None or record.stack in stack_ids)
 

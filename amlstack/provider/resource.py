@@ -209,15 +209,14 @@ class InputShape:
         """Inputs or state with the engine's marks on what is secret."""
         return secrecy.seal(values, self.fields, self.digests)
 
-    def recorded(self, state: Mapping[str, Any], secrecy: Secrecy, before: Mapping[str, Any] | None = None) -> Values:
+    def recorded(self, state: Mapping[str, Any], secrecy: Secrecy) -> Values:
         """What the state holds as outputs, `sealed`.
 
         Args:
             state: All that is known of the resource.
             secrecy: What of it is secret.
-            before: The recorded outputs. What earlier versions put there stays: a refresh is to show no difference.
         """
-        kept = {name: value for name, value in state.items() if name not in self.inputs_alone or name in (before or {})}
+        kept = {name: value for name, value in state.items() if name not in self.inputs_alone}
         return self.sealed(kept, secrecy)
 
     def bared(self, state: Mapping[str, Any], wanted: Secrecy) -> tuple[str, ...]:

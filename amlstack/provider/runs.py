@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response, job_versions
-from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK, name_of
+from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -71,22 +71,22 @@ class Record:
 
     @property
     def stack(self) -> str | None:
-        """Random id of the stack that created it; ``None`` for records of earlier versions and stacks without one."""
+        """Random id of the stack that created it; ``None`` for a stack without one."""
         return self._marked(STACK)
 
     @property
     def name(self) -> str:
-        """The job's name."""
-        return self._marked(NAME) or name_of(self.job_id)
+        """The job's name; its id when it is not one of ours."""
+        return self._marked(NAME) or self.job_id
 
     @property
     def resource(self) -> str | None:
-        """``type::name`` of the resource that submitted it; ``None`` for records of earlier versions."""
+        """``type::name`` of the resource that submitted it; ``None`` when it is not one of ours."""
         return self._marked(RESOURCE)
 
     @property
     def on_edit(self) -> str | None:
-        """Its job's ``on_edit`` when it was submitted; ``None`` for records of earlier versions."""
+        """Its job's ``on_edit`` when it was submitted; ``None`` when it is not one of ours."""
         return self._marked(ON_EDIT)
 
     @property

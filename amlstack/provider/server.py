@@ -204,7 +204,7 @@ class Provider(Plugin):
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
             id=resource_id,
-            properties=encode(resource.shape.recorded(state, secrecy, old)),
+            properties=encode(resource.shape.recorded(state, secrecy)),
             inputs=encode(resource.shape.sealed(inputs, given)),
         )
 

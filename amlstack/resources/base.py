@@ -33,7 +33,6 @@ _WIRE = {
     "component_id": "componentId",
     "job_id": "jobId",
     "code_hash": "codeHash",
-    "former_code_hashes": "formerCodeHashes",
     "code_files": "codeFiles",
     "on_edit": "onEdit",
     "delete_history": "deleteHistory",

@@ -21,7 +21,6 @@ class JobResource(ProviderResource):
         name: Name of the job; the run's id is this and ten hex digits of its identity.
         declaration: What the person wrote, any JSON; part of the identity.
         code_hash: Content hash of the code; part of the identity.
-        former_code_hashes: Other hashes by which a run with this very code may have been recorded: it is the same run.
         code_files: Files and folders (``data/``) of the code with digests, for naming what changed; no part of the
             identity.
         body: The ARM job body, ``{"properties": {…}}``, sent as it is; no part of the identity.
@@ -64,7 +63,6 @@ class JobResource(ProviderResource):
         declaration: pulumi.Input[Any],
         body: pulumi.Input[Mapping[str, Any]],
         code_hash: pulumi.Input[str] = "",
-        former_code_hashes: pulumi.Input[Sequence[str]] = (),
         code_files: pulumi.Input[Mapping[str, str]] | None = None,
         rerun: pulumi.Input[str] = "",
         on_edit: pulumi.Input[OnEdit] = "refuse",
@@ -81,7 +79,6 @@ class JobResource(ProviderResource):
             "name": name,
             "declaration": declaration,
             "code_hash": code_hash,
-            "former_code_hashes": former_code_hashes or None,
             "code_files": code_files or None,
             "rerun": rerun,
             "body": body,

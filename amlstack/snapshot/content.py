@@ -53,29 +53,18 @@ class Content:
         self.unsteady.clear()
         self.findings.clear()
 
-    def read(
-        self,
-        files: Sequence[File],
-        wholes: Iterable[Collection[File]] = (),
-        more: Iterable[Callable[[list[FilePiece]], None]] = (),
-    ) -> tuple[str, ...]:
+    def read(self, files: Iterable[File], *hashes: Callable[[list[FilePiece]], None]) -> None:
         """Reads files in their order.
 
         Args:
             files: What is read. The facts of those that have none are there afterwards.
-            wholes: Parts of ``files``, each in the same order.
-            more: Get the same pieces of the files, in their order.
-
-        Returns:
-            The content hash of each whole, 64 hex digits; without meaning where there are findings.
+            hashes: Get the pieces of the files, in their order; without meaning where there are findings.
         """
-        hashes = [_Whole(part) for part in wholes]
-        with _Feeding([_Each(self.facts), *hashes, *more]) as feeding:
+        with _Feeding([_Each(self.facts), *hashes]) as feeding:
             for batch in _batches(self._pieces(files)):
                 feeding.feed(batch)
-        return tuple(whole.hexdigest() for whole in hashes)
 
-    def _pieces(self, files: Sequence[File]) -> Iterator[FilePiece]:
+    def _pieces(self, files: Iterable[File]) -> Iterator[FilePiece]:
         for file in files:
             read = 0
             try:
@@ -118,22 +107,21 @@ class _Each:
                 self._hash, self._head = hashlib.sha256(), None
 
 
-class _Whole:
-    """The content hash of some of the files: it begins with how many there are, their names and sizes."""
+class ContentHash:
+    """The content hash of files: it begins with how many there are, their names and sizes."""
 
     def __init__(self, files: Collection[File]) -> None:
         self._hash = hashlib.sha256(str(len(files)).encode())
-        self._names = {file.relative for file in files}
         for file in files:
             self._hash.update(f"#{file.relative}#{file.size}".encode())
 
     def __call__(self, batch: _Batch) -> None:
-        for file, data in batch:
-            if data and file.relative in self._names:
-                self._hash.update(data)
+        """Takes the contents of the files, piece by piece."""
+        for _, data in batch:
+            self._hash.update(data)
 
     def hexdigest(self) -> str:
-        """After all batches."""
+        """After all batches; 64 hex digits."""
         return self._hash.hexdigest()
 
 

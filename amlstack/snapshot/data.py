@@ -42,7 +42,7 @@ def scan_data(path: Path) -> Snapshot:
     if not path.exists():
         seen, rule = f"`{path}` does not exist", "Data of this machine are uploaded before the job is submitted"
         missing = Finding("input-path-missing", "", seen, rule, "Make it, or correct the path.", file=str(path))
-        return Snapshot(path, (), "", "", (missing,))
+        return Snapshot(path, (), "", (missing,))
     root = path.resolve()
     if not root.is_dir():
         return _one_file(path, root, began)
@@ -58,7 +58,7 @@ def scan_data(path: Path) -> Snapshot:
             remedy=f"Check {ignore.path.name}" if ignore.path else "",
         )
     if errors(walk.findings):
-        return Snapshot(root, tuple(walk.files), "", "", tuple(walk.findings))
+        return Snapshot(root, tuple(walk.files), "", tuple(walk.findings))
     return _read(root, walk.files, list(_entries(root, "", ignore, frozenset({root}))), walk.findings, began)
 
 
@@ -105,7 +105,7 @@ def _one_file(path: Path, root: Path, began: int) -> Snapshot:
     except OSError as error:
         seen = f"{path} cannot be read ({error.strerror or error})"
         unreadable = Finding("file-unreadable", "", seen, "Data are uploaded", "Make it readable", file=str(path))
-        return Snapshot(root, (), "", "", (unreadable,))
+        return Snapshot(root, (), "", (unreadable,))
     return _read(root, [file], [file], [], began)
 
 
@@ -146,7 +146,7 @@ def _read(
             return _snapshot(root, files, known, content, findings)
         content.forget(all_but=())
     whole = _TreeHash(entries, is_file=ordered[0].place == str(root) if ordered else False)
-    content.read(ordered, more=[whole])
+    content.read(ordered, whole)
     if memory is not None and not content.findings:
         memory.keep(files, content.facts, content.unsteady)
         memory.kept.write(_key(root, entries, digests_of(files, content)), whole.hexdigest())
@@ -164,8 +164,8 @@ def _snapshot(
     )
     found = (*findings, *filter(None, secret), *content.findings)
     if errors(found):
-        return Snapshot(root, ordered, "", "", found)
-    return Snapshot(root, ordered, digest, "", found, digests=digests_of(ordered, content))
+        return Snapshot(root, ordered, "", found)
+    return Snapshot(root, ordered, digest, found, digests=digests_of(ordered, content))
 
 
 def _key(root: Path, entries: Sequence[_Entry], digests: Mapping[str, str]) -> str:

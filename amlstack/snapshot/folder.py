@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, errors
 from amlstack.snapshot import remembered, secrets, volume
-from amlstack.snapshot.content import Content
+from amlstack.snapshot.content import Content, ContentHash
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.remembered import Remembered
-from amlstack.snapshot.tool_leftovers import litter
 from amlstack.snapshot.walk import File, FileState, Walk
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ class Snapshot:
         root: The folder, links resolved.
         files: In hash order.
         hash: Content hash, 64 hex digits; empty when an error among the findings makes the content unknown.
-        own_hash: The same of the folder alone, without what travels beside it.
-        tidy_hash: The same as ``own_hash`` without what tools leave in a folder.
         digests: SHA-256 of each file, by its name; empty where the hashes are.
         beside: Names of the files that travel beside the folder.
         findings: Errors refuse the upload; warnings are for the reader.
@@ -40,9 +37,7 @@ class Snapshot:
     root: Path
     files: tuple[File, ...]
     hash: str
-    own_hash: str
     findings: tuple[Finding, ...]
-    tidy_hash: str = ""
     digests: Mapping[str, str] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 
@@ -79,7 +74,7 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     """
     began = remembered.now()
     if not folder.is_dir():
-        return Snapshot(folder, (), "", "", (_no_folder(folder),))
+        return Snapshot(folder, (), "", (_no_folder(folder),))
     root = folder.resolve()
     walk = walked(folder)
     extra = [file for package in beside if not (root / package.name).exists() for file in _package(package)]
@@ -88,11 +83,11 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
         walk.findings.append(empty(folder, walk))
     walk.findings.extend(volume.findings(walk.files))
     if errors(walk.findings):
-        return Snapshot(root, files, "", "", tuple(walk.findings))
+        return Snapshot(root, files, "", tuple(walk.findings))
     memory = Remembered.of(root, began) if remember and remembered.is_large(files) else None
     content = Content()
     names = frozenset(file.relative for file in extra)
-    hashes = _hashes(files, walk.files, names, content, memory)
+    digest = _hash(files, walk.files, names, content, memory)
     secret = [
         secrets.finding(file.relative, content.facts[file.place].secret)
         for file in files
@@ -100,9 +95,8 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     ]
     findings = (*walk.findings, *filter(None, secret), *content.findings)
     if errors(findings):
-        return Snapshot(root, files, "", "", findings)
-    whole, own, tidy = hashes
-    return Snapshot(root, files, whole, own, findings, tidy, digests_of(files, content), names)
+        return Snapshot(root, files, "", findings)
+    return Snapshot(root, files, digest, findings, digests_of(files, content), names)
 
 
 def walked(folder: Path, most: int | None = None) -> Walk:
@@ -132,10 +126,10 @@ def empty(folder: Path, walk: Walk) -> Finding:
     )
 
 
-def _hashes(
+def _hash(
     files: Sequence[File], inside: Sequence[File], beside: frozenset[str], content: Content, memory: Remembered | None
-) -> tuple[str, str, str]:
-    """The hash of everything, of the folder alone, and of that without what tools leave in it.
+) -> str:
+    """The content hash.
 
     Args:
         files: All, in hash order.
@@ -146,30 +140,22 @@ def _hashes(
     """
     trusted = memory.trusted(inside) if memory is not None else {}
     if memory is not None and trusted:
-        # The files that are not known are read first: with their digests the hashes may be known.
+        # The files that are not known are read first: with their digests the hash may be known.
         content.facts |= trusted
         content.read([file for file in files if file.place not in trusted])
-        known = None if content.findings else memory.kept.read(f"hashes {key_of(digests_of(files, content), beside)}")
+        known = None if content.findings else memory.kept.read(f"hash {key_of(digests_of(files, content), beside)}")
         if content.findings or known is not None:
             memory.keep(inside, content.facts, content.unsteady)
-            return known or ("", "", "")
-    own = tuple(file for file in files if file.relative not in beside)
-    left = litter(file.relative for file in own)
-    lists = (files, own, tuple(file for file in own if file.relative not in left))
-    # Each list is part of the one before: of equal length they are equal, and hashed once. Most folders have nothing
-    # beside them and nothing that is left out.
-    distinct = {len(each): each for each in lists}
+            return known or ""
     content.forget(all_but=trusted)
-    hashes = content.read(files, distinct.values())
+    content.read(files, found := ContentHash(files))
     if content.unsteady & trusted.keys():  # written to since the walk: what was known of them is no more
         content.forget(all_but=())
-        hashes = content.read(files, distinct.values())
-    found = dict(zip(distinct, hashes, strict=True))
-    result = (found[len(lists[0])], found[len(lists[1])], found[len(lists[2])])
+        content.read(files, found := ContentHash(files))
     if memory is not None and not content.findings:
         memory.keep(inside, content.facts, content.unsteady)
-        memory.kept.write(f"hashes {key_of(digests_of(files, content), beside)}", result)
-    return result
+        memory.kept.write(f"hash {key_of(digests_of(files, content), beside)}", found.hexdigest())
+    return found.hexdigest()
 
 
 def digests_of(files: Sequence[File], content: Content) -> dict[str, str]:

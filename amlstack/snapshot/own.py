@@ -25,13 +25,10 @@ class OwnCode:
 
     Attributes:
         hash: Of the files that count, 64 hex digits; empty without code, or where it cannot be read.
-        former: Hashes by which the same code was recorded while every file of the folder counted: of the folder as it
-            is, and of the folder as a fresh checkout has it. A run that bears one of them is this run.
         files: The files that count with digests, as `compact` lists them: for naming what changed.
     """
 
     hash: str = ""
-    former: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -43,7 +40,7 @@ def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: S
         declared_in: The job's own file.
         commands: What the run executes: a job file that they name is code.
     """
-    if not found.own_hash:
+    if not found.hash:
         return OwnCode()
     kept = remembered.keeper(found.root) if remembered.is_large(found.files) else None
     if kept is None:
@@ -52,10 +49,10 @@ def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: S
     places = sorted(file.relative for file in found.files if file.place in declared)
     key = f"own {found.key} {json.dumps([places, list(commands)])}"
     if (known := kept.read(key)) is not None:
-        return OwnCode(known[0], tuple(known[1]), known[2])
+        return OwnCode(known[0], known[1])
     own = _own_code(found, declared_in, commands)
     if remembered.is_steady(found.files):
-        kept.write(key, [own.hash, own.former, own.files])
+        kept.write(key, [own.hash, own.files])
     return own
 
 
@@ -70,8 +67,7 @@ def _own_code(found: Snapshot, declared_in: Collection[Path], commands: Sequence
     left = litter(digests)
     left |= declarations(found, declared_in, commands, left)
     digests = {path: digest for path, digest in digests.items() if path not in left}
-    former = tuple(dict.fromkeys((found.own_hash, found.tidy_hash)))
-    return OwnCode(_hash(digests), former, compact(digests))
+    return OwnCode(_hash(digests), compact(digests))
 
 
 def together(codes: Mapping[str, OwnCode]) -> OwnCode:
@@ -79,11 +75,6 @@ def together(codes: Mapping[str, OwnCode]) -> OwnCode:
     if not codes:
         return OwnCode()
     hashes = {place: code.hash for place, code in codes.items()}
-    variants = max(len(code.former) for code in codes.values())
-    former = [
-        {place: code.former[min(number, len(code.former) - 1)] for place, code in codes.items() if code.former}
-        for number in range(variants)
-    ]
     first: dict[str, str] = {}
     for place, digest in sorted(hashes.items()):
         first.setdefault(digest, place)
@@ -93,7 +84,7 @@ def together(codes: Mapping[str, OwnCode]) -> OwnCode:
         for place in first.values()
         for name, digest in codes[place].files.items()
     }
-    return OwnCode(_of_parts(hashes), tuple(dict.fromkeys(map(_of_parts, former))), compact(files))
+    return OwnCode(_of_parts(hashes), compact(files))
 
 
 def _hash(digests: Mapping[str, str]) -> str:

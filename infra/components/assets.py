@@ -11,7 +11,6 @@ import pulumi
 from amlstack import resources
 from amlstack.base.paths import PROJECT
 from infra.components import tokens
-from infra.components.parents import formerly_in
 from infra.contents.datastores import named_in
 from jobs.local_data import DATASTORE
 
@@ -52,15 +51,12 @@ class Assets:
         """The stack's names and ids."""
         return self.stack.workspace.names
 
-    def register(
-        self, registration: Registration, parent: pulumi.Resource, former_parent: str
-    ) -> list[pulumi.Resource]:
+    def register(self, registration: Registration, parent: pulumi.Resource) -> list[pulumi.Resource]:
         """Register what comes before a run, in its order; the resources, which the run depends on.
 
         Args:
             registration: What the run needs.
             parent: Of its component versions.
-            former_parent: Type of the component that was theirs in stacks of an earlier version.
         """
         needs: list[pulumi.Resource] = []
         for part in registration.parts:
@@ -85,9 +81,7 @@ class Assets:
                 version=component.version,
                 body=component.properties,
                 opts=pulumi.ResourceOptions(
-                    parent=parent,
-                    aliases=[formerly_in(former_parent, tokens.COMPONENT, component.label)],
-                    depends_on=[*before, *(versions if component.is_pipeline else ())],
+                    parent=parent, depends_on=[*before, *(versions if component.is_pipeline else ())]
                 ),
             )
             versions.append(version)
@@ -148,16 +142,12 @@ class Assets:
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
         key = spec.id_in(self.names)
         if key not in self._environments:
-            label = f"{spec.name}-{spec.version}"
             # Adopted when it is there already, kept when the stack goes.
             self._environments[key] = resources.EnvironmentVersionResource(
-                label,
+                f"{spec.name}-{spec.version}",
                 workspace=self.stack.workspace.workspace_id,
                 name=spec.name,
                 body=spec.body,
-                opts=pulumi.ResourceOptions(
-                    aliases=[formerly_in(tokens.FORMER_ENVIRONMENT, tokens.ENVIRONMENT, label)],
-                    depends_on=[self.stack.workspace.everything],
-                ),
+                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
             )
         return self._environments[key]

@@ -8,7 +8,6 @@ import pulumi
 
 from infra.components import azure_native, tokens
 from infra.components.identities import grant
-from infra.components.parents import formerly_in
 from infra.components.workspace.adopted import of_cluster
 from infra.compute.cluster import properties, replaced_by
 
@@ -56,7 +55,6 @@ class RdmaCluster:
             pulumi.ResourceOptions(
                 parent=parent,
                 provider=workspace.provider,
-                aliases=[formerly_in(tokens.FORMER_CLUSTER, tokens.COMPUTE, spec.name)],
                 depends_on=[
                     workspace.everything,
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
@@ -71,10 +69,4 @@ class RdmaCluster:
         if spec.identity.kind == "system" and assign_roles:
             identity = azure_native.output(self.compute, "identity")
             principal = identity.apply(lambda value: (value or {}).get("principalId"))
-            self.resources += grant(
-                workspace,
-                principal,
-                holder=names.cluster_id(spec.name),
-                parent=parent,
-                former_parent=tokens.FORMER_CLUSTER,
-            )
+            self.resources += grant(workspace, principal, holder=names.cluster_id(spec.name), parent=parent)

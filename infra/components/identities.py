@@ -74,7 +74,6 @@ def grant(
     *,
     holder: str,
     parent: pulumi.Resource,
-    former_parent: str | None = None,
 ) -> list[pulumi.Resource]:
     """Assign the roles that a cluster's identity needs.
 
@@ -83,7 +82,6 @@ def grant(
         principal: Object id of the identity, known once it exists.
         holder: ARM id of the identity, or of the cluster with an identity of its own.
         parent: The component that the assignments belong to.
-        former_parent: Type of the component that they belonged to in stacks of an earlier version.
 
     Returns:
         The assignments.
@@ -98,7 +96,6 @@ def grant(
             on=workspace.part(role.part),
             holder=holder,
             parent=parent,
-            former_parent=former_parent,
         )
         for role in workspace.cluster_roles
         if workspace.has(role.part)  # a workspace that exists need not have a registry

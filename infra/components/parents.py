@@ -1,7 +1,6 @@
 """Where a person finds the resources of one kind in state and preview: one parent for all of them.
 
-A component around every single resource would double the registrations of a stack. Stacks of earlier versions have such
-components: their resources move to the parent of their kind by an alias, without a replacement.
+A component around every single resource would double the registrations of a stack.
 """
 
 from __future__ import annotations
@@ -46,14 +45,3 @@ class Parents:
     def access(self) -> pulumi.Resource:
         """Of the roles of people, groups and applications on the workspace."""
         return _Parent(tokens.ACCESS)
-
-
-def formerly_in(component: str, token: str, name: str) -> str:
-    """The URN of a resource in a stack of an earlier version, for its alias.
-
-    Args:
-        component: Type of the component that was around it.
-        token: Its own type.
-        name: Its name in the stack.
-    """
-    return f"urn:pulumi:{pulumi.get_stack()}::{pulumi.get_project()}::{component}${token}::{name}"

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from amlstack import resources
-from infra.components import tokens
-from infra.components.parents import formerly_in
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration
 from jobs.model.secret_variables import filled
@@ -57,7 +55,7 @@ def _job(
         awaited_by: Names of those that come after it.
     """
     registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
-    needs = assets.register(registration, parent, tokens.FORMER_JOB)
+    needs = assets.register(registration, parent)
     job = run.declared
     return resources.JobResource(
         run.name,
@@ -65,7 +63,6 @@ def _job(
         name=run.name,
         declaration=run.data.identity(run.plan.declaration),
         code_hash=run.own.hash,
-        former_code_hashes=list(run.own.former),
         code_files=run.own.files,
         rerun=job.rerun or "",
         body=filled(registration.body, assets.stack.secrets),
@@ -77,11 +74,7 @@ def _job(
         delete_history=job.delete_history,
         placed_on=assets.placed_on(registration),
         stack_id=assets.stack.id,
-        opts=pulumi.ResourceOptions(
-            parent=parent,
-            aliases=[formerly_in(tokens.FORMER_JOB, tokens.JOB, run.name)],
-            depends_on=[assets.stack.before_jobs, *needs],
-        ),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[assets.stack.before_jobs, *needs]),
     )
 
 
@@ -90,15 +83,11 @@ def _schedule(
 ) -> resources.ScheduleResource:
     """A schedule; everything that its job refers to is there before it can fire, fabric checks have completed."""
     registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
-    needs = assets.register(registration, parent, tokens.FORMER_SCHEDULE)
+    needs = assets.register(registration, parent)
     return resources.ScheduleResource(
         run.name,
         workspace=assets.stack.workspace.workspace_id,
         name=run.name,
         body=filled(registration.body, assets.stack.secrets),
-        opts=pulumi.ResourceOptions(
-            parent=parent,
-            aliases=[formerly_in(tokens.FORMER_SCHEDULE, tokens.SCHEDULE, run.name)],
-            depends_on=[*needs, *gates],
-        ),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[*needs, *gates]),
     )

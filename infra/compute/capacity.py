@@ -73,7 +73,7 @@ async def findings(
             there = await capacity.of_workspace(workspace, provider=provider)
             known = demand.Existing.of(there["clusters"])
             found = quota.shortages(wanted, answers, subscription, known)
-    except Exception as error:  # noqa: BLE001 - a provider of an earlier version, or none: never a reason to fail
+    except Exception as error:  # noqa: BLE001 - a provider that does not answer is no reason to fail
         problem = str(error) or type(error).__name__
         answers = {region: {"problem": problem} for region in demand.regions(wanted)}
         found = ()

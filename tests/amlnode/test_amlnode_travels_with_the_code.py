@@ -66,9 +66,9 @@ def test_another_version_of_it_is_other_code_and_the_same_identity(code: Path, p
     (package / "inner" / "a.py").write_text("a = 2\n")
     second = scan(code, (package,))
     assert len({alone.hash, first.hash, second.hash}) == 3
-    assert alone.hash == alone.own_hash == first.own_hash == second.own_hash
+    assert alone.digests == alone.own_digests == first.own_digests == second.own_digests
     (code / "train.py").write_text("print(2)\n")
-    assert scan(code, (package,)).own_hash == scan(code).own_hash != alone.own_hash
+    assert scan(code, (package,)).own_digests == scan(code).own_digests != alone.own_digests
 
 
 def test_a_persons_own_of_that_name_wins(code: Path, package: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_persons_own_of_that_name_wins(code: Path, package: Path) -> None:
     (code / "amlnode" / "mine.py").write_text("")
     found = scan(code, (package,))
     assert [file.relative for file in found.files] == ["amlnode/mine.py", "train.py"]
-    assert found.hash == found.own_hash
+    assert found.digests == found.own_digests
 
 
 @pytest.mark.parametrize(

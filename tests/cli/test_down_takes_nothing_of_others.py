@@ -41,7 +41,7 @@ UNKEPT = (
         "outputs": {"owner": "amlstack/prod", "jobId": f"{WORKSPACE}/jobs/train-0123456789"},
     },
 )
-"""A stack of an earlier version, or one whose keeper was taken out of its state."""
+"""A stack whose keeper was taken out of its state."""
 HELD = foreign.Foreign("storageAccounts", "stdata", f"{GROUP}/providers/Microsoft.Storage/storageAccounts/stdata")
 
 

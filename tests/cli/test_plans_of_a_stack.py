@@ -139,7 +139,7 @@ def test_the_summary_takes_the_price_of_region_and_priority(monkeypatch: pytest.
     assert "up to 245.80 USD per hour (2 nodes; uksouth, 2026-08" in summary._cost({**cluster, "location": "UK South"})
     low = {**cluster, "location": "uksouth", "priority": "low_priority"}
     assert "up to 49.16 USD per hour (2 nodes; uksouth" in summary._cost(low)
-    assert "up to 196.64 USD per hour (2 nodes; eastus" in summary._cost(cluster)  # of an earlier version's outputs
+    assert "up to 196.64 USD per hour (2 nodes; eastus" in summary._cost(cluster)
 
 
 def test_a_price_that_is_not_known_is_shown_as_no_number() -> None:

@@ -7,7 +7,7 @@ import pytest
 from amlstack.diagnose.reading import lines
 from amlstack.diagnose.reading.lines import DIGITS, notable
 from amlstack.diagnose.reading.scanner import scan
-from amlstack.diagnose.signatures import FORMER, SURE, EventRole, by_code, table
+from amlstack.diagnose.signatures import SURE, EventRole, table
 from tests.support.diagnose.kept_logs import HARMLESS, LINES
 
 CASES = [(code, line) for code, found in LINES.items() for line in found]
@@ -65,9 +65,3 @@ def test_words_are_written_as_they_are_looked_for() -> None:
             assert word == word.lower()
             assert word.encode().translate(None, DIGITS).strip(), word
             assert notable(word.encode().translate(None, DIGITS)), word
-
-
-@pytest.mark.parametrize(("former", "code"), FORMER.items())
-def test_a_signature_is_found_by_the_name_of_an_earlier_version(former: str, code: str) -> None:
-    assert by_code(former).code == code
-    assert former not in {each.code for each in table()}

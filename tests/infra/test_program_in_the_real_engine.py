@@ -213,30 +213,3 @@ def test_what_holds_data_is_protected_but_on_the_sandbox(plans: dict[str, Result
         kept = {step.type.rsplit(":", 1)[-1] for step in plans[name].planned if step.new.get("protect")}
         # The keeper is deleted before all of it: the engine stops there, and has deleted nothing.
         assert kept == ({*HOLDS_DATA, "Keeper"} if protected else set())
-
-
-ALIASES = """\
-import pulumi
-from pulumi_azure_native import machinelearningservices as ml
-from infra.transformations import aliases
-
-counted = {}
-
-def count(args):
-    counted[args.name] = [alias.name for alias in args.opts.aliases or []]
-
-if pulumi.Config().get_bool("drop"):
-    pulumi.runtime.register_stack_transformation(aliases.drop)
-pulumi.runtime.register_stack_transformation(count)
-ml.Compute("c", resource_group_name="g", workspace_name="w",
-           opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="former")]))
-pulumi.log.info(f"{len(counted['c'])} aliases, among them {[name for name in counted['c'] if name is not ...]}")
-"""
-
-
-def test_aliases_of_old_versions_are_dropped_and_others_stay(stack: MakeStack, sandbox: Sandbox) -> None:
-    one = stack(ALIASES, sandbox=sandbox)
-    kept = [each.message for each in one.preview().ok().diagnostics if "aliases" in each.message]
-    dropped = [each.message for each in one.set("drop", True).preview().ok().diagnostics if "aliases" in each.message]
-    assert dropped == ["1 aliases, among them ['former']"]
-    assert int(kept[0].split()[0]) > 40

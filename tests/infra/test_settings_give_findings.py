@@ -129,7 +129,7 @@ def test_good_settings_give_none() -> None:
         ),
         (with_("tags", {"a<b": "x"}), "amlstack:tags.a<b", "setting-value", "none of <>%"),
         (with_("tags", {"n": 5}), "amlstack:tags.n", "setting-value", "Quote it"),
-        (with_("keep_aliases", "perhaps"), "amlstack:keep_aliases", "setting-value", "true or false"),
+        (with_("assign_roles", "perhaps"), "amlstack:assign_roles", "setting-value", "true or false"),
         (with_("protect", "yes"), "amlstack:protect", "setting-value", "`auto`, `true`, `false`"),
         (
             with_("clusters", [*GOOD["clusters"], {"name": "A100", "size": "Standard_ND40rs_v2", "nodes": {"max": 1}}]),
@@ -159,7 +159,7 @@ config:
   amlstack:jobs:
     - file: job.py
       on_edit: canel
-  amlstack:keep_aliases: maybe
+  amlstack:assign_roles: maybe
 """
 
 
@@ -173,7 +173,7 @@ def test_every_mistake_of_a_file_gives_a_finding_with_line_and_column(tmp_path: 
         ("Pulumi.team.yaml", 8, 24, "amlstack:clutsers[0].nodes.mx"),
         ("Pulumi.team.yaml", 9, 7, "amlstack:clutsers[0].single_nod_jobs"),
         ("Pulumi.team.yaml", 12, 7, "amlstack:jobs[0].on_edit"),
-        ("Pulumi.team.yaml", 13, 3, "amlstack:keep_aliases"),
+        ("Pulumi.team.yaml", 13, 3, "amlstack:assign_roles"),
     ]
 
 

@@ -48,18 +48,6 @@ def test_an_unchanged_up_asks_the_service_nothing(wire: Wire, arm: FakeArm) -> N
     assert len(arm.asked) == before
 
 
-def test_a_guard_of_an_earlier_version_stays_as_it_is_and_judges_what_the_new_one_knows(
-    wire: Wire, arm: FakeArm
-) -> None:
-    one, job = guard(wire), wire.job()
-    one.up(without(guarded(), "reachedBy"))
-    job.up(job_inputs(onEdit="refuse", stackId="s" * 32))
-    arm.set_status(job.id, "Running")
-    assert one.up(guarded()) == "same"
-    with pytest.raises(Refused, match="the identity or the network that it reaches its data by would be replaced"):
-        one.diff(guarded(reachedBy=UNKNOWN))
-
-
 LOSSES: dict[str, tuple[dict[str, Any], str]] = {
     "a replaced cluster": (guarded(**{"cluster:rdma": UNKNOWN}), "its cluster rdma would be replaced"),
     "a removed cluster": (without(guarded(), "cluster:rdma"), "its cluster rdma would be removed"),
@@ -152,7 +140,7 @@ def test_a_guard_replaced_by_command_ends_nothing(wire: Wire, arm: FakeArm) -> N
 
 def test_a_stack_that_had_no_guard_is_judged_once_by_what_runs(wire: Wire, arm: FakeArm) -> None:
     job = wire.job()
-    job.up(job_inputs())  # an earlier version: the record has no id of a stack
+    job.up(job_inputs())  # by a program without an id of its stack
     arm.set_status(job.id, "Running")
     first = guard(wire)
     for wrong in (guarded(jobs={}), guarded(**{"cluster:rdma": UNKNOWN})):

@@ -100,16 +100,11 @@ def test_a_run_of_another_stack_is_refused_by_name(jobs: Stack, arm: FakeArm) ->
     assert arm.runs_started() == 0
 
 
-def test_a_run_recorded_by_a_former_hash_of_its_code_stays_the_run(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
+def test_an_edit_of_an_active_runs_code_is_refused_with_its_files(jobs: Stack, arm: FakeArm) -> None:
+    first = job(code_hash="1" * 64, code_files={"train.py": "a"})
+    jobs.set("jobs", {"mnist": first})
     jobs.up().ok()
-    arm.set_status(run_of("mnist", job()), "Running")
-    today = {"code_hash": "1" * 64, "former_code_hashes": ["0" * 64], "code_files": {"train.py": "a"}}
-    jobs.set("jobs", {"mnist": job(**today)})
-    assert jobs.up().ok().op("mnist") == "same"
-    # From here on the former hash, which every file of the folder is part of, decides nothing.
-    jobs.set("jobs", {"mnist": job(**{**today, "former_code_hashes": ["2" * 64]})})
-    assert jobs.up().ok().op("mnist") == "same"
+    arm.set_status(run_of("mnist", first), "Running")
     jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
     assert "(data.py added, train.py changed)" in "\n".join(jobs.preview().failed().errors)
     assert arm.runs_started() == 1

@@ -153,14 +153,6 @@ def test_a_run_of_another_resource_or_stack_is_no_orphan(wire: Wire, arm: FakeAr
     assert arm.cancelled == []
 
 
-def test_an_orphan_of_an_earlier_version_is_known_by_its_id(wire: Wire, arm: FakeArm) -> None:
-    job, orphan = orphaned(wire, arm)
-    for mark in ("name", "resource", "onEdit"):
-        del arm.job(orphan)["properties"][f"amlstack.{mark}"]
-    with pytest.raises(Refused, match=f"run {orphan} of this job is Running"):
-        job.up(declared(0.2, "refuse"))
-
-
 def test_a_workspace_that_does_not_list_its_jobs_starts_nothing(wire: Wire, arm: FakeArm) -> None:
     arm.fail("GET", "/jobs$", 403, code="AuthorizationFailed")
     with pytest.raises(Refused, match="AuthorizationFailed"):

@@ -19,7 +19,7 @@ from pulumi.runtime.proto import provider_pb2
 from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.provider.server import TYPES
 from amlstack.rpc import UNKNOWN, Secret, decode, encode, opened
-from amlstack.run_identity import canonical, job_id, sha256
+from amlstack.run_identity import canonical, sha256
 from tests.support.provider.fake_arm import TOKEN
 from tests.support.provider.fake_network import FakeNetwork
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -337,22 +337,6 @@ def test_marking_an_input_as_secret_writes_the_state_anew_and_runs_nothing(
     assert job.up(marked) == "same"
     assert own.runs_started() == 1
     assert not [one for one in ("canary-value", "canary-declaration") if one in seen.text(ids=True)]
-
-
-def test_a_run_that_an_earlier_version_named_by_its_secrets_is_adopted(
-    wire: Wire, own: FakeArm, tmp_path: Path
-) -> None:
-    token = "amlstack:jobs:Job"
-    plain = inputs_of(token, tmp_path)
-    Resource(wire, token, "a").up(plain)
-    secret = put(plain, ("declaration", "canary_declaration"), Secret("canary-declaration"))
-    job = Resource(wire, token, "a")
-    assert job.preview(secret)["jobId"] == Resource(wire, token, "a").preview(plain)["jobId"]
-    job.up(secret)
-    assert own.runs_started() == 1
-    names = (plain["name"], plain["declaration"], plain["codeHash"], plain["rerun"])
-    assert job.id == job_id(*names, "train/dev")
-    assert isinstance(job.outputs["identity"], Secret)
 
 
 def test_what_is_secret_in_a_declaration_is_in_no_fast_digest_of_the_record(

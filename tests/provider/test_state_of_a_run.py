@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tests.support.provider.provider_wire import Refused, job_inputs
+from tests.support.provider.provider_wire import job_inputs
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm
     from tests.support.provider.provider_wire import Wire
 
-INPUTS_ALONE = {"declaration", "codeFiles", "formerCodeHashes"}
-GIVEN: dict[str, Any] = job_inputs(codeHash="1" * 64, formerCodeHashes=["0" * 64], codeFiles={"train.py": "a"})
-EDITED = {**GIVEN, "codeHash": "2" * 64, "codeFiles": {"train.py": "b"}, "formerCodeHashes": ["3" * 64]}
+INPUTS_ALONE = {"declaration", "codeFiles"}
+GIVEN: dict[str, Any] = job_inputs(codeHash="1" * 64, codeFiles={"train.py": "a"})
 
 
 def test_outputs_do_not_repeat_what_only_the_inputs_need(wire: Wire, arm: FakeArm) -> None:
@@ -29,19 +26,4 @@ def test_outputs_do_not_repeat_what_only_the_inputs_need(wire: Wire, arm: FakeAr
     body = {"properties": {**GIVEN["body"]["properties"], "displayName": "another"}}
     assert job.up({**GIVEN, "body": body}) == "update"
     assert not job.outputs.keys() & INPUTS_ALONE
-    assert arm.runs_started() == 1
-
-
-def test_state_of_an_earlier_version_stays_as_it_is(wire: Wire, arm: FakeArm) -> None:
-    job = wire.job()
-    job.up(GIVEN)
-    arm.set_status(job.id, "Running")
-    job.refresh()
-    job.outputs |= {name: GIVEN[name] for name in INPUTS_ALONE}
-    before = dict(job.outputs)
-    assert job.up(GIVEN) == "same"
-    job.refresh()
-    assert job.outputs == before, "a refresh shows no difference where there is none"
-    with pytest.raises(Refused, match=r"its declaration changed \(train.py changed\)"):
-        job.up(EDITED)
     assert arm.runs_started() == 1

@@ -128,7 +128,7 @@ def test_of_a_workspace_what_others_made_is_found_and_not_what_every_workspace_h
     assert foreign.unnamed(found, "*") == []
 
 
-def test_runs_that_resources_of_the_stack_stand_for_are_its_own_under_any_name_that_it_had() -> None:
+def test_a_run_that_a_resource_of_the_stack_stands_for_is_its_own() -> None:
     def job(name: str, owner: str) -> dict[str, Any]:
         properties = {"properties": {"amlstack.owner": owner}, "status": "Running"}
         return {"id": f"{WORKSPACE}/jobs/{name}", "name": name, "properties": properties}
@@ -144,7 +144,6 @@ def test_runs_that_resources_of_the_stack_stand_for_are_its_own_under_any_name_t
         of_schedule("nightly-of-a-colleague"),
         of_schedule("nightly-too-20261124T000000Z"),
         job("a", "train/former"),
-        job("earlier", "train/former"),
         job("b", "train/other"),
     ]
     arm: Any = Listing({f"{WORKSPACE}/jobs": jobs})

@@ -199,15 +199,6 @@ def test_a_module_jobs_in_the_folder_is_meant_by_what_imports_it(code: Path) -> 
     assert "queue.py" in own(code).files
 
 
-def test_a_run_recorded_while_every_file_counted_is_the_same_run(code: Path) -> None:
-    write(code, {"job.py": JOB})
-    fresh = scan(code).own_hash
-    write(code, {"__pycache__/data.pyc": "x"})
-    here = scan(code).own_hash
-    assert here != fresh
-    assert own(code).former == (here, fresh), "by this folder, and by a fresh checkout of it"
-
-
 def test_a_folder_that_cannot_be_read_has_no_hash(tmp_path: Path) -> None:
     assert own_code(scan(tmp_path / "missing")) == OwnCode()
 
@@ -218,8 +209,6 @@ def test_runs_of_several_parts_combine_them(code: Path, tmp_path: Path) -> None:
     parts = {"jobs.train": own(code), "jobs.again": own(code), "jobs.score": own(other, "job.yml")}
     both = together(parts)
     assert sorted(both.files) == ["again/data.py", "again/train.py", "score/score.py"]
-    fields = sorted((place, scan(other if "score" in place else code).own_hash) for place in parts)
-    assert both.former[0] == hashlib.sha256(repr(fields).encode()).hexdigest(), "as it was recorded before"
     assert together({"jobs.train": own(code)}).files == own(code).files
     assert together({}) == OwnCode()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +30,7 @@ def cut(path: Path) -> None:
 def one_digit(path: Path) -> None:
     """Still JSON, with another digest in it."""
     head, _, body = path.read_bytes().partition(b"\n")
-    value = json.loads(body)
-    rows = value["files"].values() if isinstance(value, dict) else [value]
-    for row in rows:
-        row[:] = ["0" * 64 if isinstance(each, str) and len(each) == 64 else each for each in row]
-    path.write_bytes(head + b"\n" + json.dumps(value).encode())
+    path.write_bytes(head + b"\n" + re.sub(rb'"[0-9a-f]{64}"', b'"' + b"0" * 64 + b'"', body))
 
 
 def of_another_version(path: Path) -> None:

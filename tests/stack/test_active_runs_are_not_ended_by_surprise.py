@@ -9,8 +9,7 @@ import pytest
 
 from amlstack.provider.stacks.foreign import VARIABLE
 from amlstack.sandbox.arm.entra import SUBSCRIPTION
-from tests.support.stack.older_state import forget_what_is_new, restore, urn_of
-from tests.support.stack.small_jobs import FOREVER, SIZE, StackLife, job, runs, settings, store_of
+from tests.support.stack.small_jobs import FOREVER, SIZE, StackLife, job, runs, settings, store_of, urn_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,10 +196,6 @@ REFUSED: dict[str, Change] = {
         "run refusing-{id} is Running, and its cluster busy would be replaced",
     ),
 }
-REFUSED_OF_AN_OLDER_STATE: dict[str, Change] = {
-    "a size after an upgrade": REFUSED["a size, previewed"],
-    "a removed job after an upgrade": REFUSED["a removed job"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -216,16 +211,6 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
         declared.as_first()
         change(declared)
         story.tell(name, command(stack).failed())
-    state = stack.state()
-    forget_what_is_new(stack)
-    # The runs bear the id of a stack; a state that does not know it is given it.
-    (record,) = (one for one in state["resources"] if one["type"] == "amlstack:stack:Record")
-    stack.set("amlstack:stack_id", record["outputs"]["stackId"])
-    for name, (change, command, _) in REFUSED_OF_AN_OLDER_STATE.items():
-        declared.as_first()
-        change(declared)
-        story.tell(name, command(stack).failed())
-    restore(stack, state)
 
     declared.jobs(**without("refusing"))
     story.tell("a removed job as the one target", stack.up("--target", urn_of(stack, "jobs:Job", "refusing")).ok())
@@ -253,9 +238,9 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     return story
 
 
-@pytest.mark.parametrize("step", [*REFUSED, *REFUSED_OF_AN_OLDER_STATE])
+@pytest.mark.parametrize("step", REFUSED)
 def test_what_would_end_an_active_run_is_refused_with_its_name_and_nothing_is_lost(story: Story, step: str) -> None:
-    words = {**REFUSED, **REFUSED_OF_AN_OLDER_STATE}[step][2]
+    words = REFUSED[step][2]
     job_name = words.split("-{id}")[0].removeprefix("run ")
     (run,) = (row.name for row in story.runs[step] if row.name.rpartition("-")[0] == job_name)
     assert words.format(id=run.rpartition("-")[2]) in "\n".join(story.results[step].errors)

@@ -1,10 +1,8 @@
-"""A workspace that is secure by default, over its life; one that an earlier version made; a customer-managed key."""
+"""A workspace that is secure by default, over its life, and one with a customer-managed key."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,22 +15,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-FORMER: dict[str, dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "support" / "stack" / "former_workspace.json").read_text("utf-8")
-)
-"""Inputs of a stack's resources as the program of commit f78b4a0 registered them."""
-
-FORMER_PROGRAM = """\
-import pulumi
-
-from infra import program, security
-from infra.network import isolation
-
-of_stack = security.of_stack
-security.of_stack = lambda settings, stack: of_stack(settings, security.SANDBOX)
-isolation.SANDBOX = pulumi.get_stack()
-program.main()
-"""
 PROGRAM = """\
 from infra import program
 
@@ -47,49 +29,17 @@ def declared(one: Stack, workspace: object, *, group: str) -> Stack:
     return one.set("amlstack:resource_group", group).set("amlstack:clusters", [CLUSTER])
 
 
-def recorded(one: Stack) -> dict[str, Any]:
-    """Inputs of the resources that stacks of before have, without the property that names the REST version."""
-    found = one.resources()
-    return {name: found[name]["inputs"] for name in FORMER}
-
-
 def changed(result: Result) -> dict[str, str]:
     """Name → operation of whatever does not stay as it is; replacements have several."""
     return {urn.rsplit("::", 1)[-1]: "+".join(ops) for urn, ops in result.ops.items() if ops != ("same",)}
 
 
-def test_the_sandbox_stack_is_as_it_was(stack: MakeStack, sandbox: Sandbox) -> None:
-    one = declared(stack(PROGRAM, sandbox=sandbox, name="sandbox"), "ws-former", group="rg-amlstack-test")
+def test_the_sandbox_stack_has_none_of_it(stack: MakeStack, sandbox: Sandbox) -> None:
+    one = declared(stack(PROGRAM, sandbox=sandbox, name="sandbox"), "ws-plain", group="rg-amlstack-test")
     planned = one.preview().ok()
-    inputs = {step.name: step.new["inputs"] for step in planned.planned if step.name in FORMER and step.op == "create"}
-    assert inputs == FORMER
     kinds = {step.type.rpartition(":")[2] for step in planned.planned}
     assert kinds.isdisjoint({"ManagementLockByScope", "DiagnosticSetting", "BlobServiceProperties", "Key"})
     assert len([step for step in planned.planned if step.type.endswith(":RoleAssignment")]) == 3
-
-
-def test_a_stack_of_before_is_secured_by_updates_and_loses_nothing(stack: MakeStack, own_sandbox: Sandbox) -> None:
-    one = declared(stack(FORMER_PROGRAM, sandbox=own_sandbox), "ws-former", group="rg-amlstack-test")
-    one.up().ok()
-    assert recorded(one) == FORMER
-
-    one.write("__main__.py", PROGRAM)
-    planned = changed(one.preview().ok())
-    assert set(planned.values()) == {"update", "create"}
-    assert {name for name, op in planned.items() if op == "update"} == {
-        "storage",
-        "key-vault",
-        "registry",
-        "workspace",
-    }
-    assert changed(one.up().ok()) == planned
-    assert one.up().ok().changes == {}
-    after = recorded(one)
-    assert after["workspace"]["identity"]["type"] == "SystemAssigned,UserAssigned"
-    assert after["workspace"]["primaryUserAssignedIdentity"].endswith("/id-ws-former-workspace")
-    assert {after[name]["publicNetworkAccess"] for name in ("storage", "registry", "workspace")} == {"Disabled"}
-    # What Azure sets when it makes an account is not asked of one that exists.
-    assert "encryption" not in after["storage"]
 
 
 def test_a_secure_workspace_over_its_life(stack: MakeStack, sandbox: Sandbox) -> None:

@@ -210,4 +210,4 @@ def test_amlnode_travels_with_the_step_that_runs_it_and_is_no_part_of_the_runs_i
     with_it, alone = snapshot.scan(look.code, look.beside), snapshot.scan(look.code)
     assert with_it.hash in registered.codes
     assert alone.hash not in registered.codes
-    assert with_it.own_hash == alone.hash
+    assert with_it.own_digests == alone.digests

@@ -87,7 +87,7 @@ def test_a_new_workspace_has_a_managed_network_and_an_old_one_keeps_what_it_has(
     one.set("amlstack:workspace.network", {"isolation": "off"})
     one.up().ok()
     assert "managedNetwork" not in one.resources("Workspace")["workspace"]["inputs"]
-    # As a stack of an earlier version: nothing asks for a network, and none is forced on it.
+    # Nothing asks for a network any more, and none is forced on it.
     one.set("amlstack:workspace.network", None)
     one.up().ok()
     assert of(one, "network:Isolation")["mode"] == "Disabled"

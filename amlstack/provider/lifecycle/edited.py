@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
-from amlstack.provider.lifecycle.ending import foreign, of_job, stack_ids
+from amlstack.provider.lifecycle.ending import foreign, stack_ids
 from amlstack.provider.lifecycle.memory import RunPlan
 from amlstack.provider.resource import Difference
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare, unknown_paths
+from amlstack.run_identity import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +147,7 @@ class Edited:
             one
             for one in found or ()
             if one.job_id not in {run, *ending}
-            and of_job(one, call, old)
+            and one.resource == resource_of(call.urn)
             and (not one.computes or one.computes & places)
         ]
 

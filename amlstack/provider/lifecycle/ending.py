@@ -8,7 +8,7 @@ from amlstack.provider.owned import is_ours
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.provider.waiting import InterruptedWaitError, follow
 from amlstack.rpc import bare
-from amlstack.run_identity import NO_JOB, resource_of
+from amlstack.run_identity import NO_JOB
 
 if TYPE_CHECKING:
     from amlstack.provider.lifecycle.memory import DeploymentMemory
@@ -53,13 +53,6 @@ def foreign(record: Record, old: Values, *inputs: Values) -> str:
     if record.owner != owner:
         return record.owner or "another owner"
     return f"another stack named {owner} (its id is {record.stack})"
-
-
-def of_job(record: Record, call: Call, values: Values) -> bool:
-    """Whether a run is one of a job's; records of earlier versions say no more than the job's name."""
-    if record.resource is None:
-        return record.name == str(bare(values.get("name")))
-    return record.resource == resource_of(call.urn)
 
 
 def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Record) -> bool:

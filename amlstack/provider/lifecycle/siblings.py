@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
 from amlstack.provider.lifecycle import marks
-from amlstack.provider.lifecycle.ending import end, of_job, stack_ids
+from amlstack.provider.lifecycle.ending import end, stack_ids
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.rpc import UNKNOWN, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of, resource_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from amlstack.provider.lifecycle.memory import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
@@ -55,7 +55,7 @@ class Siblings:
         """
         found: list[Record] = []
         for one in self._candidates(call, workspace, owner, values, removed=removed):
-            if one.job_id == run or not of_job(one, call, values):
+            if one.job_id == run:
                 continue
             if self._deployment.holder(workspace, one.job_id) not in (None, call.urn):
                 continue
@@ -119,8 +119,6 @@ class Siblings:
     def end_all(self, call: Call, workspace: str, run: str, old: Values) -> None:
         """When the job itself is removed: no resource stands for its other runs any more.
 
-        Records of earlier versions do not say of which resource they are; of these only kept ones are ended.
-
         Raises:
             ArmError: The workspace cannot be asked, or refused.
         """
@@ -135,14 +133,14 @@ class Siblings:
             ArmError: The workspace cannot be asked.
         """
         found = self.of(call, workspace, run, str(old.get("owner")), old, removed=True)
-        return [one for one in found if one.kept_for != NO_JOB and (one.resource or one.kept_for)]
+        return [one for one in found if one.kept_for != NO_JOB]
 
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
         return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
 
     def _candidates(
         self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool, age: float = math.inf
-    ) -> Iterator[Record]:
+    ) -> Sequence[Record]:
         """The listed runs that a record names this job with, by a list of at most so many seconds."""
         key = (workspace.casefold(), owner, next(iter(stack_ids(values)), ""), removed)
         with self._lock:
@@ -150,11 +148,10 @@ class Siblings:
                 start = time.monotonic()
                 found: dict[str, list[Record]] = {}
                 for one in owned.active(self._services.arm, workspace, owner, key[2]):
-                    found.setdefault(one.name if one.resource is None else one.resource, []).append(one)
+                    found.setdefault(str(one.resource), []).append(one)
                 self._listed[key] = start, found
             _, listed = self._listed[key]
-        yield from listed.get(resource_of(call.urn), ())
-        yield from listed.get(str(bare(values.get("name"))), ())
+        return listed.get(resource_of(call.urn), ())
 
 
 def _seen(record: Record) -> str:

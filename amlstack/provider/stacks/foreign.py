@@ -182,14 +182,11 @@ def _jobs(
 ) -> Iterator[Foreign]:
     listed = list(_listed(arm, f"{workspace}/jobs", query={"listViewType": "All"}))
     records = {str(one.get("id")): record_of(str(one.get("name") or ""), one) for one in listed}
-    # A stack of an earlier version that was renamed has runs without its id, under the name that it had.
-    stood_for = {one.owner for key, one in records.items() if key.lower() in own and not one.stack}
-    names = {*owners, *stood_for}
     schedules = frozenset(each.rpartition("/")[2] for each in own if "/schedules/" in each)
     for key, one in records.items():
         if one.owner is None and _started_by(one) in schedules:
             continue
-        ours = one.stack == stack_id if one.stack and stack_id else one.owner in names
+        ours = one.stack == stack_id if one.stack and stack_id else one.owner in owners
         if not ours and key.lower() not in own:
             running = f"run {one.job_id} of stack {one.owner} is {one.status}"
             yield Foreign("jobs", one.job_id, key, running if one.owner and is_active(one.status) else "")

@@ -79,7 +79,7 @@ class Guards:
         return Difference(updates=(*changed, "jobs") if verdict.kept else changed)
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
-        """For a stack of an earlier version: what it runs is either declared, or judged like a job that was removed."""
+        """What runs without the state's knowledge is either declared, or judged like a job that was removed."""
         state = {**inputs, "owner": owner_of(call.urn)}
         workspace, jobs = bare(inputs.get("workspace")), bare(inputs.get("jobs"))
         if isinstance(workspace, str) and isinstance(jobs, dict):

@@ -40,7 +40,6 @@ SHAPE = InputShape(
         "name": NAME,
         "declaration": InputField(object, required=True),
         "codeHash": InputField(str, default=""),
-        "formerCodeHashes": InputField(list),
         "codeFiles": InputField(dict),
         "rerun": InputField(str, default=""),
         "body": InputField(dict, required=True),
@@ -53,7 +52,7 @@ SHAPE = InputShape(
         "stackId": InputField(str),
     },
     digests={"identity": edits.IDENTITY_INPUTS},
-    inputs_alone=frozenset({"declaration", "codeFiles", "formerCodeHashes", "after", "awaitedBy"}),
+    inputs_alone=frozenset({"declaration", "codeFiles", "after", "awaitedBy"}),
 )
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId", "after", "awaitedBy")
 """Inputs that tell this provider how to treat the run."""
@@ -160,24 +159,17 @@ class JobRuns:
         return run, self._gates.pass_(call, run, state, record)
 
     def _recorded(self, call: Call, workspace: str, owner: str, inputs: Values) -> tuple[str, str, Record | None]:
-        """The run: its id, its identity, and its record if there is one, also as earlier versions named such a run.
-
-        These took what tools leave in a folder into its hash, and secrets into the id.
-        """
-        name, (code_hash, *former) = str(inputs["name"]), edits.code_hashes(inputs)
+        """The run: its id, its identity, and its record if there is one."""
+        name = str(inputs["name"])
         declaration, code, rerun = (call.hashable(inputs, part) for part in ("declaration", "codeHash", "rerun"))
-        runs = [(declaration, each, rerun) for each in (code, *former)]
-        runs += [(inputs.get("declaration"), each, inputs.get("rerun")) for each in (code_hash, *former)]
-        ids = list(dict.fromkeys((job_id(name, *parts, owner), digest(name, *parts)) for parts in runs))
+        run, record = job_id(name, declaration, code, rerun, owner), None
         try:
-            for run, identity in ids:
-                # A missing workspace is seen when the run is submitted: asking for it here doubles what is asked.
-                if (record := self._runs.find(workspace, run)) is not None:
-                    return run, identity, record
+            # A missing workspace is seen when the run is submitted: asking for it here doubles what is asked.
+            record = self._runs.find(workspace, run)
         except ArmError:
             if not call.preview:
                 raise
-        return *ids[0], None
+        return run, digest(name, declaration, code, rerun), record
 
     def _foretell(self, call: Call, workspace: str, run: str, state: Values, record: Record | None) -> None:
         """At preview what is refused is refused already; whatever else is unclear is left to the deployment."""

@@ -48,8 +48,10 @@ def find(home: Path | None = None) -> Endpoint | None:
             ca=Path(known["ca"]),
             bundle=Path(known["bundle"]),
             token=Path(known["token"]),
-            proxy=known.get("proxy", ""),
-            **{name: known[name] for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud")},
+            **{
+                name: known[name]
+                for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud", "proxy")
+            },
         )
     except (OSError, ValueError, KeyError):
         return None

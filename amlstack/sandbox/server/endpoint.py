@@ -34,8 +34,7 @@ class Endpoint:
         token: File with the federated token (mode 0600).
         tenant, client, subscription: Its ids.
         cloud: A name for azure-ai-ml's ``cloud=``.
-        proxy: ``http://127.0.0.1:PORT``, under which Azure's own host names lead here; empty with a server of an
-            earlier version.
+        proxy: ``http://127.0.0.1:PORT``, under which Azure's own host names lead here.
     """
 
     home: Path

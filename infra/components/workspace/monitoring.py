@@ -44,8 +44,6 @@ def register_insights(place: Place, written_to: pulumi.Resource | None) -> pulum
         "publicNetworkAccessForQuery": "Enabled",
     }
     after_logs = pulumi.ResourceOptions(
-        # An earlier version of azure-native knew it by that type.
-        aliases=[pulumi.Alias(type_="azure-native:insights:Component")],
         depends_on=[written_to] if written_to else [],
         # With them anybody writes telemetry; azure-native marks neither.
         additional_secret_outputs=["connectionString", "instrumentationKey"],

@@ -88,10 +88,6 @@ class Settings(SettingsModel):
         description="What becomes of clusters that the subscription's quota has no room for, or whose size is not "
         "offered in their region (docs/quota.md). off: Azure is not asked.",
     )
-    keep_aliases: bool = Field(
-        False,
-        description="Keeps azure-native's aliases of older API versions, for a stack that an older major version made.",
-    )
     arm_endpoint: str | None = Field(
         None,
         alias="armEndpoint",

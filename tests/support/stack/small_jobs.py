@@ -96,3 +96,10 @@ def cluster(home: Path, name: str) -> dict[str, Any]:
         (found,) = (one for one in store.clusters() if one.name == name)
         body: dict[str, Any] = found.body["properties"]["properties"]
         return body
+
+
+def urn_of(stack: Stack, kind: str, name: str) -> str:
+    """URN of the one resource whose type ends so."""
+    found = [one["urn"] for one in stack.state()["resources"] if one["type"].endswith(kind)]
+    (urn,) = (urn for urn in found if urn.endswith(f"::{name}"))
+    return str(urn)

@@ -128,7 +128,7 @@ def _others(place: StackPlace, judged: JudgedStack, state: State, progress: Prog
 
 
 def _unkept(state: State) -> dict[str, Any]:
-    """The inputs of a keeper for a stack that has none, as its state was edited or is of an earlier version."""
+    """The inputs of a keeper for a stack that has none, as its state was edited."""
     own = [one for one in state.resources if one.get("id") and not one.get("external")]
     ids = [str((one.get("outputs") or {}).get("jobId") or one["id"]) for one in own]
     asked: dict[str, Any] = {"owned": [each for each in ids if each.startswith("/")]}

@@ -123,7 +123,6 @@ class Submission:
             "name": run.name,
             "declaration": run.data.identity(run.plan.declaration),
             "codeHash": run.own.hash,
-            "formerCodeHashes": list(run.own.former) or None,
             "rerun": job.rerun or "",
             "body": self._filled(registration.body) if submits else registration.body,
             "onEdit": job.on_edit if self.place.stack else OnEdit.KEEP.value,

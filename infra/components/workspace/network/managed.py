@@ -39,7 +39,7 @@ def isolation(wanted: WantedIsolation, workspace_id: str, *, parent: pulumi.Reso
 def settings_of(
     decided: resources.NetworkIsolation, wanted: WantedIsolation, firewall: str | None
 ) -> pulumi.Output[dict[str, Any] | None]:
-    """The workspace's ``managedNetwork``; nothing without isolation, as workspaces of earlier versions have it.
+    """The workspace's ``managedNetwork``; nothing without isolation.
 
     Args:
         decided: The isolation.

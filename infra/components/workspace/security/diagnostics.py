@@ -35,8 +35,6 @@ def register_diagnostics(
     }
     opts = pulumi.ResourceOptions(
         parent=place.component,
-        # As azure-native's class has it: an earlier version knew it by that type.
-        aliases=[pulumi.Alias(type_="azure-native:insights:DiagnosticSetting")],
         delete_before_replace=True,
     )
     return azure_native.register(tokens.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)

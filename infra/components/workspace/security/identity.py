@@ -10,7 +10,6 @@ import pulumi
 from infra import roles
 from infra.components import azure_native, tokens
 from infra.components.order import behind
-from infra.components.parents import formerly_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -143,7 +142,6 @@ def assign(
     holder: str,
     parent: pulumi.Resource,
     scope: str | None = None,
-    former_parent: str | None = None,
 ) -> pulumi.CustomResource:
     """Assign a role.
 
@@ -156,7 +154,6 @@ def assign(
         holder: ARM id of the identity, or of the resource with an identity of its own.
         parent: The component that the assignment belongs to.
         scope: ARM id of what it is given on; the role's part of the workspace when absent.
-        former_parent: Type of the component that it belonged to in stacks of an earlier version.
     """
     where = scope or roles.scope(role, names)
     properties = {
@@ -169,7 +166,6 @@ def assign(
     }
     opts = pulumi.ResourceOptions(
         parent=parent,
-        aliases=[formerly_in(former_parent, tokens.ROLE_ASSIGNMENT, name)] if former_parent else None,
         # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
         replace_on_changes=["principalId", "roleDefinitionId"],
         delete_before_replace=True,

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from amlstack.base import paths
-from amlstack.base.findings import errors
 from amlstack.cli import consent
-from amlstack.cli.console import print_findings, say
 from amlstack.cli.rehearsal import inputs
 from amlstack.cli.rehearsal.mapping import mapping_file
 
@@ -35,36 +33,6 @@ def without_substituted(
     return inputs.without_substituted(findings, plans, {text.partition("=")[0] for text in options})
 
 
-def read(
-    file: Path,
-    plans: Sequence[jobs.Planned],
-    source: Source,
-    options: Sequence[str],
-    *,
-    alone: bool = False,
-    where: Targets | None = None,
-) -> tuple[Data, ...]:
-    """The data of each plan; what cannot be read here is printed, all of it at once.
-
-    Args:
-        file: The job file.
-        plans: What it declares.
-        source: Its places.
-        options: ``--input``, as given.
-        alone: It is a component, whose inputs a pipeline would give.
-        where: The stack whose data the jobs name; None for none.
-
-    Raises:
-        typer.Exit: With 2: an input cannot be read on this machine, or what was given for it cannot be used.
-    """
-    found, findings = found_here(file, plans, source, options, alone=alone, where=where)
-    print_findings(findings, err=True)
-    if errors(findings):
-        say("nothing was submitted", err=True)
-        raise typer.Exit(2)
-    return found
-
-
 def found_here(
     file: Path,
     plans: Sequence[jobs.Planned],
@@ -76,7 +44,13 @@ def found_here(
 ) -> tuple[tuple[Data, ...], tuple[Finding, ...]]:
     """The data of each plan, its findings at their lines, and all findings, on options and mapping files too.
 
-    See `read` for the arguments.
+    Args:
+        file: The job file.
+        plans: What it declares.
+        source: Its places.
+        options: ``--input``, as given.
+        alone: It is a component, whose inputs a pipeline would give.
+        where: The stack whose data the jobs name; None for none.
     """
     files = mapping_file.read_all(file)
     chosen, wrong = inputs.options(options, plans)

@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect, Feasibility
-from amlstack.cli.rehearsal.feasibility.judgement import Asked, judge, obstacles
+from amlstack.cli.rehearsal.feasibility.judgement import judge, obstacles
 
-__all__ = ["Asked", "Aspect", "Feasibility", "judge", "obstacles"]
+__all__ = ["Aspect", "Feasibility", "judge", "obstacles"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base import paths
@@ -11,7 +11,6 @@ from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.feasibility import devices, environment, machine, network, ports, steps, unproven
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect, Feasibility, merged
 from amlstack.cli.rehearsal.feasibility.stored import Stored
-from infra.runs import CodeFolders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,60 +20,40 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.rehearsal.feasibility.aspect import State
     from amlstack.cli.rehearsal.inputs import Data
-    from amlstack.cli.targets import Targets
-    from amlstack.sandbox.images import EnvironmentAnswer, OwnStandIn
-    from amlstack.sandbox.scale import RehearsalScale
+    from amlstack.cli.rehearsal.request import RehearsalSurvey
+    from amlstack.sandbox.images import EnvironmentAnswer
+    from infra.runs import CodeFolders
 
 ASKED_ELSEWHERE = ("data", "size")
 """What the rehearsal answers before: inputs are named all at once, a job that is too large is asked about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a rehearsal was asked with.
-
-    Attributes:
-        scale: What is started at most; None for all.
-        yes: Whether a job larger than this machine was agreed to.
-        force: Whether it starts although something was found that cannot run here.
-        shim: Whether ordinary GPU calls are carried to the CPU where this machine has no GPU.
-        own: The user's stand-ins.
-        where: The stack that was read, if any.
-        folders: Code folders that were looked at before.
-    """
-
-    where: Targets
-    scale: RehearsalScale | None = None
-    yes: bool = False
-    force: bool = False
-    shim: bool = True
-    own: Mapping[str, OwnStandIn] = field(default_factory=dict)
-    folders: CodeFolders = field(default_factory=CodeFolders)
-
-
-def judge(name: str, plan: jobs.Planned, data: Data, asked: Asked) -> Feasibility:
+def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, agreed: bool) -> Feasibility:
     """Whether a job can be rehearsed here. Reads files of this machine alone; starts and writes nothing.
 
     Args:
         name: The job's name.
         plan: Of a job, a sweep or a pipeline.
         data: Where its inputs were found.
-        asked: The options.
+        known: What was asked for and found out.
+        agreed: Whether a job larger than this machine was agreed to.
     """
     run = {place: part for place, part in plan.parts.items() if place.removeprefix("jobs.") not in data.given}
-    parts = tuple(each for each in scales.extents(plan, asked.scale) if each.place in run)
+    parts = tuple(each for each in scales.extents(plan, known.request.scale) if each.place in run)
     answers: list[EnvironmentAnswer] = []
-    found = [*steps.aspects(plan, Stored(paths.home()), data.given), *_needs(run, answers, asked)]
+    found = [*steps.aspects(plan, Stored(paths.home()), data.given), *_needs(run, answers, known)]
     by_place = {part.place: part for part in parts}
     found += (
         *_data(data),
-        *machine.size(parts, yes=asked.yes),
-        *machine.disk(by_place, _code(run, asked.folders), answers),
+        *machine.size(parts, yes=agreed),
+        *machine.disk(by_place, _code(run, known.folders), answers),
         *machine.sandbox(),
     )
-    if asked.force:
+    if known.request.force:
         found = [_forced(each) for each in found]
-    return Feasibility(name, merged(found), tuple(unproven.of(plan, parts, gpu=devices.has_gpu(), shim=asked.shim)))
+    return Feasibility(
+        name, merged(found), tuple(unproven.of(plan, parts, gpu=devices.has_gpu(), shim=known.request.shim))
+    )
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
@@ -82,18 +61,20 @@ def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
     return tuple(each for each in answer.blocking if each.about not in ASKED_ELSEWHERE)
 
 
-def _needs(parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], asked: Asked) -> Iterator[Aspect]:
+def _needs(
+    parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], known: RehearsalSurvey
+) -> Iterator[Aspect]:
     stored = Stored(paths.home())
     internet = network.Needs(parts)
     for place, part in parts.items():
-        known = None
-        for aspect, answer in environment.aspects(place, part, stored, asked.where, asked.own):
+        found = None
+        for aspect, answer in environment.aspects(place, part, stored, known.where, known.own):
             yield aspect
             if answer is not None:
-                known = answer
+                found = answer
                 answers.append(answer)
-        yield from devices.gpu(place, part, shim=asked.shim)
-        yield from devices.mpi(place, part, known)
+        yield from devices.gpu(place, part, shim=known.request.shim)
+        yield from devices.mpi(place, part, found)
         yield from ports.aspects(place, part)
     yield from internet.aspects()
 

@@ -6,13 +6,9 @@ They go into the request alone, and from there into the processes of the job; no
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import typer
-
 from amlstack.base.findings import Finding
-from amlstack.cli.console import print_findings, say
 from amlstack.cli.rehearsal.mapping.environment_places import is_place
 from infra.runs.secrets import named
 
@@ -20,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
     from jobs.model.location import Source
 
@@ -67,26 +62,6 @@ def values(
             )
             found.append(source.locate(finding))
     return result, tuple(found)
-
-
-def read(
-    plans: Sequence[jobs.Planned],
-    source: Source,
-    options: Sequence[str],
-    files: Sequence[MappingFile],
-    data: Sequence[Data],
-) -> tuple[Data, ...]:
-    """The same, for a rehearsal that starts: what is read on this machine for each job, with the secrets.
-
-    Raises:
-        typer.Exit: With 2: one is missing. It has been printed.
-    """
-    result, found = values(plans, source, options, files)
-    if found:
-        print_findings(found, err=True)
-        say("nothing was submitted", err=True)
-        raise typer.Exit(2)
-    return tuple(replace(each, secrets=result) for each in data)
 
 
 def _how(name: str) -> str:

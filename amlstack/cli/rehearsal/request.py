@@ -1,0 +1,176 @@
+"""What a rehearsal was asked for, and what is found out about it before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.catalog import clock
+from amlstack.cli import targets
+from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.rehearsal import data
+from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
+from amlstack.cli.stack import run_orders
+from infra.runs import CodeFolders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import jobs
+    from amlstack.cli.rehearsal.inputs import Data
+    from amlstack.cli.targets import Targets
+    from amlstack.sandbox.images import OwnStandIn
+    from amlstack.sandbox.scale import RehearsalScale
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalRequest:
+    """What `amlstack rehearse` was asked for.
+
+    Attributes:
+        file: The job file.
+        size: VM size of the cluster, or None.
+        stack: Name of a stack, or None.
+        only: Name of one job; None for all.
+        inputs: ``NAME=PATH`` each.
+        secrets: ``NAME=env:VARIABLE`` each.
+        scale: What is started at most; None for all.
+        fresh: Earlier outputs are set aside.
+        shim: Ordinary GPU calls are carried to the CPU where this machine has no GPU.
+        yes: A job larger than this machine is agreed to.
+        force: It starts although something was found that cannot run here.
+        shown: The one rank whose lines are printed; None for all.
+    """
+
+    file: Path
+    size: str | None = None
+    stack: str | None = None
+    only: str | None = None
+    inputs: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    scale: RehearsalScale | None = None
+    fresh: bool = False
+    shim: bool = True
+    yes: bool = False
+    force: bool = False
+    shown: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalSurvey:
+    """What is known of a rehearsal before it starts.
+
+    Attributes:
+        request: What was asked for.
+        where: The stack that was read, if any.
+        names: Names of all that the file declares.
+        plans: Of the jobs that are meant.
+        sources: What each of them reads on this machine.
+        own: The user's stand-ins.
+        folders: The code folders that were looked at.
+        findings: On the file and the jobs that are meant.
+        of_inputs: On inputs, and on the files that say where they lie.
+        of_secrets: On secrets that are missing.
+    """
+
+    request: RehearsalRequest
+    where: Targets
+    names: tuple[str, ...]
+    plans: tuple[jobs.Planned, ...]
+    sources: tuple[Data, ...]
+    own: Mapping[str, OwnStandIn]
+    folders: CodeFolders
+    findings: tuple[Finding, ...]
+    of_inputs: tuple[Finding, ...]
+    of_secrets: tuple[Finding, ...]
+
+    @property
+    def no_job(self) -> str:
+        """The message for a job that the file does not have."""
+        return f"{self.request.file} has no job `{self.request.only}`; it has: {', '.join(self.names) or 'none'}"
+
+    def name_of(self, plan: jobs.Planned) -> str:
+        """The name of a job."""
+        return name_of(plan, self.request.file)
+
+
+def survey(request: RehearsalRequest) -> RehearsalSurvey:
+    """Reads the job file, what it names and what is said of it; starts and writes nothing."""
+    file, where, folders = request.file, targets.find(request.size, request.stack), CodeFolders()
+    checked = check_file(
+        file, where, gate=plan_gate(where, clock.today()), environment=where.environment_of, folders=folders
+    )
+    meant = [plan for plan in checked.plans if request.only in (None, name_of(plan, file))]
+    others = [_no_job(plan, file) for plan in meant if plan.timed]
+    found = data.without_substituted((*checked.findings, *run_orders.within(checked)), meant, request.inputs)
+    plans = tuple(plan for plan in meant if not plan.timed)
+    # A component is alone in its file, and a pipeline would give its inputs.
+    alone = any(each.code == "component-alone" for each in checked.findings)
+    sources, of_inputs = data.found_here(file, plans, checked.source, request.inputs, alone=alone, where=where)
+    tables = mapping_file.read_all(file)
+    secrets, of_secrets = secret_values.values(plans, checked.source, request.secrets, tables)
+    return RehearsalSurvey(
+        request,
+        where,
+        tuple(name_of(plan, file) for plan in checked.plans),
+        plans,
+        tuple(replace(each, secrets=secrets) for each in sources),
+        data.own_stand_ins(tables),
+        folders,
+        (*where.findings, *found, *others, *_left_out(meant, where, file)),
+        of_inputs,
+        of_secrets,
+    )
+
+
+def name_of(plan: jobs.Planned, file: Path) -> str:
+    """The name of a job: its own, or its file's."""
+    return plan.job.name or file.stem
+
+
+def _no_job(plan: jobs.Planned, file: Path) -> Finding:
+    return Finding(
+        "rehearsal-kind",
+        "",
+        f"`{name_of(plan, file)}` is a {type(plan.job).__name__.lower()}",
+        "A rehearsal runs jobs, sweeps and pipelines",
+        "Rehearse what it starts.",
+        file=str(file),
+    )
+
+
+def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iterator[Finding]:
+    """A note for each cluster whose `fabric_check` jobs of the file come after.
+
+    Args:
+        plans: What is rehearsed.
+        where: The stack that was read, if any.
+        file: The job file.
+    """
+    clusters = where.settings.clusters if where.settings is not None else ()
+    for cluster in clusters:
+        check = cluster.fabric_check
+        held_back = [f"`{plan.job.name or file.stem}`" for plan in plans if _runs_on(plan, cluster.name)]
+        if check is None or not held_back:
+            continue
+        nodes = check.nodes or cluster.nodes.max
+        size = f" of {cluster.size}" if cluster.size else ""
+        come = "come" if len(held_back) > 1 else "comes"
+        yield Finding(
+            "fabric-check-left-out",
+            "compute",
+            f"{', '.join(held_back)} {come} after the fabric check of the cluster `{cluster.name}` in the stack "
+            f"`{where.stack}` ({nodes} node{'' if nodes == 1 else 's'}{size})",
+            "A rehearsal leaves the check out: on this machine it would judge neither those nodes' GPUs nor their "
+            "InfiniBand",
+            f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs.",
+            Level.INFO,
+            file=str(file),
+        )
+
+
+def _runs_on(plan: jobs.Planned, cluster: str) -> bool:
+    """Whether a part of a plan runs on that cluster."""
+    return any((part.target.cluster or "").lower() == cluster.lower() for part in plan.parts.values())

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import allowances
-from amlstack.sandbox.kinds import witnesses
-from amlstack.sandbox.kinds.witnesses import beside, open_answers
 from infra import roles
 from infra.components.workspace import edits
 from infra.compute import cluster
@@ -19,7 +15,6 @@ from policies.config import ALL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from amlstack.sandbox.kinds.base import ResourceKind
     from policies import checks
 
 PARTS: Final = {
@@ -100,29 +95,6 @@ def _operation(*, replaces: bool) -> str:
     return "replaced" if replaces else "updated in place"
 
 
-def sandbox_kinds() -> str:
-    """The resource types that the sandbox has."""
-    return _table(
-        "type | verbs | provisioning | notes | known by",
-        ((f"`{kind.type}`", _verbs(kind), _provisioning(kind), kind.note, witnesses.words(kind)) for kind in kinds.ALL),
-    )
-
-
-def data_planes() -> str:
-    """The paths that the sandbox serves beside the resource manager."""
-    return _table(
-        "path | what | known by", ((row.paths, row.what, witnesses.way_beside(row) or "") for row in beside.ROWS)
-    )
-
-
-def open_questions() -> str:
-    """The answers of the sandbox that nobody has compared with Azure's."""
-    return "\n".join(
-        textwrap.fill(text, 120, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
-        for text in open_answers.unanswered()
-    )
-
-
 def properties() -> str:
     """The properties that the sandbox takes beyond azure-native's classes."""
     found = [(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
@@ -139,20 +111,6 @@ def properties() -> str:
             for owner, name, source, versions in found
         ),
     )
-
-
-def _verbs(kind: ResourceKind) -> str:
-    writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]
-    return ", ".join(["GET", *writes, *kind.actions])
-
-
-def _provisioning(kind: ResourceKind) -> str:
-    made = _polls(kind.ticks) if kind.ticks else "at once"
-    return made if not kind.ticks_delete else f"{made}; deletion {_polls(kind.ticks_delete)}"
-
-
-def _polls(number: int) -> str:
-    return f"{number} poll{'' if number == 1 else 's'}"
 
 
 def rules() -> str:
@@ -201,11 +159,6 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
     },
     "networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
     "policies.md": {"rules": rules},
-    "sandbox.md": {
-        "kinds": sandbox_kinds,
-        "data-planes": data_planes,
-        "open-answers": open_questions,
-        "properties": properties,
-    },
+    "sandbox.md": {"properties": properties},
 }
 """Page → the name of each table of it → what makes its text."""

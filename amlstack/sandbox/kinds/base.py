@@ -105,7 +105,6 @@ class ResourceKind:
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
-        note: A sentence for docs/sandbox.md.
     """
 
     type: ClassVar[str]
@@ -121,7 +120,6 @@ class ResourceKind:
     makes_parent: ClassVar[bool] = False
     made_status: ClassVar[int] = 201
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
-    note: ClassVar[str] = ""
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""

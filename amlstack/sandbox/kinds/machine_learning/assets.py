@@ -34,7 +34,6 @@ class Containers(ResourceKind):
 
     names = ASSET
     tracked = False
-    note = "Made by itself with the first version."
 
     def __init__(self, word: str, noun: str, args: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
@@ -58,7 +57,6 @@ class Versions(ResourceKind):
     names = ASSET
     tracked = False
     makes_parent = True
-    note = "Immutable: an equal PUT is answered, another one refused (409); only its labels can change."
 
     def check_same(self, body: Body, before: ResourceRow, noun: str, path_name: str) -> None:
         """Refuses to change what is registered."""

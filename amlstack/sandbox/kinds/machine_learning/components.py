@@ -25,7 +25,6 @@ class ComponentVersions(Versions):
 
     type = f"{ML}/workspaces/components/versions"
     noun = "a component version"
-    note = f"Components of commands, of parallel tasks and of pipelines. {Versions.note}"
     schema = Schema(
         "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )

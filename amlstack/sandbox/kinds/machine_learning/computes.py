@@ -41,10 +41,6 @@ class Computes(ResourceKind):
     ticks_delete = 1
     patches = True
     actions = ("listNodes",)
-    note = (
-        "AmlCompute only. A PUT or PATCH changes scaleSettings, identity and tags; anything else answers success and "
-        "changes nothing."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""

@@ -31,7 +31,6 @@ class DataVersions(Versions):
 
     type = f"{ML}/workspaces/data/versions"
     noun = "a data version"
-    note = f"What the address holds is looked at when a job reads it. {Versions.note}"
     schema = Schema(
         "machinelearningservices", "DataVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )

@@ -33,10 +33,6 @@ class Datastores(ResourceKind):
     )
     tracked = False
     actions = ("listSecrets",)
-    note = (
-        "Blob, Data Lake Gen2 and file share; every workspace is born with four, which stay as they are. The account "
-        "is not looked up, a key that is sent along is not kept, and listSecrets gives a SAS."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A type that the sandbox can store, and both names; those of a workspace's own do not change."""

@@ -54,13 +54,6 @@ class JobKind(ResourceKind):
     )  # fmt: skip
     tracked = False
     actions = ("cancel",)
-    note = (
-        "Command jobs, really run; sweeps and pipelines, whose trials and steps are, parallel steps over worker "
-        "processes on all their nodes (how Azure drives those is not documented: its record as a command job, the "
-        "order of `append_row_to` and that one failed `init()` ends the step are assumed). The list shows no "
-        "children: run history has them. Only description, tags, displayName, properties and isArchived can be "
-        "updated; deleting one that runs is refused, as Azure's answer to it is not known."
-    )
 
 
 def answer(context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any) -> Reply:

@@ -234,10 +234,6 @@ class OutboundRules(ResourceKind):
         frozenset({"resourceGroupName", "workspaceName", "ruleName"}), envelope=frozenset(), wrapped=True,
     )  # fmt: skip
     tracked = False
-    note = (
-        "FQDN, ServiceTag, PrivateEndpoint; the first two under AllowOnlyApprovedOutbound alone. Nothing is blocked by "
-        "them: jobs of the sandbox reach what its machine reaches."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """By the mode of the workspace."""

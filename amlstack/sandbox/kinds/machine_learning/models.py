@@ -20,7 +20,6 @@ class ModelVersions(Versions):
 
     type = f"{ML}/workspaces/models/versions"
     noun = "a model version"
-    note = f"Made by MLflow's clients too; the files are not looked at. {Versions.note}"
     schema = Schema(
         "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
     )

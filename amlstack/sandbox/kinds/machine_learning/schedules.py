@@ -50,10 +50,6 @@ class ScheduleKind(ResourceKind):
     ticks = 1
     ticks_delete = 1
     actions = ("trigger",)
-    note = (
-        "Schedules of jobs, cron and recurrence. They are kept and judged with the job in them, and start one only "
-        "when somebody triggers them: the sandbox fires no schedule by the clock. Only a disabled one can be deleted."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The trigger can fire, and the job could be submitted."""

@@ -46,10 +46,6 @@ class Workspaces(ResourceKind):
     patches = True
     made_status = 202  # Microsoft's clients take no 201 here
     actions = ("provisionManagedNetwork", "listKeys", "listStorageAccountKeys", "resyncKeys", "diagnose")
-    note = (
-        "Default workspaces with their datastores and discovery, and a managed network by its rules; no hubs, projects "
-        "or feature stores. There are no keys to resync, and a diagnosis finds nothing."
-    )
 
     assigned = ResourceKind.assigned | {"discoveryUrl"}
 

@@ -30,7 +30,6 @@ class PrivateZones(ResourceKind):
     ticks = 1
     ticks_delete = 1
     made_status = 202
-    note = "No records: no name is resolved. One that is linked with a network is not deleted."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Zones are global."""

@@ -43,7 +43,6 @@ class PrivateEndpoints(ResourceKind):
     )  # fmt: skip
     ticks = 2
     ticks_delete = 1
-    note = "To workspaces, storage accounts, vaults and registries (premium), approved at once; nothing is routed."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Subnet and target exist and fit together; neither changes later."""
@@ -98,7 +97,6 @@ class ZoneGroups(ResourceKind):
         envelope=frozenset({"id", "name"}), nested=frozenset({"privateDnsZoneConfigs"}),
     )  # fmt: skip
     tracked = False
-    note = "Its zones must exist; no name is resolved."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The zones exist, each named once."""

@@ -30,7 +30,6 @@ class SecurityGroups(ResourceKind):
     )  # fmt: skip
     ticks = 1
     patches = False
-    note = "Rules are kept and judged (priorities, names), and filter nothing."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """No two rules of one direction share a priority."""

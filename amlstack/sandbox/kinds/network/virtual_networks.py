@@ -37,7 +37,6 @@ class VirtualNetworks(ResourceKind):
         envelope=frozenset({"id", "location", "tags", "extendedLocation"}), nested=frozenset({"subnets"}),
     )  # fmt: skip
     ticks = 1
-    note = "Addresses and subnets; nothing is routed. A PUT without `subnets` keeps those that there are."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Ranges fit into each other; a subnet that is left out is not in use."""
@@ -100,7 +99,6 @@ class Subnets(ResourceKind):
         envelope=frozenset({"id", "name", "type"}),
     )  # fmt: skip
     tracked = False
-    note = "One in which a private endpoint or a cluster has an address is not deleted."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Its range lies in the network and overlaps no other."""

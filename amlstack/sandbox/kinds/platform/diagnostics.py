@@ -24,7 +24,6 @@ class DiagnosticSettings(ResourceKind):
     schema = Schema("monitor", "DiagnosticSettingArgs", frozenset({"name", "resourceUri"}), envelope=frozenset())
     tracked = False
     made_status = 200
-    note = "On any resource: kept and judged, and nothing is written to where they point. Categories are not checked."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Somewhere to send to that exists, something to send, no two settings for one category and place."""

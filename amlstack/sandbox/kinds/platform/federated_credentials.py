@@ -33,7 +33,6 @@ class FederatedCredentials(ResourceKind):
         envelope=frozenset(),
     )  # fmt: skip
     tracked = False
-    note = "Kept and compared, at most 20 of an identity. No token of an outside issuer is exchanged here."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """An https issuer, one audience, no second one for the same issuer and subject, and not too many."""

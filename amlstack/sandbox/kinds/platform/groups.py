@@ -23,7 +23,6 @@ class Groups(ResourceKind):
     )
     ticks_delete = 1
     patches = True
-    note = "Deleting a group deletes what is in it, after its running jobs were cancelled."
 
 
 KIND = Groups()

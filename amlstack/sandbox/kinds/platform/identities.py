@@ -25,7 +25,6 @@ class Identities(ResourceKind):
         envelope=frozenset({"location", "tags"}),
     )  # fmt: skip
     patches = True
-    note = "Its principal can hold roles. Nothing signs in as it."
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its object id and client id, new with every creation."""

@@ -43,10 +43,6 @@ class Keys(ResourceKind):
     )  # fmt: skip
     tracked = False
     made_status = 200
-    note = (
-        "One version each, with a real RSA key pair that encrypts and decrypts under the vault's own host name "
-        "(`amlstack sandbox env --for state`). There is no DELETE, as Azure's resource manager has none."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A kind of key that there is."""

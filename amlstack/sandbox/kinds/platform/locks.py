@@ -21,10 +21,6 @@ class Locks(ResourceKind):
         "authorization", "ManagementLockByScopeArgs", frozenset({"lockName", "scope"}), envelope=frozenset()
     )
     tracked = False
-    note = (
-        "A DELETE of what is locked, or of anything in or on it, is `409 ScopeLocked`; PUT and PATCH of a `ReadOnly` "
-        "one too. Clusters of a locked group or workspace scale here all the same."
-    )
 
 
 KIND = Locks()

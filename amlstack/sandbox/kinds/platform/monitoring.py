@@ -33,7 +33,6 @@ class LogWorkspaces(ResourceKind):
     )
     ticks = 1
     patches = True
-    note = "The resource only: nothing is ingested, nothing can be queried."
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Pay-as-you-go and 30 days, unless the body says otherwise."""
@@ -76,7 +75,6 @@ class InsightsComponents(ResourceKind):
         },
     )
     made_status = 200
-    note = "The resource only: nothing is ingested, nothing can be queried."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The type of application is required, and the log workspace must exist."""

@@ -33,10 +33,6 @@ class Definitions(ResourceKind):
     names = _NAMES
     schema = Schema("authorization", "PolicyDefinitionArgs", frozenset({"policyDefinitionName"}), envelope=frozenset())
     tracked = False
-    note = (
-        "Of a subscription. All conditions and the functions of policies but uniqueString; of effects deny, modify and "
-        "append act."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
@@ -62,7 +58,6 @@ class Sets(ResourceKind):
         "authorization", "PolicySetDefinitionArgs", frozenset({"policySetDefinitionName"}), envelope=frozenset()
     )
     tracked = False
-    note = "Of a subscription; its definitions must exist, and take the parameters that it gives them."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Definitions that exist, parameters that they declare, expressions over the set's own."""
@@ -94,9 +89,6 @@ class Assignments(ResourceKind):
         envelope=frozenset({"location", "identity"}),
     )
     tracked = False
-    note = (
-        "To a subscription or a resource group. PUT of what it denies is `403 RequestDisallowedByPolicy`, from then on."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A definition or set that exists, with values for what it declares."""

@@ -22,7 +22,6 @@ class Registries(ResourceKind):
     schema = Schema("containerregistry", "RegistryArgs", frozenset({"resourceGroupName", "registryName"}))
     ticks = 2
     patches = True
-    note = "The resource only: no images are stored or built."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Registry names are unique in all of Azure; only the premium tier is closed, or open to some."""

@@ -28,12 +28,6 @@ class RoleAssignments(ResourceKind):
         "authorization", "RoleAssignmentArgs", frozenset({"roleAssignmentName", "scope"}), envelope=frozenset()
     )
     tracked = False
-    note = (
-        "On a subscription, a group or a resource, to principals of the sandbox's managed identities, or of a "
-        "directory, which it does not have and takes any id of. A role is one of Azure's built-in ones "
-        "(`amlstack/catalog/data/roles.json`); there are no custom roles. Assignments are kept, compared and deleted "
-        "with their scope; requests and jobs are not refused for want of a role."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A role and a principal that exist, one assignment of a role to a principal on a scope, never another."""

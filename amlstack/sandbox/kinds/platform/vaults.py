@@ -25,7 +25,6 @@ class Vaults(ResourceKind):
     schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
     patches = True
     assigned = ResourceKind.assigned | {"vaultUri"}
-    note = "Of its data plane the keys alone, and a deleted vault's name is free at once (Azure keeps it for days)."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Vault names are unique in all of Azure; protection against purging stays; rules for addresses are legal."""

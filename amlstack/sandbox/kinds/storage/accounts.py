@@ -33,10 +33,6 @@ class StorageAccounts(ResourceKind):
     ticks = 2
     made_status = 202
     patches = True
-    note = (
-        "Blob and Data Lake data planes with SAS or bearer; shared keys are refused; no listKeys, files, queues or "
-        "tables."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Account names are unique in all of Azure; what is set at creation stays; rules for addresses are legal."""

@@ -25,10 +25,6 @@ class BlobContainers(ResourceKind):
     )  # fmt: skip
     tracked = False
     patches = True
-    note = (
-        "One that is made here is there for the blob service at once, and goes with its blobs. The resource manager "
-        "does not list those that a blob client has made."
-    )
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The container itself."""

@@ -34,7 +34,6 @@ class BlobServices(ResourceKind):
     )
     tracked = False
     made_status = 200
-    note = "`default` of every account. Soft delete is kept and judged; blobs that are deleted here are gone."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A time to keep what was deleted, where it is kept."""

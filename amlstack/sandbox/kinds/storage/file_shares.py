@@ -23,7 +23,6 @@ class FileServices(ResourceKind):
     names = NameRule("default", "default")
     tracked = False
     read_only = True
-    note = "`default` of every account, to be seen once it has a share. It has no properties here."
 
 
 class FileShares(ResourceKind):
@@ -42,10 +41,6 @@ class FileShares(ResourceKind):
     tracked = False
     patches = True
     makes_parent = True
-    note = (
-        "A datastore on it is where jobs read and write; it goes with its files. A share and a container of one name "
-        "in one account are the same files here."
-    )
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A size that a share may have, and a protocol that stays."""

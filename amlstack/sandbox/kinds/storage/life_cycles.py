@@ -23,7 +23,6 @@ class LifeCycles(ResourceKind):
         envelope=frozenset(),
     )  # fmt: skip
     tracked = False
-    note = "Kept and compared; nothing ends by it here."
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Rules with names of their own, each with something that it does."""

@@ -1,0 +1,74 @@
+"""docs/sandbox.md has a row for each resource type, and its witnesses are those that the clients' tests recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.base.paths import PROJECT
+from amlstack.sandbox import kinds
+from tests.support.sandbox.witness_record import FOLDER, RECORDS, operation
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.kinds.base import ResourceKind
+
+PLACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+PAGE = (PROJECT / "docs" / "sandbox.md").read_text("utf-8")
+ROWS = {
+    cells[0].strip("`"): cells
+    for line in PAGE.splitlines()
+    if line.startswith("| `Microsoft.") and len(cells := line.strip("| ").split(" | ")) == 5
+}
+"""Type → its cells: type, verbs, provisioning, notes, known by."""
+ASKED = {one for name in RECORDS for one in json.loads((FOLDER / name).read_text())["operations"]}
+
+
+def known(cell: str) -> dict[str, str]:
+    """Operation → how it is known, of ``client: GET, PUT; documented: list``."""
+    ways = (part.partition(": ") for part in cell.split("; "))
+    return {one: way for way, _, found in ways for one in found.split(", ")}
+
+
+def polls(number: int) -> str:
+    return f"{number} poll{'' if number == 1 else 's'}" if number else "at once"
+
+
+def test_the_page_has_a_row_for_each_type() -> None:
+    assert list(ROWS) == [kind.type for kind in kinds.ALL]
+
+
+@pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.type)
+def test_a_row_says_what_its_type_answers(kind: ResourceKind) -> None:
+    _, verbs, provisioning, _, cell = ROWS[kind.type]
+    writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]
+    deletion = f"; deletion {polls(kind.ticks_delete)}" if kind.ticks_delete else ""
+    assert verbs == ", ".join(["GET", *writes, *kind.actions])
+    assert provisioning == polls(kind.ticks) + deletion
+    ways = known(cell)
+    assert ways.keys() == {"GET", "list", *writes, *kind.actions}
+    assert set(ways.values()) <= {"client", "documented", "assumed"}
+    named = {one: f"POST {kind.type}/{one}" if one in kind.actions else f"{one} {kind.type}" for one in ways}
+    assert {one for one, way in ways.items() if way == "client"} == {one for one in ways if named[one] in ASKED}
+
+
+def test_records_name_only_what_is_answered() -> None:
+    assert {re.sub(r"^\w+ ", "", one) for one in ASKED if not one.startswith("POST ")} <= set(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "found"),
+    [
+        ("GET", f"{PLACE}/jobs", "list Microsoft.MachineLearningServices/workspaces/jobs"),
+        ("GET", f"{PLACE}/jobs/j", "GET Microsoft.MachineLearningServices/workspaces/jobs"),
+        ("POST", f"{PLACE}/jobs/j/cancel", "POST Microsoft.MachineLearningServices/workspaces/jobs/cancel"),
+        ("POST", f"{PLACE}/LISTKEYS", "POST Microsoft.MachineLearningServices/workspaces/listKeys"),
+        ("POST", f"{PLACE}/jobs/j/nothing", None),
+        ("GET", "/metadata/endpoints", None),
+        ("GET", f"{PLACE}/unknown/x", None),
+    ],
+)
+def test_a_request_is_known_by_its_type(method: str, path: str, found: str | None) -> None:
+    assert operation(method, path) == found

@@ -32,7 +32,6 @@ OTHERWISE: Final = {
     "amlstack/sandbox/scale/wrappers.py": "made anew for each job",
     "amlstack/sandbox/scheduling/eviction.py": "a new name, then a rename",
     "amlstack/sandbox/server/daemon.py": "a lock without content",
-    "amlstack/sandbox/server/injected_faults.py": "a new name, then a rename",
     "amlstack/sandbox/server/serve.py": "a lock without content, and a new name with a rename",
     "amlstack/sandbox/server/tls.py": "new names, then renames",
     "policies/pack/archive.py": "a tar in memory",

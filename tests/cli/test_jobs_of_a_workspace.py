@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from amlstack.sandbox.server.injected_faults import CUT_STORED, THROTTLED, inject, injected
 from tests.support.cli.cutting_proxy import CuttingProxy
 from tests.support.cli.hostile import HOSTILE, acting
 from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
+from tests.support.sandbox.injected_faults import CUT_STORED, THROTTLED, inject, injected
 from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import IMAGE
 

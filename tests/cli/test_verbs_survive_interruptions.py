@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
-from amlstack.sandbox.server.injected_faults import BROKEN, CUT, HELD, HUNG_UP, THROTTLED, inject, injected
 from tests.support.cli.verbs import LIMIT, Ran, Verbs
 from tests.support.running import running_sandbox
+from tests.support.sandbox.injected_faults import BROKEN, CUT, HELD, HUNG_UP, THROTTLED, inject, injected
 from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import IMAGE
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.server import injected_faults
-from amlstack.sandbox.server.injected_faults import ALL, ANSWERS, CUT, HELD, HUNG_UP, LET_GO, OPERATION, STORED
+from tests.support.sandbox import injected_faults
+from tests.support.sandbox.injected_faults import ALL, ANSWERS, CUT, HELD, HUNG_UP, LET_GO, OPERATION, STORED
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.server import injected_faults
 from tests.support.engine_result import Result
 from tests.support.provider.fault_table import RESOURCE, documented
 from tests.support.provider.interruptions import BOUND
+from tests.support.sandbox import injected_faults
 from tests.support.stack import infrastructure_faults as faults
 from tests.support.stack import interruption_table
 from tests.support.stack.interruptions import STEPS, Interrupted

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.server import injected_faults
+from tests.support.sandbox import injected_faults
 from tests.support.stack.infrastructure_faults import Ground, played
 
 if TYPE_CHECKING:

@@ -51,6 +51,10 @@ class MakeStack(Protocol):
     ) -> Stack: ...
 
 
+FAULTS = "AMLSTACK_SANDBOX_WRAPPER", "tests.support.sandbox.injected_faults:InjectedFaults"
+"""Variable and value that let a sandbox fail as its ``faults.json`` says."""
+
+
 @contextmanager
 def running_sandbox(home: Path) -> Iterator[Sandbox]:
     """The daemon with ``AMLSTACK_HOME`` set to ``home``, here and for its clients, until the context ends."""
@@ -59,6 +63,7 @@ def running_sandbox(home: Path) -> Iterator[Sandbox]:
     with ended_with_us(home):
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("AMLSTACK_HOME", str(home))
+            patch.setenv(*FAULTS)
             endpoint = daemon.up()
         try:
             yield Sandbox(home, endpoint, {**endpoint.environ(), "AMLSTACK_HOME": str(home)})

@@ -24,7 +24,6 @@ from amlstack.sandbox.kinds.base import KindContext
 from amlstack.sandbox.runner import free_ports
 from amlstack.sandbox.server import azure_names, processes, tls
 from amlstack.sandbox.server.daemon import TOLD
-from amlstack.sandbox.server.injected_faults import InjectedFaults
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1 << 16
 """The most of a request's first line and headers."""
+WRAPPER = "AMLSTACK_SANDBOX_WRAPPER"
+"""Variable that names ``module:function``, by which tests put an ASGI application in front of the service."""
 TICK_SECONDS = 1.0
 """How often operations advance that no client polls."""
 GATHER_SECONDS = 0.02
@@ -87,7 +88,7 @@ async def _serve(home: Path) -> None:
         provisioning.settle(context)
         store.blobs.sweep()
         config = uvicorn.Config(
-            InjectedFaults(app.make(context, federated), context),
+            _wrapped(app.make(context, federated), context),
             ssl_certfile=str(server_pem),
             h11_max_incomplete_event_size=HEAD_BYTES,
             log_level="warning",
@@ -108,6 +109,11 @@ async def _serve(home: Path) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _wrapped(served: Any, context: KindContext) -> Any:
+    module, _, function = os.environ.get(WRAPPER, "").partition(":")
+    return getattr(importlib.import_module(module), function)(served, context) if module else served
 
 
 async def _ticks(context: KindContext) -> None:

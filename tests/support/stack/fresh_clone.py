@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from amlstack.base.paths import PROJECT
+from tests.support.running import FAULTS
 
 if TYPE_CHECKING:
     import builtins
@@ -111,6 +112,7 @@ class Clone:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k == "AMLSTACK_CACHE"}
         return {
             **kept,
+            FAULTS[0]: FAULTS[1],
             "PYTHONPATH": str(self.folder),
             "NO_COLOR": "1",
             "COLUMNS": "400",

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.server import injected_faults
 from tests.support.harness import STAND_IN, Stack
 from tests.support.provider.fault_table import RESOURCE, differences, documented, read
 from tests.support.running import running_sandbox
+from tests.support.sandbox import injected_faults
 from tests.support.stack.infrastructure_faults import OPERATIONS, FaultCell, Ground, everything, played
 
 FAULTS = tuple(sys.argv[1:]) or injected_faults.ALL

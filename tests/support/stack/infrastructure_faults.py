@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.arm.ids import parse
-from amlstack.sandbox.server import daemon, injected_faults
-from amlstack.sandbox.server.injected_faults import OPERATION, QUOTA, THROTTLED
+from amlstack.sandbox.server import daemon
+from tests.support.sandbox import injected_faults
+from tests.support.sandbox.injected_faults import OPERATION, QUOTA, THROTTLED
 from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import job, runs, settings, store_of
 

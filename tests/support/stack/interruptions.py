@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from amlstack.cli.progress import INTERRUPTED
-from amlstack.sandbox.server import injected_faults
-from amlstack.sandbox.server.injected_faults import HELD, HUNG_UP, LET_GO
+from tests.support.sandbox import injected_faults
+from tests.support.sandbox.injected_faults import HELD, HUNG_UP, LET_GO
 from tests.support.stack.fresh_clone import LIMIT, Clone
 from tests.support.stack.small_jobs import job, runs, settings
 

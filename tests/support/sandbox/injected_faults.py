@@ -1,6 +1,6 @@
 """Faults of the service on request: between the port and the resource manager, as ``faults.json`` in its folder says.
 
-For tests, and for whoever wants to see what a client does with them. The file is a list of rules; each is
+The file is a list of rules; each is
 ``{"fault": NAME, "method": "PUT", "path": REGEX}``, with ``"times"`` (for each path; without it as long as the rule is
 there), ``"skip"`` (so many of each path pass first) and ``"headers"``. The first rule that fits a request counts.
 What was done is a line of ``faults.log``: fault, method, path. A request that is held has two lines: that it came, and

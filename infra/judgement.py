@@ -15,9 +15,16 @@ from infra.compute import cluster
 from jobs.planning.command_text import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
-from policies.checks.cluster import local_auth, managed_identity, public_ip, ssh, subnet_present
-from policies.checks.job import job_timeout, restart_checkpoint
-from policies.checks.size import known_size
+from policies.checks.cluster import (
+    LOCAL_AUTH_REMEDY,
+    MANAGED_IDENTITY_REMEDY,
+    PUBLIC_IP_REMEDY,
+    SSH_REMEDY,
+    SUBNET_PRESENT_REMEDY,
+)
+from policies.checks.job_command import RESTART_CHECKPOINT_RULE
+from policies.checks.job_limits import JOB_TIMEOUT_REMEDY
+from policies.checks.size import KNOWN_SIZE_RULE
 from policies.gate import NO_COMPUTE
 
 if TYPE_CHECKING:
@@ -45,11 +52,11 @@ _LOCATED = {
 """Resources beside the clusters that carry the stack's region and tags."""
 
 _IN_SETTINGS: Mapping[str, str] = {
-    managed_identity.REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
-    subnet_present.REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
-    public_ip.REMEDY: "Write node_public_ip: false",
-    local_auth.REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
-    ssh.REMEDY: "Write public_access: false in `ssh`",
+    MANAGED_IDENTITY_REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
+    SUBNET_PRESENT_REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
+    PUBLIC_IP_REMEDY: "Write node_public_ip: false",
+    LOCAL_AUTH_REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
+    SSH_REMEDY: "Write public_access: false in `ssh`",
 }
 """What rules advise for a resource, in the words of the settings; a test applies them."""
 
@@ -99,7 +106,7 @@ def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
     if isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
     words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
-    return _worded(finding, {job_timeout.REMEDY: words})
+    return _worded(finding, {JOB_TIMEOUT_REMEDY: words})
 
 
 def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:
@@ -198,11 +205,11 @@ def judged(
         if finding.where.startswith(dropped):
             continue  # a step that could not be read is not known to lack anything
         place, field = _field(parts, finding.where.removeprefix(f"{'.'.join(at)}."))
-        if finding.code == restart_checkpoint.RULE.code and place in parts and knows_where_it_was(parts[place]):
+        if finding.code == RESTART_CHECKPOINT_RULE.code and place in parts and knows_where_it_was(parts[place]):
             continue
         level = finding.level
         # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
-        if level is Level.ERROR and finding.code == known_size.RULE.code and (asked := parts.get(place)):
+        if level is Level.ERROR and finding.code == KNOWN_SIZE_RULE.code and (asked := parts.get(place)):
             level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
         yield _located(finding.changed(where=field, level=level), planned, place, source, prefix)
 

@@ -12,19 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
-from policies.checks.cluster import (
-    idle_time,
-    local_auth,
-    managed_identity,
-    node_ceiling,
-    public_ip,
-    scale_to_zero,
-    ssh,
-    subnet_present,
-)
-from policies.checks.cost import cluster_budget
-from policies.checks.resource import region, required_tags
-from policies.checks.size import fabric, known_size, retired_size
+from policies import checks
 from policies.config import ALL
 
 if TYPE_CHECKING:
@@ -48,8 +36,13 @@ NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.not_exported for rule in A
 _NO_JOBS = "only clusters: no alias gives what a job says"
 
 IN_PART: Mapping[str, str] = {
-    **dict.fromkeys((fabric.RULE.code, node_ceiling.RULE.code, cluster_budget.RULE.code), _NO_JOBS),
-    retired_size.RULE.code: "only clusters and compute instances of Azure ML: no alias gives other machines' sizes",
+    **dict.fromkeys(
+        (checks.size.FABRIC_RULE.code, checks.cluster.NODE_CEILING_RULE.code, checks.cost.CLUSTER_BUDGET_RULE.code),
+        _NO_JOBS,
+    ),
+    checks.size.RETIRED_SIZE_RULE.code: (
+        "only clusters and compute instances of Azure ML: no alias gives other machines' sizes"
+    ),
 }
 """Rules of which it can express a part."""
 
@@ -66,24 +59,28 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
     gone = [size.name for size in known if size.retired_on(on)]
     found = [
         _fabric(known),
-        _sizes(known_size.RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
-        _sizes(retired_size.RULE, "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
-        _switch(public_ip.RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
-        _switch(ssh.RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
-        _switch(local_auth.RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
-        _switch(managed_identity.RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
-        _switch(subnet_present.RULE, _unless_there(f"{TYPE}/subnet.id")),
-        _above(scale_to_zero.RULE, _LEAST, int(config.settings(scale_to_zero.RULE.code)["nodes"])),
-        _idle(int(config.settings(idle_time.RULE.code)["minutes"])),
+        _sizes(checks.size.KNOWN_SIZE_RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
+        _sizes(checks.size.RETIRED_SIZE_RULE, "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
+        _switch(checks.cluster.PUBLIC_IP_RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
+        _switch(checks.cluster.SSH_RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
+        _switch(checks.cluster.LOCAL_AUTH_RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
+        _switch(checks.cluster.MANAGED_IDENTITY_RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
+        _switch(checks.cluster.SUBNET_PRESENT_RULE, _unless_there(f"{TYPE}/subnet.id")),
+        _above(
+            checks.cluster.SCALE_TO_ZERO_RULE,
+            _LEAST,
+            int(config.settings(checks.cluster.SCALE_TO_ZERO_RULE.code)["nodes"]),
+        ),
+        _idle(int(config.settings(checks.cluster.IDLE_TIME_RULE.code)["minutes"])),
     ]
-    if (ceiling := config.settings(node_ceiling.RULE.code)["nodes"]) is not None:
-        found.append(_above(node_ceiling.RULE, _MOST, int(ceiling)))
-    budget = config.settings(cluster_budget.RULE.code)
+    if (ceiling := config.settings(checks.cluster.NODE_CEILING_RULE.code)["nodes"]) is not None:
+        found.append(_above(checks.cluster.NODE_CEILING_RULE, _MOST, int(ceiling)))
+    budget = config.settings(checks.cost.CLUSTER_BUDGET_RULE.code)
     if any(most is not None for most in budget.values()):
         found.append(_budget(known, **budget))
-    if regions := config.settings(region.RULE.code)["regions"]:
+    if regions := config.settings(checks.resource.REGION_RULE.code)["regions"]:
         found.append(_region(regions))
-    found += (_tag(name) for name in config.settings(required_tags.RULE.code)["required"] or ())
+    found += (_tag(name) for name in config.settings(checks.resource.REQUIRED_TAGS_RULE.code)["required"] or ())
     return [_whole(rule, suffix, parts, config, version) for rule, suffix, parts in found]
 
 
@@ -204,7 +201,7 @@ def _fabric(known: Sequence[Size]) -> _Parts:
         "allOf": [
             {"field": f"{TYPE}/vmSize", "in": "[parameters('withoutInfiniBand')]"},
             _more_than(_MOST, 1),
-            {"not": {"field": f"tags['{fabric.SINGLE_NODE_TAG}']", "equals": "true"}},
+            {"not": {"field": f"tags['{checks.size.SINGLE_NODE_TAG}']", "equals": "true"}},
         ]
     }
     condition = {"anyOf": [{"field": f"{TYPE}/vmSize", "in": "[parameters('sizes')]"}, spans]}
@@ -213,7 +210,7 @@ def _fabric(known: Sequence[Size]) -> _Parts:
         name: {"type": "Array", "metadata": {"displayName": titles[name]}, "defaultValue": names}
         for name, names in (("sizes", bad), ("withoutInfiniBand", alone))
     }
-    return fabric.RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
+    return checks.size.FABRIC_RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
 
 
 def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None = None) -> _Parts:
@@ -232,7 +229,7 @@ def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None
         for nodes, names in sorted(groups.items())
     ]
     condition = {"allOf": [{"field": _MOST, "exists": "true"}, {"anyOf": over}]}
-    return cluster_budget.RULE, "", {"mode": "All", "if": _on_clusters(condition)}
+    return checks.cost.CLUSTER_BUDGET_RULE, "", {"mode": "All", "if": _on_clusters(condition)}
 
 
 def _idle(minutes: int) -> _Parts:
@@ -269,20 +266,20 @@ def _idle(minutes: int) -> _Parts:
         ]
     }
     parameters = {"minutes": _number("Longest time in minutes that a node may wait for work", minutes)}
-    return idle_time.RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
+    return checks.cluster.IDLE_TIME_RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
 
 
 def _region(regions: list[str]) -> _Parts:
     codes = ["global", *("".join(name.lower().split()) for name in regions)]
     parameter = {"type": "Array", "metadata": {"displayName": "Approved regions"}, "defaultValue": codes}
     condition = {"field": "location", "notIn": "[parameters('regions')]"}
-    return region.RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
+    return checks.resource.REGION_RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
 
 
 def _tag(name: str) -> _Parts:
     # A tag may be named as no definition may.
     suffix = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:24].rstrip(".")
-    return required_tags.RULE, f"-{suffix}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
+    return checks.resource.REQUIRED_TAGS_RULE, f"-{suffix}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
 
 
 def reason(code: str) -> str | None:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
 from policies.evaluation.arm_ids import address_of
-from policies.evaluation.context import NO_COMPUTE, Context
 from policies.evaluation.facts import put_unknown, wholly_known
+from policies.evaluation.requests import judged
 from policies.evaluation.resource_subjects import component
 from policies.evaluation.stack_verdicts import judge_whole, judges_sum
-from policies.evaluation.subject import KnownCluster
-from policies.evaluation.type_tokens import judged
+from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster
 from policies.evaluation.verdicts import judge_resource, weigh
 from policies.release import version
 

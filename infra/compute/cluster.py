@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra import roles
-from policies.checks.size.fabric import SINGLE_NODE_TAG
+from policies.checks.size import SINGLE_NODE_TAG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

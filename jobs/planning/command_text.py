@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_dir, is_file
-from policies.checks.job import nebula_gone, restart_checkpoint
+from policies.checks.job_command import SPEAKS, check_nebula_gone_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,14 +206,14 @@ def nebula(job: Job, command: str, base: Path) -> Iterator[Finding]:
         base: Folder that its code is relative to.
     """
     for name, text in _texts(job, command, base):
-        if "nebula" in text and (found := nebula_gone.check_file(text, name=name)) is not None:
+        if "nebula" in text and (found := check_nebula_gone_file(text, name=name)) is not None:
             yield found
 
 
 def knows_where_it_was(part: Plan) -> bool:
     """Whether a file that the command names speaks of a checkpoint."""
     texts = [text for _, text in _texts(part.job, part.enriched.command, part.base)]
-    return any(restart_checkpoint.SPEAKS.search(text) for text in texts)
+    return any(SPEAKS.search(text) for text in texts)
 
 
 def _texts(job: Job, command: str, base: Path) -> Iterator[tuple[str, str]]:

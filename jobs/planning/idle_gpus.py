@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from jobs.model.distribution import MpiDistribution, PyTorchDistribution
 from jobs.planning import command_text
-from policies.checks.job import gpus_idle as rule
+from policies.checks.job_limits import GPUS_IDLE_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Fi
     if script is None or _may_use_several(os.path.join(base, job.code.path, script)):  # noqa: PTH118 - of each job
         return
     yield Finding(
-        rule.RULE.code,
+        GPUS_IDLE_RULE.code,
         "command",
         f"`python {script}` is one process on each node, and {size.name} has {size.gpus} GPUs",
         "A process drives one GPU, the others of the node stay idle",

@@ -1,4 +1,4 @@
-"""The rules, one a file, each a pure function on plain arguments that returns a finding or None.
+"""The rules by subject, each a pure function on plain arguments that returns a finding or None.
 
 The job plan, the stack settings and the policy pack call the same functions. None of them knows a size by name: they
 ask the catalogue.
@@ -6,11 +6,77 @@ ask the catalogue.
 
 from __future__ import annotations
 
-from policies.checks import cluster, cost, job, resource, size
+from typing import TYPE_CHECKING
+
+from amlstack.catalog import sizes
+from policies.checks import cluster, cost, job_command, job_environment, job_limits, resource, size
 from policies.checks.rule import Rule, Setting
-from policies.checks.size import SIZE_RULES, sizes_for
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from amlstack.base.findings import Finding
 
 __all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
 
-RULES: tuple[Rule, ...] = (*size.RULES, *cluster.RULES, *cost.RULES, *resource.RULES, *job.RULES)
+RULES: tuple[Rule, ...] = (
+    size.FABRIC_RULE,
+    size.KNOWN_SIZE_RULE,
+    size.RETIRED_SIZE_RULE,
+    size.RETIRING_SIZE_RULE,
+    size.CLOSED_SIZE_RULE,
+    cluster.SCALE_TO_ZERO_RULE,
+    cluster.IDLE_TIME_RULE,
+    cluster.NODE_CEILING_RULE,
+    cluster.PUBLIC_IP_RULE,
+    cluster.SSH_RULE,
+    cluster.LOCAL_AUTH_RULE,
+    cluster.MANAGED_IDENTITY_RULE,
+    cluster.SUBNET_PRESENT_RULE,
+    cluster.SUBNET_OVERLAP_RULE,
+    cost.CLUSTER_BUDGET_RULE,
+    cost.STACK_BUDGET_RULE,
+    cost.HOURLY_COST_RULE,
+    cost.JOB_COST_RULE,
+    resource.REGION_RULE,
+    resource.REQUIRED_TAGS_RULE,
+    job_environment.ENVIRONMENT_SOURCE_RULE,
+    job_environment.ENVIRONMENT_PIN_RULE,
+    job_limits.PROCESSES_RULE,
+    job_limits.GPUS_IDLE_RULE,
+    job_limits.SHARED_MEMORY_RULE,
+    job_command.FABRIC_OFF_RULE,
+    job_limits.SPOT_CHECKPOINT_RULE,
+    job_command.RESTART_CHECKPOINT_RULE,
+    job_environment.IMAGE_RUNS_RULE,
+    job_command.NEBULA_GONE_RULE,
+    job_limits.JOB_TIMEOUT_RULE,
+    job_command.SECRET_RULE,
+)
 """Every rule, in the order in which docs/policies.md shows them."""
+
+SIZE_RULES: tuple[Rule, ...] = (size.FABRIC_RULE, size.KNOWN_SIZE_RULE, size.RETIRED_SIZE_RULE)
+"""Those that `sizes_for` runs."""
+
+
+def sizes_for(
+    name: str, *, nodes: int, on: date, single_node_jobs: bool = False, where: str = "size"
+) -> tuple[Finding, ...]:
+    """All findings on one size for a number of nodes; of an unknown size only that it is unknown.
+
+    Args:
+        name: The size as it was written, in any letter case.
+        nodes: Most nodes that one job can get: a cluster's maximum, a job's instance count.
+        on: The day of the judgement.
+        single_node_jobs: Whether the cluster says that no job on it spans nodes. Never set for a job.
+        where: Path of the size in the declaration.
+    """
+    known = sizes.get(name)
+    if known is None:
+        found = [size.check_known_size(name, where)]
+    else:
+        found = [
+            size.check_fabric(known, nodes=nodes, on=on, single_node_jobs=single_node_jobs, where=where),
+            size.check_retired_size(known, on=on, where=where),
+        ]
+    return tuple(finding for finding in found if finding is not None)

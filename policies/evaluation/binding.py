@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import durations
 from amlstack.base.findings import Finding
 from amlstack.catalog import regions, sizes
-from policies.evaluation.context import clusters_of
 from policies.evaluation.facts import Undecided, Unknown, is_expression
+from policies.evaluation.subjects import clusters_of
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
-    from policies.evaluation.context import Context
-    from policies.evaluation.subject import KnownCluster, Subject
+    from policies.evaluation.subjects import Context, KnownCluster, Subject
 
 Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from policies.checks.size.fabric import SINGLE_NODE_TAG
+from policies.checks.size import SINGLE_NODE_TAG
 from policies.evaluation.facts import ABSENT, Facts, Path, Unknown, dig, flag, number, size_of, text
-from policies.evaluation.subject import Subject
+from policies.evaluation.subjects import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

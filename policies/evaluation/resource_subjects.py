@@ -10,22 +10,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog.images import Registered
-from policies.evaluation import sent
 from policies.evaluation.arm_ids import Address, address_of, name_of
 from policies.evaluation.compute_subjects import MACHINES, classic_cluster, compute_subjects, machine_subjects
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
 from policies.evaluation.job_subjects import complete, component_key, jobs_in
-from policies.evaluation.subject import Subject
-from policies.evaluation.type_tokens import (
+from policies.evaluation.requests import (
     AZAPI,
     CLASSIC_TEMPLATE,
     OWN_COMPONENT,
     OWN_ENVIRONMENT,
     OWN_JOBS,
+    Request,
+    address_of_child,
     azure_native_type,
+    by_azapi,
+    by_azure_native,
     holds_template,
     terraform_compute,
 )
+from policies.evaluation.subjects import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +51,7 @@ def component(resource_type: str, props: Any) -> tuple[str, Mapping[str, Any]] |
     """The key and the spec of a component version; None for every other resource."""
     if resource_type.endswith(_SENT):
         for one in _requests(resource_type, props):
-            if isinstance(one, sent.Request) and one.kind.endswith("/components/versions") and len(one.names) > 2:
+            if isinstance(one, Request) and one.kind.endswith("/components/versions") and len(one.names) > 2:
                 sent_spec = dig(one.props, *one.at, "properties", "componentSpec")
                 return ("/".join(one.names[1:3]), sent_spec) if isinstance(sent_spec, Mapping) else None
         return None
@@ -167,11 +170,11 @@ def _of_the_workspace(given: Any) -> Address | None:
     return address_of(f"{given}/computes/-") if isinstance(given, str) else None
 
 
-def _requests(resource_type: str, props: Any) -> Iterator[sent.Request | Unknown]:
-    return sent.by_azapi(props) if AZAPI.fullmatch(resource_type) else sent.by_azure_native(props)
+def _requests(resource_type: str, props: Any) -> Iterator[Request | Unknown]:
+    return by_azapi(props) if AZAPI.fullmatch(resource_type) else by_azure_native(props)
 
 
-def _as_sent(requests: Iterable[sent.Request | Unknown], given: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
+def _as_sent(requests: Iterable[Request | Unknown], given: Any, groups: Mapping[str, Any]) -> Iterator[Subject]:
     """The requests of a resource of any type, in the resource manager's own layout."""
     for one in requests:
         if isinstance(one, Unknown):
@@ -258,7 +261,7 @@ def _template(
         if isinstance(piece, Unknown):
             yield Subject("cluster", piece.path, piece, 1, Facts(props, {}))
             continue
-        place = sent.address_of_child(piece.name, piece.group)
+        place = address_of_child(piece.name, piece.group)
         found = (*_arm(piece.kind.lower(), piece.props, piece.at, place), *_located(piece.props, piece.at))
         yield from (subject for subject in found if subject.kind != "job")
         last += (subject for subject in found if subject.kind == "job")

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks.size import fabric, retired_size
+from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
 from policies.evaluation.binding import cluster_of, region_of
 from policies.evaluation.bindings import BINDINGS
-from policies.evaluation.context import Early, clusters_of
 from policies.evaluation.door import canonical
-from policies.evaluation.facts import Facts, Undecided, Unknown
-from policies.evaluation.open_rules import left_open
+from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown
 from policies.evaluation.resource_subjects import component, fill, image, subjects
-from policies.evaluation.subject import KnownCluster, Subject
-from policies.pack_rules import CHECKED_AT_UP
+from policies.evaluation.subjects import Early, KnownCluster, Subject, clusters_of
+from policies.pack_rules import CHECKED_AT_UP, TEMPLATE_UNRESOLVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from policies.config import Config
     from policies.evaluation.arm_ids import Address
     from policies.evaluation.binding import Judge
-    from policies.evaluation.context import Context
+    from policies.evaluation.subjects import Context
 
 
 _OF_KIND = {
@@ -152,7 +150,7 @@ def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Ear
             yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
         elif one.subject.nodes != 1 and config.enabled(CHECKED_AT_UP.code):
             where = one.subject.facts.at("compute")
-            elsewhere: dict[tuple[Unknown, ...], list[str]] = {(Unknown(where, NOT_HERE),): [fabric.RULE.code]}
+            elsewhere: dict[tuple[Unknown, ...], list[str]] = {(Unknown(where, NOT_HERE),): [FABRIC_RULE.code]}
             yield from ((note, one) for note in left_open(where, elsewhere, config)[1])
 
 
@@ -256,11 +254,11 @@ def _remember_cluster(subject: Subject, place: Address, context: Context, by: st
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
     """The rules on sizes: what they find for certain, which of them are open, and the values that are missing."""
     if isinstance(subject.size, Unknown):
-        rules = (retired_size.RULE,) if subject.kind == "machine" else checks.SIZE_RULES
+        rules = (RETIRED_SIZE_RULE,) if subject.kind == "machine" else checks.SIZE_RULES
         return [], [rule.code for rule in rules], (subject.size,)
     if subject.kind == "machine":  # no job spans its nodes, and the catalogue need not know every size
         known = sizes.get(subject.size or "")
-        gone = retired_size.check(known, on=context.on, where=subject.where) if known else None
+        gone = check_retired_size(known, on=context.on, where=subject.where) if known else None
         return [gone] if gone else [], [], ()
     unknown = tuple(value for value in (subject.nodes, subject.single_node_jobs) if isinstance(value, Unknown))
     outcomes = [
@@ -298,3 +296,48 @@ def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
     )
     codes = {finding.code for finding in known}
     return [finding for finding in found if finding.code not in codes]
+
+
+def left_open(
+    where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
+) -> tuple[list[Finding], tuple[Finding, ...]]:
+    """What is refused because it never becomes known here, and what is only noted."""
+    refused: list[Finding] = []
+    notes: list[Finding] = []
+    for unknown, codes in waits.items():
+        if any(value.why == UNREADABLE for value in unknown):
+            continue
+        enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
+        final = any(value.unresolved for value in unknown)
+        bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]
+        if bound and config.enabled(TEMPLATE_UNRESOLVED.code):
+            refused.append(_unresolved(where, unknown, bound))
+        elif enabled:
+            notes.append(_wait(where, unknown, enabled))
+    return refused, tuple(notes)
+
+
+def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
+    return Finding(
+        TEMPLATE_UNRESOLVED.code,
+        where,
+        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
+        rule=f"What is deployed is judged before it is deployed, and {_list(codes)} open here",
+        remedy="Write the value out, once, or give it in the deployment's parameters",
+    )
+
+
+def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
+    later = all(value.why == AT_UP for value in unknown)
+    return Finding(
+        CHECKED_AT_UP.code,
+        where,
+        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
+        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
+        remedy="" if later else "Write the value out to have it judged",
+        level=Level.INFO,
+    )
+
+
+def _list(codes: list[str]) -> str:
+    return f"{codes[0]} is" if len(codes) == 1 else f"{', '.join(codes[:-1])} and {codes[-1]} are"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import SIGNATURE, decode
 from amlstack.catalog import sizes
-from policies.checks.cluster import idle_time
-from policies.checks.job import shared_memory
-from policies.checks.resource import required_tags
+from policies.checks.cluster import IDLE_TIME_RULE
+from policies.checks.job_limits import SHARED_MEMORY_RULE
+from policies.checks.resource import REQUIRED_TAGS_RULE, written_tags
 from policies.evaluation.binding import cluster_of
 from policies.evaluation.bindings import BINDINGS
 from policies.evaluation.door import canonical
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
     from policies.config import Config
-    from policies.evaluation.context import Context
-    from policies.evaluation.subject import Subject
+    from policies.evaluation.subjects import Context, Subject
 
     Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
 
@@ -33,7 +32,7 @@ def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tupl
 
 def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
     tags, values = subject.facts.mapping("tags"), config["values"] or {}
-    there = required_tags.written(tags)
+    there = written_tags(tags)
     path = subject.facts.path("tags")
     return tuple(
         ((*path, name), values[name]) for name in config["required"] if name.lower() not in there and name in values
@@ -51,9 +50,9 @@ def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> tuple[tupl
 
 
 REMEDIES: Mapping[str, Remedy] = {
-    idle_time.RULE.code: _idle,
-    required_tags.RULE.code: _tags,
-    shared_memory.RULE.code: _shm,
+    IDLE_TIME_RULE.code: _idle,
+    REQUIRED_TAGS_RULE.code: _tags,
+    SHARED_MEMORY_RULE.code: _shm,
 }
 """The rules that have one safe answer."""
 

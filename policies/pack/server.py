@@ -22,10 +22,10 @@ from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 from amlstack.base import printable
 from amlstack.base.pulumi_wire import decode, opened_but_known
 from policies import config
-from policies.checks.cost import stack_budget
-from policies.evaluation.context import Context
+from policies.checks.cost import STACK_BUDGET_RULE
+from policies.evaluation.requests import judged
 from policies.evaluation.stack_verdicts import judge_whole
-from policies.evaluation.type_tokens import judged
+from policies.evaluation.subjects import Context
 from policies.evaluation.verdicts import Weight, judge_early, judge_resource, weigh
 from policies.pack import remedies
 from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
@@ -45,7 +45,7 @@ _LEVELS = {
 }
 _NAMES = {number: name for name, number in _LEVELS.items()}
 _BY_CODE = {rule.code: rule for rule in config.ALL}
-_OF_STACKS = {stack_budget.RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
+_OF_STACKS = {STACK_BUDGET_RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
 _BIG = [("grpc.max_receive_message_length", 400 * 1024 * 1024)]
 PAGE = "docs/policies.md"
 

@@ -13,7 +13,7 @@ from amlstack.sandbox.azure_native import table
 from infra.components.workspace import edits as workspace_edits
 from infra.compute import cluster
 from infra.settings.model import Cluster
-from policies.checks.size.fabric import SINGLE_NODE_TAG
+from policies.checks.size import SINGLE_NODE_TAG
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:

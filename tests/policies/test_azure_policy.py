@@ -16,7 +16,7 @@ from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config
-from policies.checks.size.fabric import SINGLE_NODE_TAG
+from policies.checks.size import SINGLE_NODE_TAG
 from policies.pack.server import Pack
 from tests.support.policies.showing import TODAY, request, shown
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from amlstack.base import credential_patterns
 from amlstack.base.pulumi_wire import decode, opened_but_known
 from amlstack.rpc import Secret, encode
-from policies.checks.job import secret
+from policies.checks.job_command import check_secret
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
@@ -124,5 +124,5 @@ def test_secrets_are_found_in_a_command_line(text: str, names: list[str]) -> Non
 
 def test_a_text_that_the_engine_keeps_encrypted_is_known_to_the_pack_alone() -> None:
     wire = encode({"environmentVariables": {"WANDB_API_KEY": Secret("0a1b2c3d4e5f60718293")}})
-    assert secret.check(decode(wire, opened_but_known), where="job") == ()
-    assert len(secret.check(decode(wire), where="job")) == 1
+    assert check_secret(decode(wire, opened_but_known), where="job") == ()
+    assert len(check_secret(decode(wire), where="job")) == 1

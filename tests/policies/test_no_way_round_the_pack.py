@@ -13,7 +13,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from amlstack.base.paths import PROJECT
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import config as configuration
-from policies.evaluation.context import Context
+from policies.evaluation.subjects import Context
 from policies.evaluation.verdicts import judge_early, judge_resource, weigh
 from tests.support.policies import equal_programs
 from tests.support.policies.equal_programs import (

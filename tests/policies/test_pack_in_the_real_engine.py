@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from policies import checks
-from policies.checks.cluster import idle_time
-from policies.checks.job import shared_memory
+from policies.checks.cluster import IDLE_TIME_RULE
+from policies.checks.job_limits import SHARED_MEMORY_RULE
 from policies.pack_rules import TEMPLATE_UNRESOLVED
 from policies.release import version
 from tests.support.harness import ANALYZER
@@ -197,8 +197,8 @@ def test_a_wrong_configuration_is_shown_by_the_engine(stack: MakeStack, azure: A
 
 
 def test_remediation_writes_the_one_safe_answer(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:
-    token, cluster = example(idle_time.RULE)
-    job_token, job = example(shared_memory.RULE)
+    token, cluster = example(IDLE_TIME_RULE)
+    job_token, job = example(SHARED_MEMORY_RULE)
     config = {
         "idle-time": "remediate",
         "shared-memory": "remediate",

@@ -10,7 +10,7 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
 
 from policies import checks, config, gate
-from policies.evaluation.context import Context
+from policies.evaluation.subjects import Context
 from policies.evaluation.verdicts import judge_resource
 from tests.support.policies.pack_subjects import COMPUTE, cluster, pack, seen, stack_of
 from tests.support.policies.showing import TODAY

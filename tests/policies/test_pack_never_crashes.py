@@ -14,7 +14,7 @@ from policies.evaluation.arm_ids import Address
 from policies.evaluation.compute_subjects import INNER, OUTER
 from policies.evaluation.facts import Unknown, number_of
 from policies.evaluation.job_subjects import OWN
-from policies.evaluation.subject import KnownCluster
+from policies.evaluation.subjects import KnownCluster
 from policies.pack.server import Pack
 from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown

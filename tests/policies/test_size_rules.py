@@ -9,7 +9,7 @@ import pytest
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import substitutes
 from policies.checks import sizes_for
-from policies.checks.size import fabric, known_size, retired_size
+from policies.checks.size import check_fabric, check_known_size, check_retired_size
 
 TODAY = date(2026, 8, 1)
 BEFORE_NC_V3_WENT = date(2025, 9, 29)
@@ -54,7 +54,7 @@ def size(name: str) -> sizes.Size:
     ],
 )
 def test_fabric_rule(name: str, nodes: int, single_node_jobs: bool, refused: bool) -> None:
-    finding = fabric.check(size(name), nodes=nodes, on=TODAY, single_node_jobs=single_node_jobs)
+    finding = check_fabric(size(name), nodes=nodes, on=TODAY, single_node_jobs=single_node_jobs)
 
     assert (finding is not None) is refused
     if finding is not None:
@@ -62,7 +62,7 @@ def test_fabric_rule(name: str, nodes: int, single_node_jobs: bool, refused: boo
 
 
 def test_a_size_with_rdma_but_no_sriov_is_refused_in_one_message() -> None:
-    finding = fabric.check(size("Standard_NC24r"), nodes=2, on=TODAY, where="clusters[0].size")
+    finding = check_fabric(size("Standard_NC24r"), nodes=2, on=TODAY, where="clusters[0].size")
 
     assert str(finding) == (
         "clusters[0].size: Standard_NC24r has RDMA without SR-IOV. NCCL, UCX and Open MPI reach InfiniBand through "
@@ -72,7 +72,7 @@ def test_a_size_with_rdma_but_no_sriov_is_refused_in_one_message() -> None:
 
 
 def test_a_gpu_size_without_infiniband_is_refused_in_one_message() -> None:
-    finding = fabric.check(size("standard_nc24ADS_a100_v4"), nodes=4, on=TODAY)
+    finding = check_fabric(size("standard_nc24ADS_a100_v4"), nodes=4, on=TODAY)
 
     assert str(finding) == (
         "size: Standard_NC24ads_A100_v4 (1 x A100 80 GiB, no InfiniBand) with 4 nodes. GPU jobs across nodes need "
@@ -83,7 +83,7 @@ def test_a_gpu_size_without_infiniband_is_refused_in_one_message() -> None:
 
 def test_every_remedy_of_the_fabric_rule_passes_all_rules() -> None:
     for wanted in sizes.all_sizes():
-        finding = fabric.check(wanted, nodes=2, on=TODAY)
+        finding = check_fabric(wanted, nodes=2, on=TODAY)
         if finding is not None:
             nearest = substitutes.nearest_compliant(wanted, TODAY)
             assert nearest is not None
@@ -106,7 +106,7 @@ def test_every_remedy_of_the_fabric_rule_passes_all_rules() -> None:
     ],
 )
 def test_unknown_size_rule(name: str, remedy: str | None) -> None:
-    finding = known_size.check(name)
+    finding = check_known_size(name)
 
     assert (finding.remedy if finding else None) == remedy
     if finding is not None:
@@ -127,7 +127,7 @@ def test_unknown_size_rule(name: str, remedy: str | None) -> None:
     ],
 )
 def test_retired_size_rule(name: str, on: date, seen: str | None) -> None:
-    finding = retired_size.check(size(name), on=on)
+    finding = check_retired_size(size(name), on=on)
 
     assert (finding.seen if finding else None) == seen
     if finding is not None:

@@ -222,11 +222,11 @@ def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog.sizes import substitutes
     from amlstack.cli.catalogue import filters
     from policies.checks import sizes_for
-    from policies.checks.size import known_size
+    from policies.checks.size import check_known_size
 
     size = catalogue.get(name)
     if size is None:
-        finding = known_size.check(name, "NAME")
+        finding = check_known_size(name, "NAME")
         if finding is not None and (meant := filters.models(name, catalogue.all_sizes())):
             remedy = f"`amlstack sizes --gpu {shlex.quote(name)}` lists the sizes with {', '.join(meant)}"
             finding = replace(finding, remedy=remedy)

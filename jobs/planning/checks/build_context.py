@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.catalog import clock, images
 from jobs.model.values import Environment
-from policies.checks.job import image_runs
+from policies.checks.job_environment import check_image_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def check(job: Job, target: Target, base: Path) -> Iterator[Finding]:
     image = None if begins is None else images.named(begins.image)
     if begins is None or image is None or size.retired_on(clock.today()):
         return
-    yield from image_runs.check(
+    yield from check_image_runs(
         image.without_framework() if begins.installs else image,
         size,
         command=job.command,

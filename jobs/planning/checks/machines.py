@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import fabric, regions
-from policies.checks.job import processes as rule
+from policies.checks.job_limits import check_processes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -82,7 +82,7 @@ def processes(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]
     """
     ranks, started = lowered.processes_per_node, getattr(lowered.distribution, "process_count_per_instance", None)
     if ranks is not None and ranks != started and (size := target.facts):
-        found = rule.check(ranks, size, nodes=count)
+        found = check_processes(ranks, size, nodes=count)
         if found is not None:
             yield found
 

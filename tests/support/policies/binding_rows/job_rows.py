@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from policies.evaluation.type_tokens import OWN_ENVIRONMENT
+from policies.evaluation.requests import OWN_ENVIRONMENT
 from tests.support.policies.binding_rows.rows import JOB, Row, on_cluster, row, serverless
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
 

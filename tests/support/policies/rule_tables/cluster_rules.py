@@ -5,13 +5,13 @@ from __future__ import annotations
 from tests.support.policies.rule_tables.rows import H100, HB, NO_IB, Row, row
 
 TABLES: dict[str, list[Row]] = {
-    "cluster.scale_to_zero": [
+    "scale_to_zero": [
         row(0, nodes=0, says=None),
         row(1, nodes=0, says="The minimum is 1 node. At most 0 nodes"),
         row(2, nodes=2, says=None),
         row(3, nodes=2, says="The minimum is 3 nodes"),
     ],
-    "cluster.idle_time": [
+    "idle_time": [
         row("PT10M", minutes=60, says=None),
         row("PT1H", minutes=60, says=None),
         row("PT61M", minutes=60, says="Idle nodes wait PT61M"),
@@ -19,41 +19,41 @@ TABLES: dict[str, list[Row]] = {
         row(None, minutes=60, says="does not say when"),
         row("soon", minutes=60, says="wait soon"),
     ],
-    "cluster.node_ceiling": [
+    "node_ceiling": [
         row(16, nodes=16, says=None),
         row(17, nodes=16, says="The maximum is 17 nodes"),
         row(17, nodes=None, says=None),
         row(1, nodes=0, says="At most 0"),
     ],
-    "cluster.public_ip": [
+    "public_ip": [
         row(False, says=None),
         row(True, says="Nodes get public addresses"),
         row(None, says="does not switch public addresses off"),
     ],
-    "cluster.ssh": [
+    "ssh": [
         row("Disabled", says=None),
         row("disabled", says=None),
         row("Enabled", says="Remote login is Enabled"),
         row("NotSpecified", says="Remote login is NotSpecified"),
         row(None, says="Remote login is not specified"),
     ],
-    "cluster.local_auth": [
+    "local_auth": [
         row(True, says=None),
         row(False, says="Local authentication is on"),
         row(None, says="does not switch local authentication off"),
     ],
-    "cluster.managed_identity": [
+    "managed_identity": [
         row("SystemAssigned", says=None),
         row("SystemAssigned,UserAssigned", says=None),
         row("None", says="has no managed identity"),
         row(None, says="has no managed identity"),
     ],
-    "cluster.subnet_present": [
+    "subnet_present": [
         row("/subscriptions/s/…/subnets/n", says=None),
         row("", says="names no subnet"),
         row(None, says="names no subnet"),
     ],
-    "cluster.subnet_overlap": [
+    "subnet_overlap": [
         row(H100, prefixes=["10.0.0.0/16"], says=None),
         row(H100, prefixes=["10.0.0.0/16", "172.16.4.0/24"], says="The network uses 172.16.4.0/24. "),
         row(H100, prefixes=["172.16.0.0/12"], says="uses 172.16.0.0/12"),

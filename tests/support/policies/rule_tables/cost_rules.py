@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.checks.cost.stack_budget import GrowsTo
+from policies.checks.cost import GrowsTo
 from tests.support.policies.rule_tables.rows import CPU, ELSEWHERE, H100, PRICED, UNDOCUMENTED, Row, row
 
 TABLES: dict[str, list[Row]] = {
-    "cost.cluster_budget": [
+    "cluster_budget": [
         row(H100, nodes=8, gpus=64, says=None),
         row(H100, nodes=9, gpus=64, says="9 nodes of Standard_ND96isr_H100_v5 have 72 GPUs"),
         row(H100, nodes=9, gpus=64, vcpus=1, says="Write 8 nodes or less"),
@@ -18,7 +18,7 @@ TABLES: dict[str, list[Row]] = {
         row(CPU, nodes=999, gpus=0, says=None),
         row(UNDOCUMENTED, nodes=999, vcpus=0, says=None),
     ],
-    "cost.stack_budget": [
+    "stack_budget": [
         row([GrowsTo(H100, 8), GrowsTo(CPU, 4)], gpus=64, nodes=12, vcpus=784, says=None),
         row([GrowsTo(H100, 8), GrowsTo(H100, 1)], gpus=64, says="may grow to 72 GPUs"),
         row([GrowsTo(H100, 8), GrowsTo(CPU, 4)], nodes=11, says="may grow to 12 nodes"),
@@ -42,7 +42,7 @@ TABLES: dict[str, list[Row]] = {
         ),
         row([], gpus=0, usd_per_hour=0.0, says=None),
     ],
-    "cost.hourly_cost": [
+    "hourly_cost": [
         row(PRICED, nodes=5, usd=500, says=None),
         row(PRICED, nodes=6, usd=500, says="cost 600.00 USD per hour (westeurope)"),
         row(PRICED, nodes=6, usd=499, says="Write 4 nodes or less"),
@@ -64,7 +64,7 @@ TABLES: dict[str, list[Row]] = {
         row(ELSEWHERE, nodes=1, usd=99, low_priority=True, says="100.00 USD per hour (westeurope, dedicated nodes)"),
         row(H100, nodes=1, usd=99, region="uksouth", low_priority=True, says="no price of"),
     ],
-    "cost.job_cost": [
+    "job_cost": [
         row(PRICED, nodes=2, timeout=3600, usd=200, says=None),
         row(PRICED, nodes=2, timeout=3601, usd=200, says="cost 200.06 USD until the timeout"),
         row(PRICED, nodes=2, timeout=None, usd=200, says="nothing ends the job"),

@@ -36,7 +36,7 @@ from tests.support.policies.rule_tables.rows import (
 )
 
 TABLES: dict[str, list[Row]] = {
-    "job.environment_source": [
+    "environment_source": [
         row("azureml://registries/azureml/environments/a/versions/1", registries=["azureml"], says=None),
         row("azureml://registries/AzureML/environments/a/versions/1", registries=["azureml"], says=None),
         row("azureml://registries/x/environments/a/versions/1", registries=["azureml"], says="comes from x"),
@@ -53,7 +53,7 @@ TABLES: dict[str, list[Row]] = {
         row("ghcr.io/a/b:1", images=["docker.io", "MCR.microsoft.com"], function="check_image", says="from ghcr.io"),
         row("ghcr.io/a/b:1", images=None, function="check_image", says=None),
     ],
-    "job.environment_pin": [
+    "environment_pin": [
         row("azureml://registries/azureml/environments/a/versions/7", says=None),
         row("azureml://registries/azureml/environments/a/labels/latest", says="labels/latest"),
         row("azureml:mine:3", says=None),
@@ -69,7 +69,7 @@ TABLES: dict[str, list[Row]] = {
         row("host:5000/a", function="check_image", says="The image is"),
         row("a@sha256:" + "0" * 64, function="check_image", says=None),
     ],
-    "job.processes": [
+    "processes": [
         row(8, H100, nodes=2, says=None),
         row(1, H100, nodes=2, says=None),
         row(9, H100, nodes=2, says="9 processes per node, and Standard_ND96isr_H100_v5 has 8 GPUs. Process"),
@@ -79,7 +79,7 @@ TABLES: dict[str, list[Row]] = {
         row(2, ONE_GPU, nodes=1, says="has 1 GPUs. Process"),
         row(16, CPU, nodes=2, says=None),
     ],
-    "job.gpus_idle": [
+    "gpus_idle": [
         row(8, H100, says=None),
         row(7, H100, says="7 processes per node"),
         row(2, H100, says="Write 8"),
@@ -87,7 +87,7 @@ TABLES: dict[str, list[Row]] = {
         row(16, H100, says=None),
         row(4, CPU, says=None),
     ],
-    "job.shared_memory": [
+    "shared_memory": [
         row("64g", H100, gib_per_gpu=8, says=None),
         row("63g", H100, gib_per_gpu=8, says="has 63g of shared memory, for 8 GPUs"),
         row(None, H100, gib_per_gpu=8, says="has 2g of shared memory, the default, for 8 GPUs"),
@@ -107,7 +107,7 @@ TABLES: dict[str, list[Row]] = {
         row("lots", H100, gib_per_gpu=8, says=None),
         row(None, CPU, gib_per_gpu=8, says=None),
     ],
-    "job.fabric_off": [
+    "fabric_off": [
         row({"NCCL_IB_DISABLE": "1"}, H100, nodes=2, says="environment_variables.NCCL_IB_DISABLE: `NCCL_IB_DISABLE=1`"),
         row({"NCCL_IB_DISABLE": 1}, H100, nodes=2, says="off the InfiniBand"),
         row({"NCCL_IB_DISABLE": "0"}, H100, nodes=2, says=None),
@@ -133,7 +133,7 @@ TABLES: dict[str, list[Row]] = {
         row({"NCCL_P2P_DISABLE": "1"}, None, nodes=2, says=None),
         row({}, None, nodes=2, command="NCCL_NET=Socket python t.py", says="command: `NCCL_NET=Socket`"),
     ],
-    "job.spot_checkpoint": [
+    "spot_checkpoint": [
         row([], **SPOT_SAYS, says="2 low-priority nodes, and no output is mounted"),
         row(["Upload"], **SPOT_SAYS, says="no output is mounted"),
         row(["Upload", "ReadWriteMount"], **SPOT_SAYS, says=None),
@@ -142,7 +142,7 @@ TABLES: dict[str, list[Row]] = {
         row([], preemptible=False, nodes=2, says=None),
         row([], preemptible=True, nodes=1, says=None),
     ],
-    "job.restart_checkpoint": [
+    "restart_checkpoint": [
         row(AGAIN, says="command: The job asks for 3 restarts, and nothing in it names a checkpoint or an output"),
         row("torchrun --max-restarts=1 train.py", says="asks for 1 restarts"),
         row("torchrun --max_restarts 0 train.py", says=None),
@@ -160,7 +160,7 @@ TABLES: dict[str, list[Row]] = {
         row("python t.py", preemptible=True, hours=0, says="may run 0 h"),
         row("python t.py", preemptible=False, timeout=6 * 3600, says=None),
     ],
-    "job.image_runs": [
+    "image_runs": [
         row(ACPT, H100, says=None),
         row(ACPT, None, says=None),
         row(ACPT, GB200, says="environment: acpt is built for x64, and Standard_ND128isr_NDR_GB200_v6 is arm64"),
@@ -192,7 +192,7 @@ TABLES: dict[str, list[Row]] = {
         row(MPI_4, HB, command=OPENIB, says=None),
         row(ACPT, HB, command=OPENIB, says=None),
     ],
-    "job.nebula_gone": [
+    "nebula_gone": [
         row("pip install nebulaml && python t.py", says="command: The command names `nebulaml`"),
         row("python -c 'import torch_nebula'", says="names `torch_nebula`"),
         row("python nebula.py --nebulaml-free my-nebulaml", says=None),
@@ -205,7 +205,7 @@ TABLES: dict[str, list[Row]] = {
         row('{"nebula": {"enabled": true}}', name="t.py", function="check_file", says=None),
         row("import nebulaml", name="ds.json", function="check_file", says=None),
     ],
-    "job.job_timeout": [
+    "job_timeout": [
         row(3600, says=None),
         row(None, says="The job has no timeout"),
         row(0, says="Write limits.timeout, such as PT12H"),
@@ -213,7 +213,7 @@ TABLES: dict[str, list[Row]] = {
         row(3601, hours=1, says="Write 1 hours or less"),
         row(None, hours=1, says="has no timeout"),
     ],
-    "job.secret": [
+    "secret": [
         row(
             {"environmentVariables": {"HF_TOKEN": "hf_" + "a" * 34}},
             where="job",

@@ -6,7 +6,7 @@ from amlstack.base.pulumi_wire import UNKNOWN
 from tests.support.policies.rule_tables.rows import Row, row
 
 TABLES: dict[str, list[Row]] = {
-    "resource.region": [
+    "region": [
         row("westeurope", regions=["westeurope"], says=None),
         row("West Europe", regions=["westeurope"], says=None),
         row("westeurope", regions=["eastus", "West Europe"], says=None),
@@ -15,7 +15,7 @@ TABLES: dict[str, list[Row]] = {
         row("southindia", regions=[], says=None),
         row("southindia", regions=None, says=None),
     ],
-    "resource.required_tags": [
+    "required_tags": [
         row({"team": "a"}, required=["team"], says=None),
         row({"Team": "a"}, required=["team"], says=None),
         row({"team": "a"}, required=["TEAM"], says=None),

@@ -1,4 +1,4 @@
-"""Who pays must be written on it."""
+"""Rules on every Azure resource: where it lies, how it is tagged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,48 @@ from policies.checks.rule import Rule, Setting
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-RULE = Rule(
+REGION_RULE = Rule(
+    code="region-approved",
+    title="Resources lie in approved regions.",
+    what=(
+        "Refuses a resource whose location is not among the approved regions; written names and codes (`West "
+        "Europe`, `westeurope`) are the same. Silent until regions are configured."
+    ),
+    why=(
+        "Data may have to stay where the law wants it, quota for InfiniBand sizes exists in few regions, and "
+        "traffic between regions is slow and paid for."
+    ),
+    example=cluster(top="location: southindia"),
+    instead=cluster(top="location: westeurope"),
+    settings=(Setting("regions", "array", "Approved regions."),),
+    sample={"regions": ["westeurope", "northeurope"]},
+)
+
+
+def check_region(location: str, *, regions: Sequence[str] | None, where: str = "location") -> Finding | None:
+    """Judge where a resource lies.
+
+    Args:
+        location: Its region, as a name or a code; `global` is none.
+        regions: Approved regions; None or none at all for no bound.
+        where: Path of the location in the declaration.
+    """
+    if not regions or _code(location) in {"global", *map(_code, regions)}:
+        return None
+    return Finding(
+        REGION_RULE.code,
+        where,
+        seen=f"The location is {location!r}",
+        rule="Resources lie in an approved region",
+        remedy=f"Approved: {', '.join(regions)}",
+    )
+
+
+def _code(region: str) -> str:
+    return "".join(region.lower().split())
+
+
+REQUIRED_TAGS_RULE = Rule(
     code="tags-required",
     title="Resources carry the required tags.",
     what=(
@@ -31,12 +72,12 @@ RULE = Rule(
 )
 
 
-def written(tags: Mapping[str, object]) -> set[str]:
+def written_tags(tags: Mapping[str, object]) -> set[str]:
     """The tags that have a value, in lower case; one that is known only once something else exists has one."""
     return {name.lower() for name, value in tags.items() if value is UNKNOWN or str(value or "").strip()}
 
 
-def check(
+def check_required_tags(
     tags: Mapping[str, object],
     *,
     required: Sequence[str] | None,
@@ -51,14 +92,14 @@ def check(
         values: What the team writes where one is missing, for the remedy.
         where: Path of the tags in the declaration.
     """
-    there = written(tags)
+    there = written_tags(tags)
     wanted = tuple(required or ())
     missing = [name for name in wanted if name.lower() not in there]
     if not missing:
         return None
     known = [f"{name}: {values[name]}" for name in missing if values and name in values]
     return Finding(
-        RULE.code,
+        REQUIRED_TAGS_RULE.code,
         where,
         seen=f"Missing: {', '.join(missing)}",
         rule=f"Resources carry {', '.join(wanted)}",

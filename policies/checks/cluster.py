@@ -1,0 +1,364 @@
+"""Rules on training clusters: how they scale, who reaches them, their network."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from amlstack.base import durations
+from amlstack.base.findings import Finding
+from policies.checks.examples import cluster, subnet
+from policies.checks.rule import Rule, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from amlstack.catalog.sizes import Size
+
+SCALE_TO_ZERO_RULE = Rule(
+    code="scale-to-zero",
+    title="A cluster scales down to no nodes.",
+    what="Flags a cluster whose minimum number of nodes is above the allowed one, which is 0 unless configured.",
+    why="Nodes of the minimum are paid for day and night, whether a job runs or not.",
+    example=cluster(least=2),
+    instead=cluster(),
+    level="advisory",
+    settings=(Setting("nodes", "integer", "Most nodes that may stay up without work.", 0),),
+)
+
+
+def check_scale_to_zero(least: int, *, nodes: int, where: str = "nodes.min") -> Finding | None:
+    """Judge the minimum of a cluster.
+
+    Args:
+        least: Its minimum number of nodes.
+        nodes: Most nodes that may stay up without work.
+        where: Path of the minimum in the declaration.
+    """
+    if least <= nodes:
+        return None
+    return Finding(
+        SCALE_TO_ZERO_RULE.code,
+        where,
+        seen=f"The minimum is {_nodes(least)}",
+        rule=f"At most {_nodes(nodes)} may stay up without work: they are paid for day and night",
+        remedy=f"Write {nodes}",
+    )
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node" if count == 1 else f"{count} nodes"
+
+
+IDLE_TIME_RULE = Rule(
+    code="idle-time",
+    title="Idle nodes are given back soon.",
+    what="Flags a cluster that does not say how long a node waits for work, or that lets it wait too long.",
+    why="An idle node of eight GPUs costs as much as a busy one; a forgotten idle time is paid for in full.",
+    example=cluster(idle="PT12H"),
+    instead=cluster(),
+    level="advisory",
+    settings=(Setting("minutes", "integer", "Longest time that a node may wait for work.", 60),),
+    fix="Writes the longest allowed time.",
+)
+
+
+def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle") -> Finding | None:
+    """Judge the idle time of a cluster.
+
+    Args:
+        idle: ISO 8601 duration before an idle node is given back; None when the cluster does not say.
+        minutes: Longest time allowed.
+        where: Its path in the declaration.
+    """
+    waits = durations.seconds(idle.strip().upper()) if idle is not None else None
+    if waits is not None and waits <= minutes * 60:
+        return None
+    return Finding(
+        IDLE_TIME_RULE.code,
+        where,
+        seen="The cluster does not say when idle nodes go" if idle is None else f"Idle nodes wait {idle}",
+        rule=f"A node may wait {minutes} minutes for work",
+        remedy=f"Write PT{minutes}M or less",
+    )
+
+
+NODE_CEILING_RULE = Rule(
+    code="node-ceiling",
+    title="A cluster has at most so many nodes.",
+    what="Refuses a cluster whose maximum is above the team's ceiling. Silent until the ceiling is configured.",
+    why="The maximum of a cluster is what one mistaken job may spend; 64 instead of 6 is one keystroke.",
+    example=cluster(most=64),
+    instead=cluster(most=16),
+    settings=(Setting("nodes", "integer", "Most nodes of one cluster, and of one serverless job."),),
+    sample={"nodes": 16},
+)
+
+
+def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max") -> Finding | None:
+    """Judge the maximum of a cluster, or the node count of a serverless job.
+
+    Args:
+        most: Its maximum.
+        nodes: The ceiling; None for none.
+        where: Path of the maximum in the declaration.
+    """
+    if nodes is None or most <= nodes:
+        return None
+    return Finding(
+        NODE_CEILING_RULE.code,
+        where,
+        seen=f"The maximum is {most} nodes",
+        rule=f"At most {nodes} are allowed in one place",
+        remedy=f"Write {nodes} or less, or ask for an exception",
+    )
+
+
+PUBLIC_IP_RULE = Rule(
+    code="node-public-ip",
+    title="Nodes of a cluster have no public IP address.",
+    what=(
+        "Flags a cluster that does not switch off the public addresses of its nodes; Azure's default is to give "
+        "each node one."
+    ),
+    why=(
+        "Every public address is scanned from the internet, and many subscriptions forbid or bound them; a node needs "
+        "none to train."
+    ),
+    example=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: true"),
+    instead=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: false"),
+    level="advisory",
+)
+
+
+PUBLIC_IP_REMEDY = "Write enableNodePublicIp: false"
+
+
+def check_public_ip(enabled: bool | None, *, where: str = "node_public_ip") -> Finding | None:
+    """Judge a cluster's public addresses.
+
+    Args:
+        enabled: Whether nodes get one; None when the cluster does not say.
+        where: Path of the switch in the declaration.
+    """
+    if enabled is False:
+        return None
+    return Finding(
+        PUBLIC_IP_RULE.code,
+        where,
+        seen="Nodes get public addresses" if enabled else "The cluster does not switch public addresses off",
+        rule="Nodes of a cluster have no public IP address",
+        remedy=f"{PUBLIC_IP_REMEDY}; outside a managed network the nodes then need a subnet",
+    )
+
+
+SSH_RULE = Rule(
+    code="ssh-closed",
+    title="The SSH port of the nodes is closed.",
+    what=(
+        "Flags a cluster whose remote login is not `Disabled`. Azure's default, `NotSpecified`, opens the port on "
+        "all nodes where the cluster is in no virtual network."
+    ),
+    why=(
+        "A shell on a node reads the data, the code and the identity of every job there; what jobs need to show "
+        "goes through Azure ML."
+    ),
+    example=cluster(inner="remoteLoginPortPublicAccess: Enabled"),
+    instead=cluster(inner="remoteLoginPortPublicAccess: Disabled"),
+    level="advisory",
+)
+
+
+SSH_REMEDY = "Write remoteLoginPortPublicAccess: Disabled"
+
+
+def check_ssh(access: str | None, *, where: str = "remoteLoginPortPublicAccess") -> Finding | None:
+    """Judge a cluster's remote login.
+
+    Args:
+        access: ``Enabled``, ``Disabled`` or ``NotSpecified``; None when the cluster does not say.
+        where: Its path in the declaration.
+    """
+    if access is not None and access.lower() == "disabled":
+        return None
+    return Finding(
+        SSH_RULE.code,
+        where,
+        seen=f"Remote login is {access or 'not specified'}",
+        rule="The SSH port of the nodes is closed",
+        remedy=SSH_REMEDY,
+    )
+
+
+LOCAL_AUTH_RULE = Rule(
+    code="local-auth-off",
+    title="Local authentication is switched off.",
+    what=("Flags a cluster that does not say `disableLocalAuth: true`; Azure's default leaves it on."),
+    why=(
+        "Local accounts and keys bypass Entra ID: their use is not recorded by person, and no conditional access or "
+        "revocation reaches them."
+    ),
+    example=cluster(compute="disableLocalAuth: false"),
+    instead=cluster(compute="disableLocalAuth: true"),
+    level="advisory",
+)
+
+
+LOCAL_AUTH_REMEDY = "Write disableLocalAuth: true"
+
+
+def check_local_auth(disabled: bool | None, *, where: str = "disableLocalAuth") -> Finding | None:
+    """Judge a cluster's local authentication.
+
+    Args:
+        disabled: Whether it is switched off; None when the cluster does not say.
+        where: Path of the switch in the declaration.
+    """
+    if disabled:
+        return None
+    return Finding(
+        LOCAL_AUTH_RULE.code,
+        where,
+        seen="Local authentication is on"
+        if disabled is False
+        else "The cluster does not switch local authentication off",
+        rule="Entra ID is the only way in",
+        remedy=LOCAL_AUTH_REMEDY,
+    )
+
+
+MANAGED_IDENTITY_RULE = Rule(
+    code="managed-identity",
+    title="A cluster has a managed identity.",
+    what=(
+        "Flags a cluster without a system-assigned or user-assigned managed identity. Disabled unless configured: "
+        "without one, jobs read data as the user who submits them."
+    ),
+    why=(
+        "Without an identity of its own a cluster reaches storage with keys or as the user who submitted the "
+        "job; neither can be granted exactly what it needs."
+    ),
+    example=cluster(top="identity: {type: None}"),
+    instead=cluster(top="identity: {type: SystemAssigned}"),
+    level="disabled",
+)
+
+
+MANAGED_IDENTITY_REMEDY = "Write identity: {type: SystemAssigned}, or a user-assigned one"
+
+
+def check_managed_identity(kind: str | None, *, where: str = "identity") -> Finding | None:
+    """Judge a cluster's identity.
+
+    Args:
+        kind: ``SystemAssigned``, ``UserAssigned``, both with a comma, or ``None``; None when there is none.
+        where: Path of the identity in the declaration.
+    """
+    if kind is not None and "assigned" in kind.lower():
+        return None
+    return Finding(
+        MANAGED_IDENTITY_RULE.code,
+        where,
+        seen="The cluster has no managed identity",
+        rule="A cluster reads data as itself",
+        remedy=MANAGED_IDENTITY_REMEDY,
+    )
+
+
+SUBNET_PRESENT_RULE = Rule(
+    code="subnet-present",
+    title="A cluster is in a subnet.",
+    what=(
+        "Flags a cluster that names no subnet. Disabled unless configured: a workspace with a managed network "
+        "needs none."
+    ),
+    why=(
+        "Without a subnet or a managed network, nodes reach storage over the internet, and nothing bounds where "
+        "they may talk to."
+    ),
+    example=cluster(),
+    instead=cluster(inner=subnet("train")),
+    level="disabled",
+)
+
+
+SUBNET_PRESENT_REMEDY = "Write subnet: {id: …/virtualNetworks/NAME/subnets/NAME}"
+
+
+def check_subnet_present(subnet: str | None, *, where: str = "subnet") -> Finding | None:
+    """Judge where a cluster's nodes are attached.
+
+    Args:
+        subnet: ARM id of the subnet; None or empty when there is none.
+        where: Path of the subnet in the declaration.
+    """
+    if subnet:
+        return None
+    return Finding(
+        SUBNET_PRESENT_RULE.code,
+        where,
+        seen="The cluster names no subnet",
+        rule="Nodes join a subnet of the team's network",
+        remedy=SUBNET_PRESENT_REMEDY,
+    )
+
+
+SUBNET_OVERLAP_RULE = Rule(
+    code="subnet-overlap",
+    title="A cluster's network leaves 172.16.0.0/16 to InfiniBand.",
+    what=(
+        "Refuses a cluster with InfiniBand or RDMA whose subnet, or the virtual network around it, overlaps "
+        "172.16.0.0/16. Addresses are known where the network is declared in the same stack before the cluster, "
+        "or given in `networks`; elsewhere the rule has nothing to judge."
+    ),
+    why=(
+        "Azure addresses the InfiniBand devices of a node from 172.16.0.0/16. In a network that uses the same "
+        "addresses, routes collide and ranks do not find each other."
+    ),
+    example=cluster(inner=subnet("train")),
+    instead=cluster(inner=subnet("compute")),
+    settings=(
+        Setting(
+            "networks",
+            "object",
+            "Address ranges of networks outside the stack: name → ranges with commas between.",
+            {},
+        ),
+    ),
+    sample={"networks": {"train": "172.16.0.0/12", "compute": "10.4.0.0/16"}},
+    not_exported="a condition cannot look into another resource",
+)
+
+
+RDMA_NETWORK = ip_network("172.16.0.0/16")
+"""What Azure addresses InfiniBand devices from."""
+
+
+def check_subnet_overlap(size: Size, *, prefixes: Sequence[str], where: str = "subnet") -> Finding | None:
+    """Judge the addresses around a cluster.
+
+    Args:
+        size: Its size as the catalogue knows it.
+        prefixes: Address ranges of its subnet and network, as far as they are known; what is no range is skipped.
+        where: Path of the subnet in the declaration.
+    """
+    if not size.fabric.rdma:
+        return None
+    taken = [prefix for prefix in prefixes if _overlaps(prefix)]
+    if not taken:
+        return None
+    return Finding(
+        SUBNET_OVERLAP_RULE.code,
+        where,
+        seen=f"The network uses {', '.join(taken)}",
+        rule=f"The InfiniBand of {size.name} is addressed from {RDMA_NETWORK}",
+        remedy="Give the network other addresses, e.g. from 10.0.0.0/8",
+    )
+
+
+def _overlaps(prefix: str) -> bool:
+    try:
+        network = ip_network(prefix, strict=False)
+    except ValueError:
+        return False
+    return network.overlaps(RDMA_NETWORK)

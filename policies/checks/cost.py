@@ -1,0 +1,262 @@
+"""Rules on money and capacity."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from amlstack.base.findings import Finding, Level
+from policies.checks.examples import cluster, job
+from policies.checks.rule import NO_JOB, NO_PRICE, Rule, Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from amlstack.catalog.sizes import Size
+
+CLUSTER_BUDGET_RULE = Rule(
+    code="cluster-budget",
+    title="A cluster stays within its budget of GPUs and vCPUs.",
+    what=(
+        "Refuses a cluster, or a serverless job, whose nodes at their maximum have more GPUs or vCPUs than configured. "
+        "Silent until a budget is configured."
+    ),
+    why="Quota is shared by a whole subscription: one cluster that takes it all starves every other team.",
+    example=cluster(most=9),
+    instead=cluster(most=8),
+    settings=(
+        Setting("gpus", "integer", "Most GPUs of one cluster."),
+        Setting("vcpus", "integer", "Most vCPUs of one cluster."),
+    ),
+    sample={"gpus": 64},
+)
+
+
+def check_cluster_budget(
+    size: Size, *, nodes: int, gpus: int | None = None, vcpus: int | None = None, where: str = "nodes.max"
+) -> Finding | None:
+    """Judge what a cluster may grow to.
+
+    Args:
+        size: Its size as the catalogue knows it.
+        nodes: Its maximum number of nodes.
+        gpus: Most GPUs; None for no bound.
+        vcpus: Most vCPUs; None for no bound. A size whose vCPUs are unknown is not judged by them.
+        where: Path of the maximum in the declaration.
+    """
+    for name, each, most in (("GPUs", size.gpus, gpus), ("vCPUs", size.vcpus or 0, vcpus)):
+        if most is not None and nodes * each > most:
+            return Finding(
+                CLUSTER_BUDGET_RULE.code,
+                where,
+                seen=f"{nodes} nodes of {size.name} have {nodes * each} {name}",
+                rule=f"One cluster may have {most} {name}",
+                remedy=f"Write {most // each} nodes or less, or ask for an exception",
+            )
+    return None
+
+
+STACK_BUDGET_RULE = Rule(
+    code="stack-budget",
+    title="A stack stays within its budget of nodes, GPUs, vCPUs and dollars per hour.",
+    what=(
+        "Adds up all clusters and serverless jobs of a stack at their maximum and refuses the stack above a configured "
+        "budget. Dollars count at the price of each one's region and priority as far as the catalogue has it, else at "
+        "the first that it has of the size; where it has none, the rule says so."
+    ),
+    why="Ten clusters that each keep their own ceiling still empty a subscription's quota together.",
+    example=cluster(most=17),
+    instead=cluster(most=16),
+    settings=(
+        Setting("nodes", "integer", "Most nodes of all clusters together."),
+        Setting("gpus", "integer", "Most GPUs."),
+        Setting("vcpus", "integer", "Most vCPUs."),
+        Setting("usd_per_hour", "number", "Most US dollars per hour with every node up."),
+    ),
+    sample={"gpus": 128},
+    not_exported="Azure Policy judges one resource at a time",
+)
+
+
+class GrowsTo(NamedTuple):
+    """The nodes of a cluster or serverless job at their maximum, the region where it is known, the priority."""
+
+    size: Size
+    nodes: int
+    region: str | None = None
+    low_priority: bool = False
+
+
+def check_stack_budget(
+    asked: Sequence[GrowsTo],
+    *,
+    nodes: int | None = None,
+    gpus: int | None = None,
+    vcpus: int | None = None,
+    usd_per_hour: float | None = None,
+    where: str = "",
+) -> tuple[Finding, ...]:
+    """Judge what a stack may grow to.
+
+    Args:
+        asked: What each cluster and serverless job may grow to.
+        nodes: Most nodes; None for no bound, as for the others.
+        gpus: Most GPUs.
+        vcpus: Most vCPUs.
+        usd_per_hour: Most US dollars per hour.
+        where: What the findings are about.
+    """
+    return tuple(_over(asked, {"nodes": nodes, "GPUs": gpus, "vCPUs": vcpus, "USD per hour": usd_per_hour}, where))
+
+
+def _over(asked: Sequence[GrowsTo], budget: dict[str, float | None], where: str) -> Iterator[Finding]:
+    prices = [one.size.node_price(one.region, low_priority=one.low_priority) for one in asked]
+    unpriced = sorted({one.size.name for one, price in zip(asked, prices, strict=True) if price is None})
+    totals: dict[str, float] = {
+        "nodes": sum(one.nodes for one in asked),
+        "GPUs": sum(one.size.gpus * one.nodes for one in asked),
+        "vCPUs": sum((one.size.vcpus or 0) * one.nodes for one in asked),
+        "USD per hour": sum(price.usd * one.nodes for one, price in zip(asked, prices, strict=True) if price),
+    }
+    for name, most in budget.items():
+        if most is not None and totals[name] > most:
+            yield Finding(
+                STACK_BUDGET_RULE.code,
+                where,
+                seen=f"The stack may grow to {totals[name]:g} {name}",
+                rule=f"One stack may have {most:g} {name}",
+                remedy="Lower the maximum of a cluster, or ask for an exception",
+            )
+    if budget["USD per hour"] is not None and unpriced:
+        yield Finding(
+            STACK_BUDGET_RULE.code,
+            where,
+            seen=f"The catalogue has no price of {', '.join(unpriced)}",
+            rule="A budget in dollars is judged only over sizes whose price is known",
+            level=Level.INFO,
+        )
+
+
+HOURLY_COST_RULE = Rule(
+    code="cost-per-hour",
+    title="A cluster costs at most so much per hour.",
+    what=(
+        "Refuses a cluster, or a serverless job, whose nodes at their maximum cost more per hour than configured, at "
+        "the price of its region and priority as far as the catalogue has it, else at the first that it has of the "
+        "size. Where it has none it says so and refuses nothing. Silent until configured."
+    ),
+    why=(
+        "The name of a size does not show its price: sixteen nodes of eight H100 cost more in a day than most teams "
+        "spend in a month."
+    ),
+    example=cluster(", of a size with a price of 100 USD per hour", most=6),
+    instead=cluster(", of a size with a price of 100 USD per hour", most=5),
+    settings=(Setting("usd", "number", "Most US dollars per hour with every node up."),),
+    sample={"usd": 500},
+    not_exported=NO_PRICE,
+)
+
+
+def check_hourly_cost(
+    size: Size,
+    *,
+    nodes: int,
+    usd: float | None,
+    region: str | None = None,
+    low_priority: bool = False,
+    where: str = "nodes.max",
+) -> Finding | None:
+    """Judge what a cluster costs per hour.
+
+    Args:
+        size: Its size as the catalogue knows it.
+        nodes: Its maximum number of nodes.
+        usd: Most US dollars per hour; None for no bound.
+        region: Region of its nodes; None where it is not known.
+        low_priority: Whether they are of low priority.
+        where: Path of the maximum in the declaration.
+    """
+    if usd is None:
+        return None
+    price = size.node_price(region, low_priority=low_priority)
+    if price is None:
+        return unpriced(HOURLY_COST_RULE.code, size, where)
+    if nodes * price.usd <= usd:
+        return None
+    return Finding(
+        HOURLY_COST_RULE.code,
+        where,
+        seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.basis})",
+        rule=f"At most {usd:,.2f} USD per hour are allowed",
+        remedy=f"Write {int(usd // price.usd)} nodes or less, or ask for an exception",
+    )
+
+
+def unpriced(code: str, size: Size, where: str) -> Finding:
+    """A note that a budget could not be judged."""
+    return Finding(
+        code,
+        where,
+        seen=f"The catalogue has no price of {size.name}",
+        rule="A budget in dollars is judged only where the price is known",
+        level=Level.INFO,
+    )
+
+
+JOB_COST_RULE = Rule(
+    code="cost-per-job",
+    title="A job costs at most so much until its timeout.",
+    what=(
+        "Refuses a job whose nodes × timeout × price exceed the configured budget, and one that has no timeout, whose "
+        "cost has no bound; in a sweep the trials that run at once count together. The price is that of the region and "
+        "priority of its nodes as far as the catalogue has it, else the first that it has of the size. Where the size "
+        "or its price is not known it says so and refuses nothing."
+    ),
+    why="A run that hangs in its first collective costs as much per hour as one that trains, until it is noticed.",
+    example=job(", of a size with a price of 100 USD per hour", limits="{jobLimitsType: Command, timeout: P7D}"),
+    instead=job(", of a size with a price of 100 USD per hour"),
+    settings=(Setting("usd", "number", "Most US dollars of one run."),),
+    sample={"usd": 5000},
+    not_exported=NO_JOB,
+)
+
+
+def check_job_cost(
+    size: Size,
+    *,
+    nodes: int,
+    timeout: int | None,
+    usd: float | None,
+    region: str | None = None,
+    low_priority: bool = False,
+    where: str = "limits.timeout",
+) -> Finding | None:
+    """Judge what a run can cost.
+
+    Args:
+        size: The size of its nodes as the catalogue knows it.
+        nodes: Its number of nodes.
+        timeout: Seconds after which it is ended; None for never.
+        usd: Most US dollars; None for no bound.
+        region: Region of its nodes; None where it is not known.
+        low_priority: Whether they are of low priority.
+        where: Path of the timeout in the declaration.
+    """
+    if usd is None:
+        return None
+    price = size.node_price(region, low_priority=low_priority)
+    if price is None:
+        return unpriced(JOB_COST_RULE.code, size, where)
+    per_hour = nodes * price.usd
+    hours = usd / per_hour if per_hour else 0
+    remedy = f"Write a timeout of {int(hours * 60)} minutes or less, or ask for an exception"
+    if timeout is None:
+        seen = (
+            f"{nodes} nodes of {size.name} cost {per_hour:,.2f} USD per hour ({price.basis}), and nothing ends the job"
+        )
+    elif per_hour * timeout / 3600 > usd:
+        seen = (
+            f"{nodes} nodes of {size.name} cost {per_hour * timeout / 3600:,.2f} USD until the timeout ({price.basis})"
+        )
+    else:
+        return None
+    return Finding(JOB_COST_RULE.code, where, seen=seen, rule=f"One run may cost {usd:,.2f} USD", remedy=remedy)

@@ -1,0 +1,386 @@
+"""The facts of each subject that each rule judges: the one place where wire forms and check functions meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from amlstack.catalog import images
+from policies import checks
+from policies.evaluation.binding import (
+    Binding,
+    cluster_of,
+    nodes_of,
+    paid_as,
+    preemptible,
+    seconds_of,
+    size_of,
+    timeout_of,
+    where_nodes,
+)
+from policies.evaluation.facts import Undecided, Unknown, last_part, open_part, wholly_known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from policies.evaluation.binding import Found
+    from policies.evaluation.subjects import Context, Subject
+
+
+def _promise(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    if subject.nodes == 1 or not context.clusters.promised:
+        return  # whatever it runs on, there is no promise to break, and nothing to wait for
+    cluster = cluster_of(subject, context)
+    if cluster is None or not cluster.single_node_jobs:
+        return
+    if isinstance(cluster.single_node_jobs, Unknown):
+        raise Undecided(cluster.single_node_jobs)
+    yield checks.size.check_fabric_job(
+        nodes_of(subject),
+        cluster=last_part(subject.compute, subject.where),
+        single_node_jobs=True,
+        where=where_nodes(subject),
+    )
+
+
+def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    size = size_of(subject, context) if subject.size is not None else None
+    if size is not None:
+        yield checks.size.check_retiring_size(size, on=context.on, days=int(config["days"]), where=subject.where)
+
+
+def _closed(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    size = size_of(subject, context) if subject.size is not None else None
+    if size is not None:
+        yield checks.size.check_closed_size(size, on=context.on, where=subject.where, **config)
+
+
+def _least(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    yield checks.cluster.check_scale_to_zero(
+        facts.number("least") or 0, nodes=int(config["nodes"]), where=facts.at("least")
+    )
+
+
+def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    yield checks.cluster.check_idle_time(facts.text("idle"), minutes=int(config["minutes"]), where=facts.at("idle"))
+
+
+def _ceiling(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    if subject.size is not None:
+        yield checks.cluster.check_node_ceiling(
+            nodes_of(subject), nodes=int(config["nodes"]), where=where_nodes(subject)
+        )
+
+
+def _public_ip(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield checks.cluster.check_public_ip(subject.facts.boolean("public_ip"), where=subject.facts.at("public_ip"))
+
+
+def _ssh(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    # The classic provider has a switch, which is off when absent.
+    access = ("Enabled" if facts.boolean("ssh") else "Disabled") if facts.classic else facts.text("ssh")
+    yield checks.cluster.check_ssh(access, where=facts.at("ssh"))
+
+
+def _local_auth(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    enabled = facts.boolean("local_auth")
+    disabled = (None if enabled is None else not enabled) if facts.classic else enabled
+    yield checks.cluster.check_local_auth(disabled, where=facts.at("local_auth"))
+
+
+def _identity(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield checks.cluster.check_managed_identity(subject.facts.text("identity"), where=subject.facts.at("identity"))
+
+
+def _subnet(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    yield checks.cluster.check_subnet_present(subject.facts.reference("subnet"), where=subject.facts.at("subnet"))
+
+
+def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    size = size_of(subject, context)
+    if size is None or not size.fabric.rdma:
+        return
+    name = subject.facts.named("subnet", "virtualNetworks")
+    given = {key.lower(): value for key, value in config["networks"].items()}
+    outside = tuple(part.strip() for part in given.get(name, "").split(",") if part.strip())
+    prefixes = (*context.networks.get(name, ()), *outside)
+    yield checks.cluster.check_subnet_overlap(size, prefixes=prefixes, where=subject.facts.at("subnet"))
+
+
+def _budget(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if subject.size is not None and (size := size_of(subject, context)):
+        yield checks.cost.check_cluster_budget(size, nodes=nodes_of(subject), where=where_nodes(subject), **config)
+
+
+def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if subject.size is not None and (size := size_of(subject, context)):
+        region, low = paid_as(subject)
+        yield checks.cost.check_hourly_cost(
+            size,
+            nodes=nodes_of(subject),
+            usd=config["usd"],
+            region=region,
+            low_priority=low,
+            where=where_nodes(subject),
+        )
+
+
+def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if size := size_of(subject, context):
+        facts = subject.facts
+        at_once, timeout = _bound(subject)
+        region, low = paid_as(subject, cluster_of(subject, context) if subject.size is None else None)
+        yield checks.cost.check_job_cost(
+            size,
+            nodes=at_once * nodes_of(subject),
+            timeout=timeout,
+            usd=config["usd"],
+            region=region,
+            low_priority=low,
+            where=facts.at("timeout"),
+        )
+
+
+def _bound(subject: Subject) -> tuple[int, int | None]:
+    """How many trials of a sweep run at once, and for how long at most; of any other job one and its timeout."""
+    facts = subject.facts
+    timeout, trials = timeout_of(subject), facts.number("trials")
+    if not trials:
+        return 1, timeout
+    at_once = min(facts.number("at_once") or trials, trials)
+    one = seconds_of(facts.value("trial_timeout"), facts.at("trial_timeout"))
+    # All trials together may end before the sweep's own timeout does.
+    rounds = math.ceil(trials * one / at_once) if one else None
+    whole = None if facts.path("timeout") == facts.path("trial_timeout") else timeout
+    return at_once, min((bound for bound in (rounds, whole) if bound), default=None)
+
+
+def _region(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    if location := subject.facts.text("location"):
+        yield checks.resource.check_region(location, regions=config["regions"], where=subject.facts.at("location"))
+
+
+def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    tags = subject.facts.mapping("tags")
+    yield checks.resource.check_required_tags(
+        tags, required=config["required"], values=config["values"], where=subject.facts.at("tags")
+    )
+
+
+def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if config["registries"] and (environment := facts.text("environment")):
+            where = facts.at("environment")
+            yield checks.job_environment.check_environment_source(
+                environment, registries=config["registries"], where=where
+            )
+    elif config["images"] and (image := facts.text("image")):
+        yield checks.job_environment.check_environment_source_image(
+            image, images=config["images"], where=facts.at("image")
+        )
+
+
+def _pinned(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        if environment := facts.text("environment"):
+            yield checks.job_environment.check_environment_pin(environment, where=facts.at("environment"))
+    elif image := facts.text("image"):
+        yield checks.job_environment.check_environment_pin_image(image, where=facts.at("image"))
+
+
+def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := size_of(subject, context)):
+        where = subject.facts.at("processes")
+        nodes = 1 if isinstance(subject.nodes, Unknown) else subject.nodes
+        yield checks.job_limits.check_processes(count, size, nodes=nodes, where=where)
+
+
+def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    count = subject.facts.number("processes")
+    if count is not None and (size := size_of(subject, context)):
+        yield checks.job_limits.check_gpus_idle(count, size, where=subject.facts.at("processes"))
+
+
+def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    if (size := size_of(subject, context)) and size.gpus:
+        facts = subject.facts
+        yield checks.job_limits.check_shared_memory(
+            facts.text("shm"),
+            size,
+            docker_args=_docker(subject),
+            gib_per_gpu=float(config["gib_per_gpu"]),
+            where=facts.at("shm"),
+        )
+
+
+def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    size, later = None, None
+    try:
+        size = size_of(subject, context)
+    except Undecided as undecided:
+        later = undecided
+    if size is not None and not (size.gpus and size.fabric.usable):
+        return
+    facts = subject.facts
+    where = (facts.at("variables"), facts.at("command"), facts.at("docker"))
+    variables = facts.mapping("variables")
+    given = facts.value("command")
+    command, docker = given if isinstance(given, str) else "", _docker(subject)
+    switches = [(f"{where[0]}.{name}", variables[name]) for name in checks.job_command.HARMFUL if name in variables]
+    waiting = [one for one in (open_part(value, place) for place, value in (*switches, (where[1], given))) if one]
+    known = {name: value for name, value in variables.items() if open_part(value, name) is None}
+    if not waiting and not checks.job_command.harmful(known, command, docker):
+        return
+    if later is not None:
+        raise later
+    yield from checks.job_command.check_fabric_off(
+        known, size, nodes=nodes_of(subject), command=command, docker_args=docker, where=where
+    )
+    if waiting:
+        raise Undecided(waiting[0])
+
+
+def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    spot = _preemptible(subject, context)
+    if not spot or nodes_of(subject) < 2:
+        return
+    modes = [_mode(output, f"{facts.at('outputs')}.{name}.mode") for name, output in facts.mapping("outputs").items()]
+    yield checks.job_limits.check_spot_checkpoint(
+        modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs")
+    )
+
+
+def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    environment = facts.text("environment")
+    image = images.of(environment, context.images) if environment else None
+    if image is not None:
+        size = size_of(subject, context)
+        yield from checks.job_environment.check_image_runs(
+            image,
+            # A retired size is a finding of its own, and the one in its place has other GPUs.
+            None if size is None or size.retired_on(context.on) else size,
+            command=_text(facts.value("command")),
+            variables=facts.mapping("variables"),
+            where=facts.at("environment"),
+        )
+
+
+def _nebula(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    facts = subject.facts
+    if subject.kind == "job":
+        yield checks.job_command.check_nebula_gone(_text(facts.value("command")), where=facts.at("command"))
+    else:
+        yield checks.job_command.check_nebula_gone(
+            _text(facts.value("conda")), what="The conda file", where=facts.at("conda")
+        )
+
+
+def _restart(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+    facts = subject.facts
+    command, preemptible = _text(facts.value("command")), _preemptible(subject, context)
+    if not preemptible and not checks.job_command.restarts(command):
+        return  # nothing to wait for
+    variables = facts.mapping("variables")
+    yield checks.job_command.check_restart_checkpoint(
+        command,
+        names=(*variables, *map(str, variables.values()), *facts.mapping("inputs")),
+        outputs=len(facts.mapping("outputs")),
+        preemptible=preemptible,
+        nodes=nodes_of(subject),
+        timeout=timeout_of(subject),
+        hours=float(config["hours"]),
+        where=facts.at("command"),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _preemptible(subject: Subject, context: Context) -> bool:
+    return preemptible(subject, cluster_of(subject, context) if subject.size is None else None)
+
+
+def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+    yield checks.job_limits.check_job_timeout(
+        timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout")
+    )
+
+
+def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
+    whole, where = subject.facts.value("whole"), subject.facts.at("whole")
+    yield from checks.job_command.check_secret(whole, where=where)
+    for missing, name in () if wholly_known(whole) else _unknown_texts(whole, where, ""):
+        if checks.job_command.may_be_secret(name):
+            raise Undecided(missing)
+
+
+def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[Unknown, str]]:
+    """Each value that is not known yet, with its name."""
+    if (missing := open_part(value, path)) is not None:
+        yield missing, name
+    inner = value.items() if isinstance(value, Mapping) else ()
+    for key, each in inner:
+        yield from _unknown_texts(each, f"{path}.{key}", str(key))
+
+
+def _docker(subject: Subject) -> str:
+    value = subject.facts.value("docker")
+    for index, one in enumerate(value if isinstance(value, list) else [value]):
+        if (missing := open_part(one, f"{subject.facts.at('docker')}.{index}")) is not None:
+            raise Undecided(missing)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return value if isinstance(value, str) else ""
+
+
+def _mode(output: Any, where: str) -> str | None:
+    mode = output.get("mode") if isinstance(output, Mapping) else None
+    if (missing := open_part(mode, where)) is not None:
+        raise Undecided(missing)
+    return mode if isinstance(mode, str) else None
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(checks.size.FABRIC_RULE, frozenset({"job"}), _promise),
+    Binding(checks.size.RETIRING_SIZE_RULE, frozenset({"cluster", "job", "machine"}), _retiring),
+    Binding(checks.size.CLOSED_SIZE_RULE, frozenset({"cluster", "job", "machine"}), _closed),
+    Binding(checks.cluster.SCALE_TO_ZERO_RULE, frozenset({"cluster"}), _least),
+    Binding(checks.cluster.IDLE_TIME_RULE, frozenset({"cluster"}), _idle),
+    Binding(checks.cluster.NODE_CEILING_RULE, frozenset({"cluster", "job"}), _ceiling, ("nodes",)),
+    Binding(checks.cluster.PUBLIC_IP_RULE, frozenset({"cluster"}), _public_ip),
+    Binding(checks.cluster.SSH_RULE, frozenset({"cluster"}), _ssh),
+    Binding(checks.cluster.LOCAL_AUTH_RULE, frozenset({"cluster"}), _local_auth),
+    Binding(checks.cluster.MANAGED_IDENTITY_RULE, frozenset({"cluster"}), _identity),
+    Binding(checks.cluster.SUBNET_PRESENT_RULE, frozenset({"cluster"}), _subnet),
+    Binding(checks.cluster.SUBNET_OVERLAP_RULE, frozenset({"cluster"}), _overlap),
+    Binding(checks.cost.CLUSTER_BUDGET_RULE, frozenset({"cluster", "job"}), _budget, ("gpus", "vcpus")),
+    Binding(checks.cost.HOURLY_COST_RULE, frozenset({"cluster", "job"}), _per_hour, ("usd",)),
+    Binding(checks.cost.JOB_COST_RULE, frozenset({"job"}), _per_job, ("usd",)),
+    Binding(checks.resource.REGION_RULE, frozenset({"resource"}), _region, ("regions",)),
+    Binding(checks.resource.REQUIRED_TAGS_RULE, frozenset({"resource"}), _tags, ("required",)),
+    Binding(checks.job_environment.ENVIRONMENT_SOURCE_RULE, frozenset({"job", "environment"}), _source),
+    Binding(checks.job_environment.ENVIRONMENT_PIN_RULE, frozenset({"job", "environment"}), _pinned),
+    Binding(checks.job_limits.PROCESSES_RULE, frozenset({"job"}), _processes),
+    Binding(checks.job_limits.GPUS_IDLE_RULE, frozenset({"job"}), _gpus_idle),
+    Binding(checks.job_limits.SHARED_MEMORY_RULE, frozenset({"job"}), _shm),
+    Binding(checks.job_command.FABRIC_OFF_RULE, frozenset({"job"}), _fabric_off),
+    Binding(checks.job_limits.SPOT_CHECKPOINT_RULE, frozenset({"job"}), _checkpoint),
+    Binding(checks.job_command.RESTART_CHECKPOINT_RULE, frozenset({"job"}), _restart),
+    Binding(checks.job_environment.IMAGE_RUNS_RULE, frozenset({"job"}), _image),
+    Binding(checks.job_command.NEBULA_GONE_RULE, frozenset({"job", "environment"}), _nebula),
+    Binding(checks.job_limits.JOB_TIMEOUT_RULE, frozenset({"job"}), _job_timeout),
+    Binding(checks.job_command.SECRET_RULE, frozenset({"text"}), _secret),
+)
+"""Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules together; of those, only
+what a cluster promised of the jobs on it is here."""

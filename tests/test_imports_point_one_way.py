@@ -16,14 +16,16 @@ OURS = ("amlstack", "amlcpu", "amlnode", "amlparallel", "infra", "jobs", "polici
 
 # Room → rooms of ours that it may import, itself included. What is not listed is forbidden.
 BASE = "amlstack.base"
+READING = "amlstack.code_reading"
 MAY = {
     BASE: (BASE,),
     "amlnode": ("amlnode",),
     "amlcpu": ("amlcpu",),
     "amlparallel": ("amlparallel",),
     "amlstack.catalog": ("amlstack.catalog", BASE),
+    READING: (READING, "amlstack.catalog", BASE),
     "policies.checks": ("policies.checks", "amlstack.catalog", BASE),
-    "jobs": ("jobs", "policies.checks", "amlstack.catalog", "amlstack.snapshot", BASE),
+    "jobs": ("jobs", READING, "policies.checks", "amlstack.catalog", "amlstack.snapshot", BASE),
     "infra": (
         "infra",
         "jobs",
@@ -40,8 +42,8 @@ MAY = {
     ),
     "policies": ("policies", "amlstack.catalog", BASE),
     "amlstack.provider": ("amlstack.provider", "amlstack.run_identity", "amlstack.rpc", "amlstack.snapshot", BASE),
-    "amlstack.sandbox": ("amlstack.sandbox", "amlstack.rpc", "amlstack.catalog", "amlstack.processes", BASE),
-    "amlstack.diagnose": ("amlstack.diagnose", "amlstack.catalog", BASE),
+    "amlstack.sandbox": ("amlstack.sandbox", READING, "amlstack.rpc", "amlstack.catalog", "amlstack.processes", BASE),
+    "amlstack.diagnose": ("amlstack.diagnose", READING, "amlstack.catalog", BASE),
     "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", BASE),
     "amlstack.snapshot": ("amlstack.snapshot", BASE),
     "amlstack.rpc": ("amlstack.rpc", BASE),

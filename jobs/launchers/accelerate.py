@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
+from amlstack.code_reading.shell import split
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import not_python, split
+from jobs.launchers.commands import not_python
 from jobs.launchers.torchrun import TorchRun
 from jobs.model.distribution import PyTorchDistribution
 

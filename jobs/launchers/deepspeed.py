@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding
+from amlstack.code_reading.shell import split
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import not_python, split, starts_itself
+from jobs.launchers.commands import not_python, starts_itself
 from jobs.launchers.mpi import RESERVED as MPI_RESERVED
 from jobs.launchers.per_process import PerProcess
 from jobs.model import distribution

@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding
+from amlstack.code_reading.shell import split
 from jobs.launchers.base import Collectives, Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import not_python, split
+from jobs.launchers.commands import not_python
 
 
 class SingleNode(TypedLauncher):

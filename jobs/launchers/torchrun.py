@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding
+from amlstack.code_reading.shell import split
 from jobs.launchers.base import Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import not_python, split
+from jobs.launchers.commands import not_python
 from jobs.model.distribution import PyTorchDistribution
 
 Count = Annotated[StrictInt, Field(ge=1)]

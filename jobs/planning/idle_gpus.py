@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
+from amlstack.code_reading.code_files import text_of
+from amlstack.code_reading.shell import plain_script
 from jobs.model.distribution import MpiDistribution, PyTorchDistribution
-from jobs.planning import command_text
 from policies.checks.job_limits import GPUS_IDLE_RULE
 
 if TYPE_CHECKING:
@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from jobs.planning.target import Target
 
 _USES_SEVERAL = re.compile(
-    rb"spawn|multiprocessing|subprocess|os\.system|\bDataParallel|lightning|accelerat|deepspeed|transformers|ignite"
-    rb"|colossalai|torch_?run|elastic|tensorflow|jax|\bray\b|xgboost|lightgbm|cudf|dask|vllm|device_map|pipeline_parallel"
-    rb"|cuda:[1-9]|device_count",
+    r"spawn|multiprocessing|subprocess|os\.system|\bDataParallel|lightning|accelerat|deepspeed|transformers|ignite"
+    r"|colossalai|torch_?run|elastic|tensorflow|jax|\bray\b|xgboost|lightgbm|cudf|dask|vllm|device_map|pipeline_parallel"
+    r"|cuda:[1-9]|device_count",
     re.IGNORECASE,
 )
 """What a script may start other processes by, or use several GPUs from one."""
-_MOST = 1024 * 1024
-"""Bytes of a script that are read."""
 
 
 def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Finding]:
@@ -45,8 +43,11 @@ def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Fi
         return
     if not isinstance(lowered.distribution, PyTorchDistribution | MpiDistribution | None):
         return
-    script = command_text.plain_script(lowered.command)
-    if script is None or _may_use_several(os.path.join(base, job.code.path, script)):  # noqa: PTH118 - of each job
+    script = plain_script(lowered.command)
+    if script is None:
+        return
+    text = text_of(os.path.join(base, job.code.path, script))  # noqa: PTH118 - of each job
+    if text is None or _USES_SEVERAL.search(text):
         return
     yield Finding(
         GPUS_IDLE_RULE.code,
@@ -57,22 +58,3 @@ def check(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Fi
         f"process_count_per_instance: {size.gpus}; or take a smaller size.",
         Level.WARNING,
     )
-
-
-def _may_use_several(script: str) -> bool:
-    """Whether a script shows a way to several GPUs; True, too, where it cannot be read."""
-    try:
-        now = os.stat(script)  # noqa: PTH116 - as above
-    except (OSError, ValueError):
-        return True
-    return _shows_several(script, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _shows_several(script: str, *_: int) -> bool:
-    """The same; further arguments tell a file's states apart, as jobs share scripts."""
-    try:
-        with open(script, "rb") as file:  # noqa: PTH123 - a name, not a path yet
-            return _USES_SEVERAL.search(file.read(_MOST)) is not None
-    except OSError:
-        return True

@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from amlstack.base.findings import Level
-from jobs.planning.command_text import steps
+from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.planning.command_text import steps
+from amlstack.code_reading.shell import steps
 
 WORDS = st.text(alphabet=st.one_of(st.sampled_from("abc-_.=/$#{}[]*?!~%@:,+ \t\r\x0b\xa0é"), st.characters()))
 

@@ -6,9 +6,10 @@ import shlex
 
 import pytest
 
-from amlstack.sandbox.scale import RehearsalScale, elsewhere, words
+from amlstack.code_reading import starters
+from amlstack.sandbox.scale import RehearsalScale
 
-COUNTS = words.Counts(2, 2, 16)
+COUNTS = starters.Counts(2, 2, 16)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ COUNTS = words.Counts(2, 2, 16)
 )
 def test_launcher_counts_are_no_higher_than_the_scale(before: str, after: str) -> None:
     program, *rest = shlex.split(before)
-    result, changes = words.scaled(program, rest, COUNTS)
+    result, changes = starters.scaled(program, rest, COUNTS)
 
     assert [program, *result] == shlex.split(after)
     assert bool(changes) == (before != after)
@@ -61,7 +62,7 @@ def test_launcher_counts_are_no_higher_than_the_scale(before: str, after: str) -
 def test_a_launcher_names_the_processes_of_a_node(command: str, count: int | None) -> None:
     program, *rest = shlex.split(command)
 
-    assert words.per_node(program, rest, 16) == count
+    assert starters.per_node(program, rest, 16) == count
 
 
 @pytest.mark.parametrize("text", ["", "2", "0x2", "2x", "x", "2x2x2", "-1x2"])
@@ -104,10 +105,10 @@ def test_counts_from_variables_files_and_gpus_are_no_higher_than_the_scale(
     command: str, environ: dict[str, str], options: str, variables: dict[str, str]
 ) -> None:
     program, *rest = shlex.split(command)
-    launcher, at = words.launch_of(program, rest)
+    launcher, at = starters.launch_of(program, rest)
 
-    found = elsewhere.added(
-        launcher, words.given_options(rest[at:]), (2, 2), environ, lambda path: CONFIG if path == "c.yaml" else ""
+    found = starters.added(
+        launcher, starters.given_options(rest[at:]), (2, 2), environ, lambda path: CONFIG if path == "c.yaml" else ""
     )
 
     assert found.options == shlex.split(options)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import job_code
-from jobs.planning.command_text import steps
+from amlstack.code_reading import downloads, programs
+from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def found(folder: Path, text: str, name: str = "train.py") -> list[tuple[int, str, bool]]:
     (folder / name).write_text(text)
-    return [(each.line, each.host, each.certain) for each in job_code.read(folder, [name])]
+    return [(each.line, each.host, each.certain) for each in downloads.in_code(folder, [name])]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_modules_and_shell_scripts_that_a_script_leads_to_are_read(tmp_path: Pat
     (tmp_path / "data.py").write_text("import requests\nrequests.get('https://x.org')\n")
     (tmp_path / "train.py").write_text("import data\n")
     (tmp_path / "run.sh").write_text("#!/bin/bash\n# wget https://no.org/a\nwget -q https://y.org/a\npython train.py\n")
-    assert [(each.path, each.line, each.host) for each in job_code.read(tmp_path, ["run.sh"])] == [
+    assert [(each.path, each.line, each.host) for each in downloads.in_code(tmp_path, ["run.sh"])] == [
         ("data.py", 2, "x.org"),
         ("run.sh", 3, "y.org"),
     ]
@@ -97,7 +97,7 @@ def test_modules_and_shell_scripts_that_a_script_leads_to_are_read(tmp_path: Pat
     ],
 )
 def test_commands_that_fetch_are_found(command: str, hosts: list[str]) -> None:
-    assert [each.host for each in job_code.of_command(steps(command))] == hosts
+    assert [each.host for each in downloads.in_command(steps(command))] == hosts
 
 
 def test_programs_that_are_not_here_and_those_that_would_change_this_machine_are_named(
@@ -107,7 +107,7 @@ def test_programs_that_are_not_here_and_those_that_would_change_this_machine_are
     command = (
         "sudo -E bash a.sh; apt-get update && JAVA=1 mvn -f pom.xml; python train.py; ./gradlew; echo julia; mvn x"
     )
-    assert [(each.name, each.changes) for each in job_code.programs(steps(command))] == [
+    assert [(each.name, each.changes) for each in programs.outside_programs(steps(command))] == [
         ("sudo", True),
         ("apt-get", True),
         ("mvn", False),

@@ -192,51 +192,51 @@ def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalS
 
 def _launches(command: str) -> Iterator[tuple[str, list[str]]]:
     """Each simple command that starts a launcher or Python: the program's name, and the words after it."""
-    from amlstack.sandbox.scale import words
-    from jobs.planning.command_text import steps
+    from amlstack.code_reading import starters
+    from amlstack.code_reading.shell import steps
 
     for step in steps(command.replace("\\\n", " ")):
         for at, word in enumerate(step):
             name = word.rsplit("/", 1)[-1]
-            if name in words.PROGRAMS:
+            if name in starters.PROGRAMS:
                 yield name, list(step[at + 1 :])
                 break
 
 
 def _per_node(program: str, rest: list[str], nodes: int) -> int | None:
-    from amlstack.sandbox.scale import words
+    from amlstack.code_reading import starters
 
-    return words.per_node(program, rest, nodes)
+    return starters.per_node(program, rest, nodes)
 
 
 def _by_gpus(part: jobs.Plan) -> int | None:
     """The GPUs of the size, where a job's one process per node starts a rank for each; None where it does not."""
-    from amlstack.sandbox.job_code import ranks_by_gpu
-    from jobs.planning.command_text import scripts
+    from amlstack.code_reading import programs
+    from amlstack.code_reading.shell import scripts
 
     size, command, code = part.target.facts, part.enriched.command, part.job.code
     if size is None or size.gpus < 2 or (part.processes_per_node or 1) > 1:
         return None
-    if ranks_by_gpu.by_command(command):
+    if programs.starts_by_gpu(command):
         return size.gpus
     if code is None or not code.local or not is_dir(folder := part.base / code.path):
         return None
-    return size.gpus if ranks_by_gpu.by_code(folder, scripts(command)) else None
+    return size.gpus if programs.code_starts_by_gpu(folder, scripts(command)) else None
 
 
 def _unchanged(
     part: jobs.Plan, declared: tuple[int, int], started: tuple[int, int], scale: RehearsalScale | None
 ) -> Iterator[str]:
     """Literal counts of the declaration that reach the code as they are."""
-    from amlstack.sandbox.scale import words
+    from amlstack.code_reading import starters
 
     if scale is None:
         return
-    counts = words.Counts(scale.nodes, scale.ranks, part.nodes)
+    counts = starters.Counts(scale.nodes, scale.ranks, part.nodes)
     pairs = [*zip(declared, started, strict=True), (declared[0] * declared[1], started[0] * started[1])]
     wrong = {str(before) for before, after in pairs if before > after}
     for program, rest in _launches(part.enriched.command):
-        after, _ = words.scaled(program, rest, counts)
+        after, _ = starters.scaled(program, rest, counts)
         for at, word in enumerate(after):
             name, equals, value = word.partition("=")
             follows = value if equals else (after[at + 1] if at + 1 < len(after) else "")

@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.code_reading import starters
 from amlstack.provider.arm import ArmError
 from amlstack.provider.arm.capacity import of_regions
-from amlstack.sandbox.scale import words
 from infra.compute.quota import OF_REGION, usage_of
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def ranks_of(properties: Mapping[str, Any]) -> int | None:
     command = str(properties.get("command") or "").split()
     for at, word in enumerate(command):
         program, rest = word.rpartition("/")[2], command[at + 1 :]
-        if program in words.PROGRAMS and words.launch_of(program, rest)[0]:
-            per_node = words.per_node(program, rest, nodes)
+        if program in starters.PROGRAMS and starters.launch_of(program, rest)[0]:
+            per_node = starters.per_node(program, rest, nodes)
             return per_node * (processes or 1) if per_node else None
     return processes
 

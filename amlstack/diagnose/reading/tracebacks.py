@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from amlstack.code_reading.starters import STARTERS
 from amlstack.diagnose.events import Frame
 
 HEADER = "Traceback (most recent call last):"
@@ -41,7 +42,7 @@ _NAMED = re.compile(
 )
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
-    r"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:torchrun|accelerate|deepspeed|horovodrun)"
+    rf"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:{'|'.join(STARTERS)})"
     r"|[/\\](?:amlcpu|amlparallel)[/\\]\w+\.py$"  # a rehearsal's own calls beside the job's
 )
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")

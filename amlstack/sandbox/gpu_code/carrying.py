@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
 import shutil
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
+from amlstack.code_reading.code_files import texts
 from amlstack.sandbox.store.places import job_folder, private
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ _PTH: Final = (
 )
 _WORDS: Final = re.compile(r"cuda|nccl|\bgpus?\b|\bfp16\b|\bbf16\b|float16|autocast", re.IGNORECASE)
 _SUFFIXES: Final = frozenset({".py", ".sh", ".json", ".yaml", ".yml", ".toml"})
-_MOST_FILES: Final = 500
-_MOST_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +99,7 @@ def programs(folder: Path, path: str) -> str:
 
 def mentioned(folder: Path, command: str) -> bool:
     """Whether a job's command or a file of its code speaks of GPUs, NCCL or half precision."""
-    if _WORDS.search(command):
-        return True
-    looked = 0
-    for root, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(root, name)
-            if path.suffix not in _SUFFIXES or looked == _MOST_FILES:
-                continue
-            looked += 1
-            with contextlib.suppress(OSError):
-                if path.stat().st_size <= _MOST_BYTES and _WORDS.search(path.read_text(errors="replace")):
-                    return True
-    return False
+    return any(_WORDS.search(text) for text in chain((command,), texts(folder, _SUFFIXES)))
 
 
 def keep_off(home: Path, job: str) -> None:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox.job_code.files import files
-from amlstack.sandbox.job_code.names import dotted
+from amlstack.code_reading.code_files import dotted, files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

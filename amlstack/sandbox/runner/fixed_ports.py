@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from amlstack.base import paths
+from amlstack.code_reading.code_files import texts
+from amlstack.code_reading.shell import default_port, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -27,12 +29,7 @@ _CODE = (
 _DEFAULT = re.compile(
     r"^[^#\n]*\benviron\.setdefault\(\s*[\"']MASTER_PORT[\"']\s*,\s*[\"']?(?P<port>\d{1,5})\b", re.MULTILINE
 )
-_LAUNCHER = re.compile(r"(?:^|[;&|(\n]|\w=\S*)\s*(?:accelerate\s+launch|deepspeed)\s")
 _LAUNCHERS_OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port\b|--config_file\b")
-LAUNCHERS_DEFAULT = 29500
-"""What accelerate and deepspeed take when no port is given; torchrun takes its own from a variable that is set."""
-MOST_FILES, MOST_BYTES = 500, 1 << 18
-"""How much code is read: what a folder has beyond is hardly a script that starts a training."""
 
 
 class FixesPorts(Protocol):
@@ -60,12 +57,12 @@ def ports(spec: FixesPorts, code: Path) -> tuple[int, ...]:
     """
     found = {match["port"] for pattern in (_OPTION, _ENDPOINT, _SHELL) for match in pattern.finditer(spec.command)}
     found.add(spec.variables.get("MASTER_PORT", ""))
-    if _LAUNCHER.search(spec.command) and not _LAUNCHERS_OPTION.search(spec.command):
-        found.add(str(LAUNCHERS_DEFAULT))
+    if not _LAUNCHERS_OPTION.search(spec.command):
+        found |= {str(default_port(step)) for step in steps(spec.command)}
     patterns = [*_CODE, _SHELL]
     if spec.distribution not in ("PyTorch", "Mpi") and "MASTER_PORT" not in spec.variables:
         patterns.append(_DEFAULT)  # the others' is set before their code looks
-    for text in _scripts(code):
+    for text in texts(code, (".py", ".sh")):
         if "MASTER_PORT" in text or "tcp://" in text:
             found |= {match["port"] for pattern in patterns for match in pattern.finditer(text)}
     return tuple(sorted(int(port) for port in found if port.isdigit() and 0 < int(port) < 1 << 16))
@@ -94,10 +91,3 @@ def hold(wanted: Iterable[int], who: str, note: Callable[[str], None], until: Ex
         lock.truncate(0)
         lock.write(f"{who}\n")
         lock.flush()
-
-
-def _scripts(code: Path) -> Iterable[str]:
-    files = (path for path in sorted(code.rglob("*")) if path.suffix in (".py", ".sh") and path.is_file())
-    for path, _ in zip(files, range(MOST_FILES), strict=False):
-        if path.stat().st_size <= MOST_BYTES:
-            yield path.read_text(errors="replace")

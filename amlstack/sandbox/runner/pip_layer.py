@@ -10,20 +10,17 @@ from __future__ import annotations
 import configparser
 import os
 import re
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amlstack.base import paths
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from amlstack.code_reading.code_files import texts
 
 _PIP: Final = re.compile(
     r"\bpip3?['\"]?[\s,]+['\"]?(?:install|uninstall|list|freeze|show|download|wheel|check|config|--)"
     r"|-m['\"]?[\s,]+['\"]?pip\b|\bsetup\.py['\"]?[\s,]+['\"]?(?:install|develop)|\buv pip\b|\bpip\.main\b"
 )
-_MOST_FILES: Final = 500
-_MOST_BYTES: Final = 1 << 20
 _PATCHED: Final = ("pip", "pip3")
 _CALL: Final = '#!/bin/sh\nexec "$(dirname -- "$(realpath -- "$0")")"/python -m pip "$@"\n'
 _SETTINGS: Final = (
@@ -48,9 +45,7 @@ def wanted(command: str, work: Path) -> bool:
         command: The command.
         work: The code, in its working folder.
     """
-    if _PIP.search(command):
-        return True
-    return any(_PIP.search(_text(path)) for path in _scripts(work))
+    return any(_PIP.search(text) for text in chain((command,), texts(work, (".py", ".sh"))))
 
 
 def over(built: Path, layer: Path, work: Path, command: str) -> Path:
@@ -147,18 +142,3 @@ def _configuration() -> str:
     found["disable-pip-version-check"] = "true"
     found["root-user-action"] = "ignore"
     return "[global]\n" + "".join(f"{name} = {value}\n" for name, value in found.items())
-
-
-def _scripts(work: Path) -> Iterator[Path]:
-    for number, path in enumerate(work.rglob("*")):
-        if number >= _MOST_FILES:
-            return
-        if path.suffix in {".py", ".sh"} and path.is_file():
-            yield path
-
-
-def _text(path: Path) -> str:
-    try:
-        return "" if path.stat().st_size > _MOST_BYTES else path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.scale import starting, words
+from amlstack.code_reading import starters, starting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,14 +38,14 @@ def write(folder: Path, path: str, scale: RehearsalScale, declared: int) -> str:
     made = folder / FOLDER
     made.mkdir(exist_ok=True)
     scaling = shlex.join([sys.executable, "-I", "-S", starting.__file__, str(scale), str(declared)])
-    modules = "|".join(f'*" -m {module} "*' for module in words.MODULES)
-    for name in words.PROGRAMS:
+    modules = "|".join(f'*" -m {module} "*' for module in starters.MODULES)
+    for name in starters.PROGRAMS:
         found = shutil.which(name, path=path)
         if found is None:
             continue
         text = _PYTHON if name.startswith("python") else _LAUNCHER
         wrapper = made / name
-        # Most calls of Python start no launcher, and go on at once; what looks like one is read exactly by `words`.
+        # Most calls of Python start no launcher, and go on at once; what looks like one is read exactly by `starters`.
         wrapper.write_text(text.format(scaling=scaling, program=shlex.quote(found), modules=modules))
         wrapper.chmod(0o700)
     return f"{made}:{path}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.paths import is_dir
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
+from amlstack.code_reading import shell
 from jobs.model.distribution import MpiDistribution
-from jobs.planning import command_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def gpu(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[Aspect]:
     from amlstack.sandbox import gpu_code
 
     command = part.enriched.command
-    for each in gpu_code.read(folder, command_text.scripts(command)):
+    for each in gpu_code.read(folder, shell.scripts(command)):
         stops = each.ends and each.certain
         where = "" if each.certain else " (in a function)"
         yield Aspect(

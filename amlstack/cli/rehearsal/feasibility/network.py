@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.paths import is_dir
 from amlstack.cli.rehearsal.feasibility.aspect import Aspect
-from jobs.planning import command_text
+from amlstack.code_reading import shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import jobs
-    from amlstack.sandbox.job_code import Download
+    from amlstack.code_reading.downloads import Download
 
 _SECONDS: Final = 0.4
 """How long all hosts are waited for together, while the rest is judged: an answer takes a tenth of that."""
@@ -64,14 +64,14 @@ class _Found:
 
     @classmethod
     def of(cls, place: str, part: jobs.Plan) -> _Found:
-        from amlstack.sandbox import job_code
+        from amlstack.code_reading import downloads
 
-        steps = command_text.steps(part.enriched.command)
-        found = [*job_code.of_command(steps)]
+        steps = shell.steps(part.enriched.command)
+        found = [*downloads.in_command(steps)]
         code = part.job.code
         folder = part.base / code.path if code is not None and code.local else part.base
         if code is not None and code.local and is_dir(folder):
-            found += job_code.read(folder, command_text.scripts(part.enriched.command))
+            found += downloads.in_code(folder, shell.scripts(part.enriched.command))
         step = place.removeprefix("jobs.")
         written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
         instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
@@ -79,9 +79,9 @@ class _Found:
 
 
 def _programs(place: str, steps: tuple[Sequence[str], ...]) -> Iterator[Aspect]:
-    from amlstack.sandbox import job_code
+    from amlstack.code_reading import programs
 
-    for program in job_code.programs(steps):
+    for program in programs.outside_programs(steps):
         if program.changes:
             text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
             remedy = "Move it into the image, or give --force to run it here all the same."

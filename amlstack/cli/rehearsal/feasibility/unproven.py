@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.base.paths import is_file
 from amlstack.cli.rehearsal import scale as scales
-from jobs.planning import command_text
+from amlstack.code_reading.code_files import text_of
+from amlstack.code_reading.shell import scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.scale import Extent
 
 _REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
-_MOST = 1024 * 1024
 
 
 def of(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool, shim: bool = True) -> Iterator[str]:
@@ -48,10 +47,5 @@ def _reduced(part: jobs.Plan) -> Iterator[str]:
     code = part.job.code
     if code is None or not code.local:
         return
-    for script in command_text.scripts(part.enriched.command):
-        if is_file(path := part.base / code.path / script):
-            try:
-                with path.open(encoding="utf-8", errors="replace") as file:
-                    yield from _REDUCED.findall(file.read(_MOST))
-            except OSError:
-                continue
+    for script in scripts(part.enriched.command):
+        yield from _REDUCED.findall(text_of(part.base / code.path / script) or "")

@@ -12,9 +12,10 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import is_dir
+from amlstack.code_reading.shell import split_words
 from amlstack.sandbox.images.declared.image_stage import Dockerfile, ImageStage
 from amlstack.sandbox.images.declared.pip_lines import PipLines
-from amlstack.sandbox.images.declared.run_commands import commands, run, split_words
+from amlstack.sandbox.images.declared.run_commands import SEPARATORS, commands, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +129,7 @@ def _assignments(rest: str) -> Iterator[tuple[str, str]]:
         name, _, value = rest.partition(" ")
         yield name, value.strip()
         return
-    for word in split_words(rest):
+    for word in split_words(rest, SEPARATORS) or rest.split():
         name, equals, value = word.partition("=")
         if equals:
             yield name, value
@@ -137,7 +138,7 @@ def _assignments(rest: str) -> Iterator[tuple[str, str]]:
 def _copied(stage: ImageStage, rest: str) -> None:
     if "--from=" in rest:
         return
-    words = json.loads(rest) if rest.lstrip().startswith("[") else split_words(rest)
+    words = json.loads(rest) if rest.lstrip().startswith("[") else split_words(rest, SEPARATORS) or rest.split()
     words = [str(word) for word in words if not str(word).startswith("--")]
     if len(words) < 2:
         return

@@ -6,12 +6,12 @@ Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import is_dir, is_file
+from amlstack.code_reading.shell import split_words
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.declared import twins
 
@@ -91,7 +91,8 @@ class PipLines:
             if not line:
                 continue
             if line.startswith("-"):
-                self.words(_split(line.replace("=", " ", 1) if line.startswith("--") else line), _in(folder), seen)
+                option = line.replace("=", " ", 1) if line.startswith("--") else line
+                self.words(split_words(option) or option.split(), _in(folder), seen)
             else:
                 self.one(line, _in(folder))
 
@@ -226,10 +227,3 @@ def _in(folder: Path | None) -> Callable[[str], Path | None]:
         return (folder / Path(path).expanduser()).absolute()
 
     return find
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:
-        return line.split()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import shlex
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import is_file
+from amlstack.code_reading.shell import split_words
 from amlstack.sandbox.images.absent import Absent
 from amlstack.sandbox.images.declared import conda
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.images.declared.image_stage import ImageStage
 
+SEPARATORS = "&|;"
 _SEPARATOR = re.compile(r"^(&&|\|\||;|\||&)$")
 _PIP = re.compile(r"^(.*/)?pip[\d.]*$")
 _PYTHON = re.compile(r"^(.*/)?python[\d.]*$")
@@ -43,24 +44,13 @@ def commands(text: str) -> Iterator[list[str]]:
             return
     for line in text.splitlines():
         command: list[str] = []
-        for word in split_words(line):
+        for word in split_words(line, SEPARATORS) or line.split():
             if _SEPARATOR.match(word):
                 yield command
                 command = []
             else:
                 command.append(word)
         yield command
-
-
-def split_words(text: str) -> list[str]:
-    """A text in words as a shell splits it, or at blanks where its quotes do not match."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars="&|;")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        return list(lexer)
-    except ValueError:
-        return text.split()
 
 
 def run(stage: ImageStage, command: list[str]) -> None:

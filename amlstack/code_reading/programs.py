@@ -1,4 +1,4 @@
-"""Programs that a job's command starts and that no stand-in brings: a stand-in holds Python packages."""
+"""Programs that a job starts: those that no stand-in brings, and one process for each GPU that the job counts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from amlstack.code_reading.code_files import files
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 OF_IMAGES: Final = frozenset(
     (
@@ -19,6 +22,9 @@ OF_IMAGES: Final = frozenset(
     )
 )
 """Programs that images bring and PyPI does not, as far as jobs are known to start them."""
+_COMMAND: Final = re.compile(r"nvidia-smi|nproc[_-]per[_-]node[= ](?:gpu|auto)\b")
+_COUNTS: Final = re.compile(r"\bdevice_count\s*\(|nvidia-smi")
+_STARTS: Final = re.compile(r"\b(?:spawn|start_processes|Process|Popen)\s*\(")
 AS_ROOT: Final = frozenset(("sudo", "apt", "apt-get", "yum", "dnf"))
 """Programs that change the machine they run on, which in a rehearsal is this one."""
 
@@ -36,7 +42,7 @@ class Program:
     changes: bool
 
 
-def programs(steps: Iterable[Sequence[str]]) -> tuple[Program, ...]:
+def outside_programs(steps: Iterable[Sequence[str]]) -> tuple[Program, ...]:
     """The programs of a command that this machine lacks, and those that a rehearsal must not run, each once.
 
     Args:
@@ -51,3 +57,18 @@ def programs(steps: Iterable[Sequence[str]]) -> tuple[Program, ...]:
         elif name in OF_IMAGES and shutil.which(program) is None:
             found[name] = Program(name, changes=False)
     return tuple(found.values())
+
+
+def starts_by_gpu(command: str) -> bool:
+    """True where a command asks for as many processes as there are GPUs."""
+    return _COMMAND.search(command) is not None
+
+
+def code_starts_by_gpu(folder: Path, entries: Sequence[str]) -> bool:
+    """True where a file of the code counts GPUs and starts processes.
+
+    Args:
+        folder: The code folder.
+        entries: Scripts that the command starts, relative to it; what they import from it is read, too.
+    """
+    return any(_COUNTS.search(file.text) and _STARTS.search(file.text) for file in files(folder, entries))

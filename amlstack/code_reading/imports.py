@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.job_code.files import files
+from amlstack.code_reading.code_files import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

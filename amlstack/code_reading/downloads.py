@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from amlstack.sandbox.job_code.files import CodeFile, files
-from amlstack.sandbox.job_code.names import dotted
+from amlstack.code_reading.code_files import CodeFile, dotted, files
+from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class _Row:
     local: tuple[str, ...] = ()
 
 
-def read(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
+def in_code(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
     """What the scripts of a code folder fetch, in the order of files and lines.
 
     Args:
@@ -73,19 +73,20 @@ def read(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
     return tuple(sorted(found))
 
 
-def of_command(steps: Iterable[Sequence[str]]) -> tuple[Download, ...]:
+def in_command(commands: Iterable[Sequence[str]]) -> tuple[Download, ...]:
     """What the simple commands of a command line fetch.
 
     Args:
-        steps: The words of each.
+        commands: The words of each.
     """
-    return tuple(each for words in steps if (each := _of_words(list(words), "", 0)) is not None)
+    return tuple(each for words in commands if (each := _of_words(list(words), "", 0)) is not None)
 
 
 def _of_shell(file: CodeFile) -> Iterator[Download]:
-    for number, line in enumerate(file.text.splitlines(), 1):
-        for part in re.split(r"&&|\|\||;|\|", line.partition("#")[0]):
-            if (found := _of_words(part.split(), file.name, number)) is not None:
+    for number, raw in enumerate(file.text.splitlines(), 1):
+        line = raw.partition("#")[0]
+        for words in steps(line) or (line.split(),):
+            if (found := _of_words(list(words), file.name, number)) is not None:
                 yield found
 
 

@@ -1,19 +1,24 @@
-"""The files of a code folder that a job's entry scripts lead to: their text, and of Python the syntax tree."""
+"""Files of a code folder, read within bounds: all of some kinds, or those that a job's entry scripts lead to."""
 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import stat
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
 MOST_FILES: Final = 500
-MOST_BYTES: Final = 1 << 20
+"""Files of a folder that are read at most."""
+MOST_CHARACTERS: Final = 1 << 20
+"""Of a file its beginning is read."""
 _STARTED: Final = re.compile(r"(?<![\w./-])(?:\./)?(?P<script>[\w][\w./-]*\.(?:py|sh))\b")
 
 
@@ -24,7 +29,7 @@ class CodeFile:
     Attributes:
         path: Where it lies.
         name: The same, relative to the code folder, with forward slashes.
-        text: Its content; empty for a file larger than 1 MiB.
+        text: Its content, as `text_of` reads it; empty where it cannot be read.
         tree: Of a Python file that can be parsed.
     """
 
@@ -50,7 +55,7 @@ def files(folder: Path, entries: Sequence[str]) -> Iterator[CodeFile]:
         if path is None or path in seen:
             continue
         seen.add(path)
-        text = _text(path)
+        text = text_of(path) or ""
         tree = _parsed(text) if path.suffix == ".py" else None
         yield CodeFile(path, path.relative_to(folder).as_posix(), text, tree)
         if path.suffix == ".sh":
@@ -101,8 +106,47 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _text(path: Path) -> str:
+def texts(folder: Path, suffixes: Collection[str]) -> Iterator[str]:
+    """The texts of a folder's files with these endings, at most 500; hidden folders are left out."""
+    looked = 0
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if os.path.splitext(name)[1] in suffixes and looked < MOST_FILES:  # noqa: PTH122 - for each of many files
+                looked += 1
+                if (text := text_of(os.path.join(root, name))) is not None:  # noqa: PTH118 - as above
+                    yield text
+
+
+def text_of(file: Path | str) -> str | None:
+    """The first 1 MiB of a file's text; None where it cannot be read. Jobs share scripts: it is kept for a while."""
     try:
-        return "" if path.stat().st_size > MOST_BYTES else path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+        now = os.stat(file)  # noqa: PTH116 - for each of many jobs
+        if not stat.S_ISREG(now.st_mode):
+            return None
+        return _text_of(str(file), now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    except (OSError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _text_of(file: str, *_: int) -> str:
+    """The same; further arguments tell a file's states apart."""
+    with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123 - a name, not a path yet
+        return opened.read(MOST_CHARACTERS)
+
+
+def dotted(node: ast.expr, imported: Mapping[str, str]) -> str | None:
+    """The full name of ``a.b.c``, whose first part an import has bound; None for anything else.
+
+    Args:
+        node: An expression.
+        imported: What imports have bound: name in the file → full name, ``np`` → ``numpy``.
+    """
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in imported:
+        return None
+    return ".".join([imported[node.id], *reversed(parts)])

@@ -12,12 +12,12 @@ def main(scale: str, declared: str, program: str, rest: list[str]) -> None:
     """Becomes the program."""
     # By their path: this process knows no packages, and starts with every Python of a rank.
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib: twice as fast
-    words, elsewhere = __import__("words"), __import__("elsewhere")
+    starters = __import__("starters")
     nodes, ranks = (int(part) for part in scale.split("x"))
     name = os.path.basename(program)  # noqa: PTH119 - as above
-    launcher, at = words.launch_of(name, rest)
-    beside = elsewhere.added(launcher, words.given_options(rest[at:]), (nodes, ranks), os.environ, text_of)
-    result, changes = words.scaled(name, rest, words.Counts(nodes, ranks, int(declared)))
+    launcher, at = starters.launch_of(name, rest)
+    beside = starters.added(launcher, starters.given_options(rest[at:]), (nodes, ranks), os.environ, text_of)
+    result, changes = starters.scaled(name, rest, starters.Counts(nodes, ranks, int(declared)))
     result[at:at] = beside.options
     for change in (*changes, *beside.changes):
         sys.stderr.write(f"amlstack: rehearsed as {scale}: {name} {change}\n")

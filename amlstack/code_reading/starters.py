@@ -1,0 +1,326 @@
+"""Programs that start ranks (torchrun, accelerate, deepspeed, mpirun): their words, and the counts in them scaled down.
+
+It needs nothing but the standard library: `starting` loads it by its path.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+
+class Starter(NamedTuple):
+    """The words of one program that starts ranks. Options are written without dashes, with `-` for `_`.
+
+    Attributes:
+        modules: Modules by which `python -m` starts it.
+        nodes: Options for the number of nodes.
+        ranks: Options for the processes of one node.
+        total: Options for the processes of all nodes.
+        port: The port that it takes when none is given; 0 where it finds a free one.
+        verb: The word before its options; empty for none.
+    """
+
+    modules: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = ()
+    total: tuple[str, ...] = ()
+    port: int = 0
+    verb: str = ""
+
+
+_MPIRUN = Starter(ranks=("npernode", "N"), total=("n", "np", "c"))
+STARTERS = {
+    "torchrun": Starter(("torch.distributed.run", "torch.distributed.launch"), ("nnodes",), ("nproc-per-node",)),
+    "accelerate": Starter(
+        ("accelerate.commands.launch",), ("num-machines",), total=("num-processes",), port=29500, verb="launch"
+    ),
+    "deepspeed": Starter(("deepspeed.launcher.runner",), ("num-nodes",), ("num-gpus",), port=29500),
+    "mpirun": _MPIRUN,
+    "mpiexec": _MPIRUN,
+    "horovodrun": Starter(total=("np", "num-proc")),
+    "amlnode": Starter(("amlnode",), ("nnodes",), ("nproc", "nproc-per-node")),
+}
+"""Programs that start ranks: all that reads or scales their words asks this table."""
+MODULES = {module: name for name, starter in STARTERS.items() for module in starter.modules}
+"""Starters by the modules that `python -m` runs."""
+PROGRAMS = (*(name for name in STARTERS if name not in MODULES), "python", "python3")
+"""Programs whose words may start ranks."""
+
+_FLAGS = frozenset(
+    {
+        *("standalone", "m", "module", "no-python", "use-env", "run-path", "virtual-local-rank"),  # torchrun
+        *("multi-gpu", "cpu", "use-cpu", "use-deepspeed", "use-fsdp", "use-megatron-lm", "debug", "quiet", "q", "tpu"),
+        *("no-local-rank", "force-multi", "enable-each-rank-log", "save-pid", "bind-cores-to-rank"),  # deepspeed
+        *("allow-run-as-root", "oversubscribe", "report-bindings", "tag-output", "display-map", "v", "verbose"),
+        *("leave-session-attached", "display-allocation", "timestamp-output", "no-python", "same-network"),
+    }
+)
+"""Options without a value; after any other the next word is its value."""
+_BY_DEVICES = frozenset({"gpu", "auto", "cpu"})
+"""Values of torchrun that count devices."""
+_OF_TWO_VALUES = frozenset({"mca", "gmca", "prtemca", "pmixmca"})
+
+
+class ScaledCount(NamedTuple):
+    """A count that was changed: the option, the value in the command, the value that is used."""
+
+    option: str
+    written: str
+    used: str
+
+    def __str__(self) -> str:
+        """As it is logged."""
+        return f"{self.option} {self.written} → {self.used}"
+
+
+class Counts(NamedTuple):
+    """The most nodes and processes per node, and the nodes that the job declares."""
+
+    nodes: int
+    ranks: int
+    declared: int
+
+
+Rule = Callable[[str, Counts, "dict[str, str]"], str]
+
+
+def scaled(program: str, words: list[str], counts: Counts) -> tuple[list[str], list[ScaledCount]]:
+    """The words that follow a program, their counts no higher than the scale, with what was changed.
+
+    Args:
+        program: Its name, without a folder.
+        words: What follows it.
+        counts: The scale.
+    """
+    launcher, at = launch_of(program, words)
+    if launcher in STARTERS:
+        done, changes = _launcher(words[at:], STARTERS[launcher], counts)
+        return [*words[:at], *done], changes
+    return _lightning(words, counts) if program.startswith("python") and not at else (words, [])
+
+
+def per_node(program: str, words: list[str], nodes: int) -> int | None:
+    """Processes that a starter starts on each of a job's nodes by its own words; None where they name no number."""
+    program, at = launch_of(program, words)
+    words = words[at:]
+    given = given_options(words)
+    starter = STARTERS.get(program, Starter())
+    for name in (*starter.ranks, *starter.total):
+        if given.get(name, "").isdigit():
+            return int(given[name]) if name in starter.ranks else math.ceil(int(given[name]) / nodes)
+    return None
+
+
+def _launcher(words: list[str], starter: Starter, counts: Counts) -> tuple[list[str], list[ScaledCount]]:
+    """Changes the launcher's own options alone: what follows the script is the script's."""
+    given = given_options(words)
+    result, changes = list(words), list[ScaledCount]()
+    for name, word, at in _options(words):
+        rule = _rule(starter, name)
+        if rule is None:
+            continue
+        option, equals, value = word.partition("=")
+        before = value if equals else words[at]
+        after = rule(before, counts, given)
+        if after != before:
+            result[at] = f"{option}={after}" if equals else after
+            changes.append(ScaledCount(option, before, after))
+    return result, changes
+
+
+def _options(words: list[str]) -> list[tuple[str, str, int]]:
+    """Each option with a value before the first positional word: its name, its word, where the value stands."""
+    found = []
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        name = words[at].partition("=")[0].lstrip("-").replace("_", "-")
+        if "=" in words[at]:
+            found.append((name, words[at], at))
+        elif name in _OF_TWO_VALUES:
+            at += 2
+        elif name not in _FLAGS:
+            at += 1
+            if at < len(words):
+                found.append((name, words[at - 1], at))
+        at += 1
+    return found
+
+
+def _least(value: str, most: int) -> str:
+    """A number no higher than ``most``; of a range (``4:16``) both ends; other text as it is."""
+    if not re.fullmatch(r"\d+(?::\d+)?", value):
+        return value
+    return ":".join(str(min(int(part), most)) for part in value.split(":"))
+
+
+def _nodes(value: str, counts: Counts, given: dict[str, str]) -> str:
+    del given
+    return _least(value, counts.nodes)
+
+
+def _ranks(value: str, counts: Counts, given: dict[str, str]) -> str:
+    """Ranks per node; ``gpu`` and ``auto`` count devices, and this machine's are not the cluster's."""
+    del given
+    return str(counts.ranks) if value in _BY_DEVICES else _least(value, counts.ranks)
+
+
+def _total(value: str, counts: Counts, given: dict[str, str]) -> str:
+    del given
+    return _least(value, min(counts.nodes, counts.declared) * counts.ranks)
+
+
+def _total_of_machines(value: str, counts: Counts, given: dict[str, str]) -> str:
+    machines = given.get("num-machines", "1")
+    if not value.isdigit() or not machines.isdigit() or int(machines) < 1:
+        return value
+    per_machine = min(math.ceil(int(value) / int(machines)), counts.ranks)
+    return str(min(int(value), min(int(machines), counts.nodes) * per_machine))
+
+
+def _mapped(value: str, counts: Counts, given: dict[str, str]) -> str:
+    del given
+    return re.sub(r"\bppr:(\d+):node\b", lambda found: f"ppr:{_least(found[1], counts.ranks)}:node", value)
+
+
+def _rule(starter: Starter, option: str) -> Rule | None:
+    if option in starter.nodes:
+        return _nodes
+    if option in starter.ranks:
+        return _ranks
+    if option in starter.total:
+        return _total_of_machines if starter.nodes else _total
+    return _mapped if option == "map-by" else None
+
+
+_TRAINER = re.compile(r"--(?:trainer\.)?(?P<name>num[_-]nodes|devices)(?:=(?P<value>\d+))?")
+
+
+def _lightning(words: list[str], counts: Counts) -> tuple[list[str], list[ScaledCount]]:
+    """The Trainer's ``num_nodes`` and ``devices``, where the first of them is the job's own count of nodes.
+
+    They are arguments of the author's script, and any other script's may have such a name: only a pair is taken.
+    """
+    found: dict[str, tuple[int, str, str]] = {}
+    for at, word in enumerate(words):
+        if match := _TRAINER.fullmatch(word):
+            follows = words[at + 1] if at + 1 < len(words) else ""
+            value, place = (match["value"], at) if match["value"] else (follows, at + 1)
+            if value.isdigit():
+                found[match["name"].replace("-", "_")] = (place, word.partition("=")[0], value)
+    if found.keys() != {"num_nodes", "devices"} or int(found["num_nodes"][2]) != counts.declared:
+        return words, []
+    result, changes = list(words), list[ScaledCount]()
+    for name, most in (("num_nodes", counts.nodes), ("devices", counts.ranks)):
+        at, option, before = found[name]
+        after = _least(before, most)
+        if after != before:
+            result[at] = after if words[at] == before else f"{option}={after}"
+            changes.append(ScaledCount(option, before, after))
+    return result, changes
+
+
+def launch_of(program: str, words: list[str]) -> tuple[str, int]:
+    """The launcher that a program is by its words (empty for none), and where its own options begin."""
+    if not program.startswith("python"):
+        verb = STARTERS.get(program, Starter()).verb
+        return (program, 1 if verb else 0) if words[:1] == [verb] or not verb else ("", 0)
+    at = words.index("-m") if "-m" in words[:-1] and all(w.startswith("-") for w in words[: words.index("-m")]) else -1
+    return (MODULES.get(words[at + 1], ""), at + 2) if at >= 0 else ("", 0)
+
+
+def given_options(words: list[str]) -> dict[str, str]:
+    """Options with a value before the first positional word, without their dashes."""
+    return {name: words[at] if "=" not in word else word.partition("=")[2] for name, word, at in _options(words)}
+
+
+_COUNT = r"^{name}:\s*['\"]?(?P<count>\d+)['\"]?\s*(?:#.*)?$"
+_OWN_NODES = frozenset({"hostfile", "H", "include", "i", "num-gpus"})
+
+
+class CountsElsewhere(NamedTuple):
+    """What a launcher is given besides its words.
+
+    Attributes:
+        options: Further options, in front of the others: these win over a file and over a default.
+        variables: Variables with other values.
+        changes: A line for each count that was changed: where it stood, what it was, what it is.
+    """
+
+    options: list[str]
+    variables: dict[str, str]
+    changes: list[str]
+
+
+def added(
+    launcher: str,
+    given: Mapping[str, str],
+    scale: tuple[int, int],
+    environ: Mapping[str, str],
+    read: Callable[[str], str],
+) -> CountsElsewhere:
+    """What a launcher gets, so that no count from elsewhere is higher than a scale.
+
+    Args:
+        launcher: Its program's name.
+        given: Options among its words, without their dashes, and their values.
+        scale: The most nodes, and processes on each.
+        environ: Variables of its process.
+        read: The text of a file; empty where there is none.
+    """
+    if launcher == "torchrun":
+        return _variables(given, scale, environ)
+    if launcher == "accelerate":
+        return _configured(given, scale, read)
+    if launcher == "deepspeed" and not _OWN_NODES & given.keys():
+        return CountsElsewhere(["--num_gpus", str(scale[1])], {}, [f"--num_gpus: all of a node → {scale[1]}"])
+    return CountsElsewhere([], {}, [])
+
+
+def _variables(given: Mapping[str, str], scale: tuple[int, int], environ: Mapping[str, str]) -> CountsElsewhere:
+    """Of torchrun, which takes the default of each of its options from a variable."""
+    found: dict[str, str] = {}
+    changes: list[str] = []
+    for name, option, most in (
+        ("PET_NNODES", "nnodes", scale[0]),
+        ("PET_NPROC_PER_NODE", "nproc-per-node", scale[1]),
+    ):
+        value = environ.get(name, "")
+        if option in given or not value:
+            continue
+        used = str(most) if value in _BY_DEVICES else _least(value, most)
+        if used != value:
+            found[name] = used
+            changes.append(f"{name} {value} → {used}")
+    return CountsElsewhere([], found, changes)
+
+
+def _configured(given: Mapping[str, str], scale: tuple[int, int], read: Callable[[str], str]) -> CountsElsewhere:
+    """Accelerate's options win over its file; without a count it starts a process for each GPU."""
+    text = read(given["config-file"]) if "config-file" in given else ""
+    written = {name: _written(text, name) for name in ("num_machines", "num_processes")}
+    options: list[str] = []
+    changes: list[str] = []
+    nodes = int(given["num-machines"]) if given.get("num-machines", "").isdigit() else written["num_machines"] or 1
+    used_nodes = min(nodes, scale[0])
+    if "num-machines" not in given and used_nodes != nodes:
+        options += ["--num_machines", str(used_nodes)]
+        changes.append(f"num_machines of {given['config-file']} {nodes} → {used_nodes}")
+    processes = written["num_processes"]
+    if "num-processes" in given or "cpu" in given:
+        return CountsElsewhere(options, {}, changes)
+    per_node = scale[1] if processes is None else min(-(-processes // nodes), scale[1])
+    used = used_nodes * per_node
+    if used != processes:
+        options += ["--num_processes", str(used)]
+        where = f"num_processes of {given['config-file']} {processes}" if processes else "--num_processes: all GPUs"
+        changes.append(f"{where} → {used}")
+    return CountsElsewhere(options, {}, changes)
+
+
+def _written(text: str, name: str) -> int | None:
+    """A count at the top level of a YAML file."""
+    found = re.search(_COUNT.format(name=name), text, re.MULTILINE)
+    return int(found["count"]) if found is not None and int(found["count"]) > 0 else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Diagnosis
 from amlstack.diagnose.judgement.culprit import first_cause
-from amlstack.diagnose.judgement.stand_in import with_stand_in
+from amlstack.diagnose.judgement.no_culprit import with_stand_in
 from amlstack.diagnose.reading.files import LogFiles, read
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.diagnose.reading.records.flight_recorder import Flight
+    from amlstack.diagnose.flight_recorder import Flight
     from amlstack.diagnose.signatures import EventRole, Signature
     from amlstack.diagnose.timestamps import Stamp
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from amlstack.diagnose.diagnosis import report
 from amlstack.diagnose.judgement.culprit import first_cause
+from amlstack.diagnose.reading import records
 from amlstack.diagnose.reading.collector import LONGEST_TEXT
-from amlstack.diagnose.reading.records import json_records
 from amlstack.diagnose.reading.scanner import scan
-from amlstack.diagnose.render import report
 from tests.support.diagnose.kept_logs import LINES
 from tests.support.diagnose.log_texts import CLOSED, child_failed, row, traceback, watchdog
 from tests.support.examples import examples
@@ -71,7 +71,7 @@ def test_how_bytes_are_cut_changes_nothing(text: bytes, size: int) -> None:
 def test_any_json_is_read(data: object) -> None:
     import json
 
-    log = json_records.parse("error.json", json.dumps(data))
+    log = records.parse("error.json", json.dumps(data))
     if log is not None:
         is_sound(first_cause([log]), {log.name: log.lines})
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.diagnose import diagnose, read
-from amlstack.diagnose.reading.records import flight_recorder
+from amlstack.diagnose import diagnose, flight_recorder, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from itertools import permutations
 import pytest
 
 from amlstack.diagnose import diagnose
+from amlstack.diagnose.diagnosis import report
 from amlstack.diagnose.judgement.culprit import first_cause
 from amlstack.diagnose.reading.files import read
-from amlstack.diagnose.render import report
 from tests.support.diagnose.kept_logs import CASES, expected
 
 

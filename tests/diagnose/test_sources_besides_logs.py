@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from amlstack.diagnose import diagnose, judge, read
-from amlstack.diagnose.reading import files, sources
-from amlstack.diagnose.reading.records import azure_errors
+from amlstack.diagnose.reading import files, records
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
@@ -33,7 +32,7 @@ SERVICE = {
 
 
 def test_the_services_codes_within_codes_are_one() -> None:
-    found = azure_errors.found_in(SERVICE)
+    found = records.found_in(SERVICE)
     assert found is not None
     assert [each.code for each in found] == ["UserError.ScriptExecution.StreamAccess.NotFound", "UserError.UserError"]
 
@@ -107,7 +106,7 @@ def test_a_tar_is_read_like_the_folder_in_it(form: str, suffix: str, tmp_path: P
 def test_a_packed_tar_that_is_too_large_is_a_finding_and_others_are_read(
     whole: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(files, "MOST_UNPACKED", 1 << 20)
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "rank_0.log").write_text("step 1 loss 2.0\n" * 100_000)
     archive = Path(shutil.make_archive(str(tmp_path / "run" / "logs"), "gztar", tmp_path, "big"))

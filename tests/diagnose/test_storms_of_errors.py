@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.diagnose.reading import lines
+from amlstack.diagnose.reading import lines, writers
 from amlstack.diagnose.reading.scanner import scan
-from amlstack.diagnose.reading.writers import prefixes
 
 MEMORY = "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate {number} MiB"
 
@@ -52,4 +51,4 @@ def test_another_error_is_read_after_a_storm() -> None:
 @pytest.mark.parametrize("word", ["node", "vm-", "a1.", "worker-0-host", "[rank", "1"])
 def test_a_line_of_one_endless_word_costs_no_more_than_its_length(word: str) -> None:
     # With a cost of its square, this would take hours and run into the time limit of tests.
-    assert prefixes.strip((word + "1") * 300_000).rank is None
+    assert writers.strip((word + "1") * 300_000).rank is None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.diagnose import diagnose
-from amlstack.diagnose.reading.writers import learned, prefixes
+from amlstack.diagnose.reading import writers
 from tests.support.diagnose.log_texts import CLOSED, traceback
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_an_excerpt_of_one_labelled_rank_needs_no_header(tmp_path: Path) -> None
     ],
 )
 def test_numbers_that_count_lines_or_stand_before_few_are_no_ranks(rows: list[str]) -> None:
-    log = learned.Prefixes()
+    log = writers.Prefixes()
     log.sample("\n".join(rows).encode())
     assert log.of(rows[0]).rank is None
 
@@ -88,9 +88,9 @@ def test_the_number_of_a_task_that_starts_a_launcher_is_a_nodes(tmp_path: Path) 
     ],
 )
 def test_a_workers_name_tells_its_rank_where_no_other_sizes_are_needed(who: str, rank: int | None) -> None:
-    assert prefixes.parallel(who) == rank
-    assert prefixes.strip(f"({who} pid=12) x").rank == rank
-    assert prefixes.strip(f"({who} pid=12) x").text == "x"
+    assert writers.parallel(who) == rank
+    assert writers.strip(f"({who} pid=12) x").rank == rank
+    assert writers.strip(f"({who} pid=12) x").text == "x"
 
 
 @pytest.mark.parametrize(

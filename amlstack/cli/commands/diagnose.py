@@ -58,7 +58,7 @@ def diagnose(
     from amlstack.base.findings import errors
     from amlstack.cli.subjects import with_authors_files
     from amlstack.diagnose import judge, read, with_stand_in
-    from amlstack.diagnose.render import report
+    from amlstack.diagnose.diagnosis import report
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with contextlib.ExitStack() as held:

@@ -52,7 +52,7 @@ def report(
 
         amlstack report user_logs/ --output run.html
     """
-    from amlstack.diagnose.render import headline
+    from amlstack.diagnose.diagnosis import headline
     from amlstack.report import render
     from amlstack.report.output_file import NotOursError, write
 

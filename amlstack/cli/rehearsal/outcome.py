@@ -221,7 +221,7 @@ def show_diagnosis(progress: Progress, verdict: Diagnosis, folder: Path, job: st
         whole: Also the lines of the rank that failed: they have not been printed.
     """
     from amlstack.cli.subjects import authors_files, with_authors_files
-    from amlstack.diagnose.render import headline
+    from amlstack.diagnose.diagnosis import headline
 
     verdict = with_authors_files(verdict, [folder])
     progress.note(f"diagnosis ({verdict.confidence} confidence): {headline(verdict)}")

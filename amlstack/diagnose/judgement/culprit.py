@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from amlstack.diagnose import timestamps
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
 from amlstack.diagnose.events import Event, Origin
-from amlstack.diagnose.judgement import missing_ranks, no_culprit
-from amlstack.diagnose.judgement.consequences import CONSEQUENCE
-from amlstack.diagnose.judgement.evidence import gather, victims
+from amlstack.diagnose.judgement import no_culprit
+from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
 from amlstack.diagnose.signatures import SURE, EventRole
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def first_cause(logs: Sequence[Log]) -> Diagnosis:
     if not candidates:
         return no_culprit.verdict(evidence)
     first, others = _first(candidates)
-    if all(event.code in missing_ranks.ENDS for event in candidates) and (late := missing_ranks.stalled(evidence)):
+    if all(event.code in no_culprit.ENDS for event in candidates) and (late := no_culprit.stalled(evidence)):
         reason = f"{first.text[:80]}; {no_culprit.listed(late)} came less far than the others, and lines may lag"
         return no_culprit.did_not_join(evidence, late, first, reason, sure="low")
     return _verdict(evidence, first, others)
@@ -60,7 +59,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
 def _tier(event: Event) -> int:
     if event.soft:
         return 4
-    if event.code in missing_ranks.ENDS:
+    if event.code in no_culprit.ENDS:
         return 2  # after an exception it is only what ended the rest
     if event.weight <= 1:
         return 3
@@ -90,9 +89,9 @@ def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
 
 def _outside(event: Event, candidates: Sequence[Event]) -> bool:
     """Whether an end from outside has a sign of the run's own just before it, or of the same strength anywhere."""
-    if event.code not in missing_ranks.OUTSIDE:
+    if event.code not in no_culprit.OUTSIDE:
         return False
-    own = [each for each in candidates if each.code not in missing_ranks.OUTSIDE]
+    own = [each for each in candidates if each.code not in no_culprit.OUTSIDE]
     return any(
         each.weight >= event.weight or (each.file == event.file and 0 <= event.line - each.line <= CONSEQUENCE)
         for each in own
@@ -127,8 +126,8 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     blameless = first.signature.blameless or (common and several)
     rank, node = (None, None) if blameless else _whose(evidence, first)
     sure, reason = _sure(evidence, first, others, same, blameless=blameless)
-    if first.code == missing_ranks.MEETING:
-        silent, node = missing_ranks.absent_from_rendezvous(evidence)
+    if first.code == no_culprit.MEETING:
+        silent, node = no_culprit.absent_from_rendezvous(evidence)
         rank = silent[0] if len(silent) == 1 else None
         if silent or node is not None:
             who = no_culprit.listed(silent) if silent else f"node {node}"
@@ -153,7 +152,7 @@ def _shared_by_all(evidence: Evidence, first: Event, others: Sequence[Event], sa
     alike = [event for event in (first, *others) if event.code == first.code]
     moments = _moments(alike)
     apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
-    most = 2 * len(same) > len(missing_ranks.known(evidence))
+    most = 2 * len(same) > len(no_culprit.known(evidence))
     return most and len({_form(event.text) for event in alike}) == 1 and not apart
 
 

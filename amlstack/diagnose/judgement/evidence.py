@@ -1,19 +1,348 @@
-"""All that the logs of one run show: ranks and nodes filled in, consequences separated from causes."""
+"""Evidence of a run: all that its logs show, with consequences separated from causes."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
-from amlstack.diagnose.judgement import flights
-from amlstack.diagnose.judgement.consequences import demoted
-from amlstack.diagnose.judgement.end_gate import gated
-from amlstack.diagnose.signatures import EventRole
+from amlstack.diagnose.reading.messages import logged_as_error
+from amlstack.diagnose.reading.tracebacks import definite
+from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from amlstack.diagnose.flight_recorder import Exchange, Flight, Group
+
+CODE = "flight-recorder-waits"
+
+
+def waits(logs: Sequence[Log]) -> list[Event]:
+    """An event for each rank that waits for ranks that did not come, or that are still in an earlier collective."""
+    flights = {log.flight.rank: (log, log.flight) for log in logs if log.flight is not None}
+    names = sorted({name for _, flight in flights.values() for name in flight.groups})
+    behind: dict[str, tuple[int, ...]] = {}
+    for name in names:
+        ranks = {rank: flight.groups[name] for rank, (_, flight) in flights.items() if name in flight.groups}
+        if missing := _behind(ranks):
+            behind[name] = missing
+    alone = {rank: flight for rank, (_, flight) in flights.items()}
+    collective, exchanged = _in_collectives(behind, alone), _in_exchanges(alone)
+    missing = _roots(collective, exchanged, alone)
+    if not missing:
+        return []
+    events = []
+    for rank in sorted(set(flights) - set(missing)):
+        log, flight = flights[rank]
+        if (group := _waited(flight.groups, behind)) is not None:
+            text = f"rank {rank} waits in {group.operation} number {group.pending} of the group {group.description}"
+            events.append(_event(log, rank, text, {"missing": missing, "group": group.name, "seq": group.pending}))
+        elif exchange := next(iter(exchanged.get(rank, {}).values()), None):
+            way = "send to" if exchange.sends else "receive from"
+            text = f"rank {rank} waits to {way} rank {exchange.peer} in the group {exchange.group}"
+            events.append(_event(log, rank, text, {"missing": missing}))
+    return events
+
+
+def _behind(ranks: Mapping[int, Group]) -> tuple[int, ...]:
+    """The few members of one group that never enqueued what others wait for, or are in an earlier one than these."""
+    waiting = {rank: group.pending for rank, group in ranks.items() if group.pending is not None}
+    if not waiting:
+        return ()
+    first = min(waiting.values())
+    members = {member for group in ranks.values() for member in group.members} or set(ranks)
+    never = {rank for rank in members if rank not in ranks or ranks[rank].last < first}
+    stuck = {rank for rank, at in waiting.items() if at == first} if len(set(waiting.values())) > 1 else set()
+    few = never or stuck
+    return tuple(sorted(few)) if 0 < len(few) * 2 <= len(members) else ()
+
+
+def _in_collectives(behind: Mapping[str, tuple[int, ...]], flights: Mapping[int, Flight]) -> dict[int, set[int]]:
+    """Ranks that wait in a collective → those that they wait for."""
+    found: dict[int, set[int]] = {}
+    for name, ranks in behind.items():
+        for rank, flight in flights.items():
+            if rank not in ranks and name in flight.groups and flight.groups[name].pending is not None:
+                found.setdefault(rank, set()).update(ranks)
+    return found
+
+
+def _in_exchanges(flights: Mapping[int, Flight]) -> dict[int, dict[int, Exchange]]:
+    """Ranks that wait for the other end of point-to-points → that rank and what they wait for.
+
+    Of messages of which both ends are pending the transfer is under way, and nobody waits for anybody.
+    """
+    pending = {(rank, each.peer, each.sends): each for rank, flight in flights.items() for each in flight.exchanges}
+    found: dict[int, dict[int, Exchange]] = {}
+    for (rank, peer, sends), exchange in pending.items():
+        other = pending.get((peer, rank, not sends))
+        if exchange.count > (0 if other is None else other.count):
+            found.setdefault(rank, {}).setdefault(peer, exchange)
+    return found
+
+
+def _roots(
+    collective: Mapping[int, set[int]], exchanged: Mapping[int, Mapping[int, Exchange]], flights: Mapping[int, Flight]
+) -> tuple[int, ...]:
+    """Of the ranks that others wait for the few that wait for nobody themselves.
+
+    A receive that was posted ahead waits for nobody yet: where point-to-points make each wait for another, the
+    collectives alone decide, and where these do so too, all that they name.
+    """
+    every = {rank: {*collective.get(rank, ()), *exchanged.get(rank, ())} for rank in (*collective, *exchanged)}
+    for waiting in (every, collective):
+        awaited = {rank for ranks in waiting.values() for rank in ranks}
+        roots = awaited - set(waiting)
+        if roots and len(roots) * 2 <= len(awaited | set(flights)):
+            return tuple(sorted(roots))
+    return tuple(sorted({rank for ranks in collective.values() for rank in ranks}))
+
+
+def _waited(groups: Mapping[str, Group], behind: Mapping[str, tuple[int, ...]]) -> Group | None:
+    return next((groups[name] for name in behind if name in groups and groups[name].pending is not None), None)
+
+
+def _event(log: Log, rank: int, text: str, facts: dict[str, Any]) -> Event:
+    signature = by_code(CODE)
+    return Event(signature, log.name, 1, text, signature.role, Origin.RECORD, rank=rank, node=log.node, facts=facts)
+
+
+LAST = 10
+"""Lines before a log's end in which a definite cause needs no other sign of an end: what is shown may be cut there."""
+EXCERPT = 40
+"""Lines of a log without any progress that is likely a piece cut out because of what it shows."""
+FAR = 2000
+"""Lines after an exception, none of them progress, that a message and what others still print may have."""
+WENT_ON = 2
+"""Lines of progress of the same writer after which a sign was no end."""
+OTHERS_WENT_ON = 20
+"""The same where a line does not name its writer, which may have been another one."""
+
+
+def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
+    """The events, those that ended nothing as notes.
+
+    Args:
+        events: With ranks and nodes, in any order.
+        logs: By name.
+    """
+    events = list(events)
+    near = [event.origin is Origin.RECORD or _near(event, logs[event.file]) for event in events]
+    ended = any(close and shows_end(event) for event, close in zip(events, near, strict=True))
+    counts = [
+        _counts(event, logs[event.file], ended=ended, near=close) for event, close in zip(events, near, strict=True)
+    ]
+    causes = (EventRole.CULPRIT, EventRole.VICTIM)
+    if ended and not any(each and event.role in causes for event, each in zip(events, counts, strict=True)):
+        # A run ended, and nothing near its end says why: what a long message or a listing follows is not far from it.
+        counts = [each or _last_exception(event, logs[event.file]) for event, each in zip(events, counts, strict=True)]
+    return [event if each else replace(event, role=EventRole.NOTE) for event, each in zip(events, counts, strict=True)]
+
+
+def _last_exception(event: Event, log: Log) -> bool:
+    """An exception of a traceback after which nobody came forward, however many lines follow."""
+    return (
+        event.origin is Origin.TRACEBACK
+        and event.role is EventRole.CULPRIT
+        and not event.soft
+        and "guess" not in event.facts
+        and log.lines - event.line <= FAR
+        and not any(line > event.line for lines in log.progress.values() for line in lines)
+        and not any(line > event.line for line in log.finished.values())
+    )
+
+
+def shows_end(event: Event) -> bool:
+    """Whether an event shows that a process ended: a warning, or a line that may be harmless, does not."""
+    if event.soft or "guess" in event.facts:
+        return False
+    if event.role in (EventRole.VICTIM, EventRole.SUMMARY):
+        return True
+    return event.role is EventRole.CULPRIT and _by_itself(event)
+
+
+def _by_itself(event: Event) -> bool:
+    """Whether the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
+    signature = event.signature
+    killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts
+    return event.origin is not Origin.LINE or signature.ends or killed
+
+
+def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
+    if event.role in (EventRole.CONTEXT, EventRole.NOTE, EventRole.NOISE):
+        return True  # they are no end anyway
+    if not near:
+        return False
+    if "guess" in event.facts:
+        return False
+    if event.role is not EventRole.CULPRIT or ended:
+        return True
+    raised = event.weight >= 3 or definite(event.text)
+    last = log.lines - event.line <= LAST
+    if log.lines <= EXCERPT and not log.progress:
+        if event.soft:
+            return last and event.weight >= 3
+        return raised or event.weight >= 2 or logged_as_error(event.text)
+    return last and raised and not event.soft
+
+
+def _near(event: Event, log: Log) -> bool:
+    """Whether its log only ends from the event on, as far as its writer is concerned."""
+    if event.line < log.ending:
+        return False
+    if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
+        return False
+    own = log.progress.get(event.rank, ()) if event.rank is not None else ()
+    if sum(line > event.line for line in own) >= WENT_ON:
+        return False
+    nameless = sum(line > event.line for line in log.progress.get(None, ()))
+    return nameless < (WENT_ON if log.rank is not None else OTHERS_WENT_ON)
+
+
+def _finished(log: Log, rank: int | None) -> int:
+    """The line on which the writer says that its run is finished; of one without a name where nobody has one."""
+    if rank is None and (log.ranks or set(log.finished) - {None}):
+        return 0
+    return max(log.finished.get(rank, 0), log.finished.get(None, 0) if log.rank is not None else 0)
+
+
+CONSEQUENCE = 30
+"""Lines between a victim's line and a weak sign of the same rank that still belong together."""
+MESSAGE = 400
+"""Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
+OUTLIVED = 500
+"""Lines that a rank does not write after an exception that ends it."""
+_COMMUNICATION = re.compile(
+    r"torch[/\\](?:distributed|nn[/\\]parallel[/\\]distributed)|horovod|mpi4py|deepspeed[/\\]comm\b|apex[/\\]parallel"
+    r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
+)
+"""Files of libraries in which ranks wait for each other."""
+WAITED = frozenset(
+    {
+        "nccl-watchdog-timeout",
+        "nccl-heartbeat",
+        "gloo-timeout",
+        "barrier-not-joined",
+        "horovod-stalled",
+        "flight-recorder-waits",
+        "jax-task-lost",
+    }
+)
+"""Victims that waited for other ranks."""
+_LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
+
+Writer = tuple[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Victims:
+    """Victims of a run: by file and rank, all that waited, and lines that continue one."""
+
+    of: dict[Writer, list[Event]]
+    all: tuple[Event, ...]
+    said: frozenset[tuple[str, int]]
+    waiting: frozenset[int | None]
+    nameless: frozenset[str]
+    timed_out: frozenset[Writer]
+    first_timeout: dict[str, int]
+
+
+def demoted(events: Iterable[Event]) -> list[Event]:
+    """Exceptions and weak signs that only continue, or follow, what a victim logged are victims too."""
+    events = list(events)
+    victims = _victims(events)
+    return _outlived([_with_role(event, victims) for event in events])
+
+
+def _victims(events: Iterable[Event]) -> _Victims:
+    by_writer: dict[Writer, list[Event]] = {}
+    for event in events:
+        if event.role is EventRole.VICTIM:
+            by_writer.setdefault((event.file, event.rank), []).append(event)
+    everyone = tuple(event for each in by_writer.values() for event in each)
+    waiting = [event for event in everyone if event.signature.kind != "stop"]
+    return _Victims(
+        of=by_writer,
+        all=everyone,
+        said=frozenset((event.file, event.line) for event in everyone if event.text.startswith("what()")),
+        waiting=frozenset(event.rank for event in waiting),
+        nameless=frozenset(event.file for event in waiting if event.rank is None),
+        timed_out=frozenset((event.file, event.rank) for event in everyone if event.code in WAITED),
+        first_timeout={
+            event.file: event.line for event in sorted(everyone, key=lambda event: -event.line) if event.code in WAITED
+        },
+    )
+
+
+def _with_role(event: Event, victims: _Victims) -> Event:
+    """An event as a victim or a summary, where it only follows from another rank's end."""
+    if _aborted_while_waiting(event, victims) or (
+        event.code == "exit-without-reason" and event.rank in victims.waiting
+    ):
+        return replace(event, role=EventRole.VICTIM)
+    if event.role is not EventRole.CULPRIT or event.weight > 2:
+        return event
+    inner = str(event.facts.get("inner", ""))
+    if event.code == "traceback-cut-short" and (_COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
+        return replace(event, role=EventRole.SUMMARY)  # it failed; whether by itself, its end would say
+    waited = (event.file, event.rank) in victims.timed_out or (
+        event.rank is None and event.line > victims.first_timeout.get(event.file, event.line)
+    )
+    if waited and (_COMMUNICATION.search(inner) or event.code == "loss-not-finite"):
+        # It waited in vain before: what the library then raises, and numbers that never came, follow from that.
+        return replace(event, role=EventRole.VICTIM)
+    for victim in victims.of.get((event.file, event.rank), ()):
+        if _goes_on_with(event, victim):
+            return replace(event, role=EventRole.VICTIM, signature=victim.signature)
+    return event
+
+
+def _aborted_while_waiting(event: Event, victims: _Victims) -> bool:
+    """The watchdog of a rank that waited in vain aborts it; what() of an abort may be about another rank's end."""
+    if event.code != "aborted":
+        return False
+    if (event.file, event.line + 1) in victims.said:
+        return True
+    of_waiting = event.rank is None or event.rank in victims.waiting or event.file in victims.nameless
+    # Ranks wait for minutes until they time out: one that had aborted by itself would have been noticed long before.
+    timed_out = event.line > victims.first_timeout.get(event.file, event.line)
+    return _exited(event) and bool(victims.waiting) and (of_waiting or timed_out)
+
+
+def _exited(event: Event) -> bool:
+    return event.origin in (Origin.TABLE, Origin.RECORD) or "exit" in event.facts
+
+
+def _goes_on_with(event: Event, victim: Event) -> bool:
+    """Whether a victim's words of the same writer are what an exception or a weak sign is about."""
+    if _exited(event) and victim.signature.kind == "stop":
+        return False  # the others are stopped because of this end
+    apart = victim.line - event.line
+    weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
+    goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)
+    # A launcher that stops the others afterwards is no sign of what ended this one.
+    own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
+    return weak or goes_on or (event.code == "python-exception" and 0 < apart <= 12 and own)
+
+
+def _outlived(events: list[Event]) -> list[Event]:
+    """Exceptions after which their rank went on for long, until another one: caught and printed, not fatal."""
+    last: dict[tuple[str, int | None], int] = {}
+    for event in events:
+        if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK:
+            key = (event.file, event.rank)
+            last[key] = max(event.line, last.get(key, 0))
+    return [
+        replace(event, soft=True)
+        if event.role is EventRole.CULPRIT
+        and event.origin is not Origin.TABLE
+        and last.get((event.file, event.rank), 0) - event.line > OUTLIVED
+        else event
+        for event in events
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +379,7 @@ def gather(logs: Sequence[Log]) -> Evidence:
     ordered = _last_attempt(sorted(logs, key=lambda log: log.name))
     failed = _failed_ranks(ordered)
     events = [_placed(event, log, failed) for log in ordered for event in log.events]
-    events += flights.waits(ordered)
+    events += waits(ordered)
     worlds = [log.world for log in ordered if log.world]
     ranks = {event.rank for event in events if event.rank is not None}
     ranks |= {log.rank for log in ordered if log.rank is not None}

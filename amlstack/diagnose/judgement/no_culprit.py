@@ -1,19 +1,239 @@
-"""The verdict when no line is a cause: only victims, only a summary, only warnings, or nothing at all."""
+"""Runs in which no line names the cause: missing ranks, stand-ins, and the next thing to look at."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.judgement import missing_ranks
-from amlstack.diagnose.judgement.evidence import victims
+from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.judgement.evidence import WAITED, victims
 from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-    from amlstack.diagnose.events import Event
     from amlstack.diagnose.judgement.evidence import Evidence
+
+MEETING = "rendezvous-timeout"
+ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
+"""Ends from outside: often of a run in which something hung."""
+OUTSIDE = ENDS | {"node-preempted", "node-failed", "hangup"}
+"""What nobody in the run did: of signs that count alike these come last."""
+
+
+def suspect_ranks(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
+    """Ranks named by a message, or the only ones that do not complain, or behind; and an event that shows it."""
+    waiting = [event for event in evidence.events if event.role is EventRole.VICTIM and event.code in WAITED]
+    if not waiting:
+        return None
+    named = Counter(rank for event in waiting for rank in event.facts.get("missing", ()))
+    if named:
+        most = max(named.values())
+        ranks = tuple(sorted(rank for rank, times in named.items() if times == most))
+        return ranks, next(event for event in waiting if event.facts.get("missing"))
+    complaining = _complaining(evidence)
+    silent = tuple(sorted(known(evidence) - complaining))
+    # In an excerpt a silent rank may only have been cut away. Silence counts in the logs of a whole job.
+    table = any(event.origin is Origin.TABLE for event in evidence.events)
+    whole = evidence.world is not None or len(evidence.owners) > 1 or table
+    if whole and len(complaining) > len(silent) > 0:
+        return silent, waiting[0]
+    behind = _behind(waiting)
+    return (behind, waiting[0]) if behind else None
+
+
+def stalled(evidence: Evidence) -> tuple[int, ...]:
+    """The few ranks that came less far than the others by the counters in their logs.
+
+    Weak, since lines are not collectives. Nothing when all came as far, when most are behind, or when the counters
+    cannot be compared. A rank without any counter came least far.
+    """
+    reached, known = evidence.reached, evidence.owners
+    if len(reached) < 2:
+        return ()
+    axis = Counter(axis for axis, _ in reached.values()).most_common(1)[0][0]
+    at = {rank: number for rank, (kind, number) in reached.items() if kind == axis}
+    silent = known - set(reached)
+    if silent:  # not so when one rank of each node counts for all
+        return tuple(sorted(silent)) if len(silent) * 2 < len(known | set(reached)) else ()
+    return _least(at) if len(set(at.values())) > 1 else ()
+
+
+def absent_from_rendezvous(evidence: Evidence) -> tuple[tuple[int, ...], str | None]:
+    """When the ranks did not all meet: those whose log does not mention it, and the node that they share.
+
+    Logs that launchers wrote, one per node, name the node only.
+    """
+    complaining = _complaining(evidence) | {event.rank for event in evidence.events if event.code == MEETING}
+    if evidence.launchers and complaining <= {None}:
+        few = 0 < len(evidence.owners) <= len(evidence.launchers)
+        return (), (str(min(evidence.owners)) if few and len(evidence.owners) == 1 else None)
+    ranks = known(evidence)
+    absent = tuple(sorted(ranks - evidence.ready))
+    if evidence.ready and evidence.world and 0 < len(absent) * 2 <= len(ranks):
+        nodes = {evidence.places.get(rank) for rank in absent}
+        return absent, (nodes.pop() if len(nodes) == 1 else None)
+    if len(evidence.owners) < 2:
+        return (), None
+    silent = tuple(sorted(rank for rank in ranks if rank not in complaining))
+    if not 0 < len(silent) * 2 <= len(ranks):
+        return (), None
+    nodes = {evidence.places.get(rank) for rank in silent}
+    return silent, (nodes.pop() if len(nodes) == 1 else None)
+
+
+def known(evidence: Evidence) -> frozenset[int]:
+    """Ranks of the job: those that the logs mention, those below the highest, and as many as the world size."""
+    highest = max(evidence.ranks, default=-1) + 1
+    return evidence.ranks | frozenset(range(min(max(highest, evidence.world or 0), 1 << 16)))
+
+
+def _complaining(evidence: Evidence) -> set[int | None]:
+    return {
+        event.rank
+        for event in evidence.events
+        if event.role is EventRole.VICTIM and event.rank is not None and event.signature.kind != "stop"
+    }
+
+
+def _behind(waiting: Sequence[Event]) -> tuple[int, ...]:
+    """The few ranks whose last collective of one group came before the others' of the same.
+
+    Numbers of different groups say nothing of each other. A rank that did not join has enqueued exactly what the others
+    have completed with it: less is another group's count, more means that it did join, unless it is still in a
+    collective that all others have left.
+    """
+    groups: dict[str, dict[int, tuple[int, int]]] = {}
+    for event in waiting:
+        enqueued, completed = event.facts.get("enqueued"), event.facts.get("completed")
+        if event.rank is None or not isinstance(enqueued, int) or not isinstance(completed, int):
+            continue
+        ranks = groups.setdefault(event.facts.get("group", ""), {})
+        ranks[event.rank] = max((enqueued, completed), ranks.get(event.rank, (-1, -1)))
+    found = {few for ranks in groups.values() if (few := _least_enqueued(ranks))}
+    return found.pop() if len(found) == 1 else ()
+
+
+def _least_enqueued(ranks: Mapping[int, tuple[int, int]]) -> tuple[int, ...]:
+    if len({enqueued for enqueued, _ in ranks.values()}) < 2:
+        return ()
+    few = _least({rank: enqueued for rank, (enqueued, _) in ranks.items()})
+    others = [each for rank, each in ranks.items() if rank not in few]
+    if not few or not others:
+        return ()
+    most, done = max(enqueued for enqueued, _ in others), max(completed for _, completed in others)
+    reached = ranks[few[0]][0]
+    stuck = all(ranks[rank][1] < min(completed for _, completed in others) for rank in few)
+    # It never enqueued what the others wait for, or is still in one that all others have left.
+    return few if reached == done or (stuck and most - reached <= most - done) else ()
+
+
+def _least(at: Mapping[int, float]) -> tuple[int, ...]:
+    """The ranks with the least number; none when they are most of all."""
+    least = min(at.values())
+    few = tuple(sorted(rank for rank, number in at.items() if number == least))
+    return few if len(few) * 2 <= len(at) else ()
+
+
+FILE = "stand-in.json"
+"""In a job's folder: what the environment that it ran in lacks of the image, and has in other versions."""
+CAUSE = "stand-in-lacks-module"
+DIFFERS = "stand-in-differs"
+_OF_CODE = ("python-exception", "library-mismatch")
+"""Causes that another version of a package may have."""
+_MODULE = re.compile(r"No module named '?(?P<name>[\w.]+)")
+_FROM = re.compile(r"cannot import name '\w+' from '(?P<name>\w+)|module '(?P<module>\w+)[\w.]*' has no attribute")
+_INTERFACE = re.compile(
+    r"cannot import name|module '[\w.]+' has no attribute|type object '\w+' has no attribute"
+    r"|unexpected keyword argument|positional arguments? but|required (?:positional|keyword-only) argument"
+)
+"""What Python says when code was written for another version of what it calls."""
+
+
+def with_stand_in(verdict: Diagnosis, folders: Iterable[Path]) -> Diagnosis:
+    """A verdict that knows what the stand-in lacks, where the folders are those of rehearsed jobs.
+
+    Args:
+        verdict: By the logs alone.
+        folders: What was read.
+    """
+    missing = _MODULE.search(verdict.text or "") if verdict.cause == "missing-module" else None
+    packages = _packages(verdict) if verdict.cause in _OF_CODE else ()
+    if missing is None and not packages:
+        return verdict
+    for folder in sorted(folders, key=lambda each: not (verdict.file or "").startswith(f"{each}/")):
+        if (known := _read(folder / FILE)) is not None:
+            return _compared(verdict, packages, known) if missing is None else _judged(verdict, missing["name"], known)
+    return verdict
+
+
+def _packages(verdict: Diagnosis) -> tuple[str, ...]:
+    """The package that an exception's message names, and those that it came through, the innermost first."""
+    named = _FROM.search(verdict.text or "")
+    through = verdict.events[0].facts.get("packages", ()) if verdict.events else ()
+    return through if named is None else (named["name"] or named["module"], *through)
+
+
+def _compared(verdict: Diagnosis, packages: tuple[str, ...], known: dict[str, Any]) -> Diagnosis:
+    module = next((each for each in packages if each in known["differs"]), None)
+    if module is None:
+        return verdict
+    name, real, got = known["differs"][module]
+    text = verdict.text or ""
+    differs = f"`{name}` is {got} in the stand-in and {real} in the image"
+    if not (_INTERFACE.search(text) or text.startswith(f"{module}.") or verdict.cause == "library-mismatch"):
+        return replace(verdict, reason=f"{verdict.reason}; it was raised in `{module}`: {differs}")
+    named = json.dumps(known["named"])
+    advice = (
+        f"Rehearse with the image's version. Write into rehearsal.toml: `[stand_in.{named}]`, below it "
+        f'`like = {named}` and `requirements = ["{name}=={real}"]`. If it fails with that too: {verdict.advice}'
+    )
+    means = f"the exception comes from `{module}`, and {differs}: with the image's the code may well run"
+    reason = f"{verdict.reason}, but not with the image's version"
+    return replace(verdict, cause=DIFFERS, means=means, advice=advice, confidence="medium", reason=reason)
+
+
+def _judged(verdict: Diagnosis, name: str, known: dict[str, Any]) -> Diagnosis:
+    why = next((why for module, why in known["absent"].items() if _covers(module, name)), None)
+    remedy = f"Write what is missing into rehearsal.toml: {known['remedy']}"
+    if why is not None:
+        means = f"the stand-in lacks `{name}`, which the environment has; the code is not to blame"
+        return replace(verdict, cause=CAUSE, means=f"{means} ({why})", advice=remedy)
+    if not known["partial"]:
+        return verdict
+    means = (
+        f"`{name}` is neither in the stand-in nor in the code; the image has more than is known here, so that the job "
+        "may well find it on Azure"
+    )
+    reason = f"{verdict.reason}, but not all that the image holds is known"
+    advice = f"If the image has it: {remedy[0].lower()}{remedy[1:]} If not: {verdict.advice}"
+    return replace(verdict, cause=CAUSE, means=means, advice=advice, confidence="low", reason=reason)
+
+
+def _covers(module: str, name: str) -> bool:
+    """Whether an import of a name fails for want of a module: the module, one below it, or a package above it."""
+    return name == module or name.startswith(f"{module}.") or module.startswith(f"{name}.")
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(file.read_text())
+        differs = {module: tuple(map(str, triple)) for module, triple in found.get("differs", {}).items()}
+        return {
+            "absent": dict(found["absent"]),
+            "partial": bool(found["partial"]),
+            "remedy": str(found["remedy"]),
+            "differs": {module: triple for module, triple in differs.items() if len(triple) == 3},
+            "named": str(found.get("named", "")),
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
 
 GET_LOGS = (
     "Get every rank's log (`az ml job download --name JOB --all`; user_logs/std_log_process_NN.txt, "
@@ -29,7 +249,7 @@ MOST_OUTLIVED = 4
 
 def verdict(evidence: Evidence) -> Diagnosis:
     """The verdict without a culprit among the lines."""
-    if suspects := missing_ranks.suspects(evidence):
+    if suspects := suspect_ranks(evidence):
         ranks, shown = suspects
         reason = f"the others waited for {listed(ranks)}; the logs do not give the reason"
         return did_not_join(evidence, ranks, shown, reason, sure="medium" if len(ranks) == 1 else "low")
@@ -148,7 +368,7 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     failed = [event for event in failed if event.rank not in complaining]
     shown = (failed or list(ended) or list(summaries))[0]
     rank = failed[0].rank if len({event.rank for event in failed}) == 1 else None
-    silent = sorted(missing_ranks.known(evidence) - complaining - {event.rank for event in failed})
+    silent = sorted(known(evidence) - complaining - {event.rank for event in failed})
     quiet = silent[0] if len(silent) == 1 and len(complaining) > 1 and not failed else None
     if rank is not None:
         where = f"Rank {rank} failed and its reason is not here: get its log, user_logs/std_log_process_{rank:02d}.txt."

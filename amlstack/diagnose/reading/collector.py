@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.redaction import scrub
 from amlstack.diagnose import exit_codes
 from amlstack.diagnose.events import Event, Origin
-from amlstack.diagnose.reading import tracebacks
-from amlstack.diagnose.reading.writers import prefixes
+from amlstack.diagnose.reading import tracebacks, writers
 from amlstack.diagnose.signatures import EventRole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from amlstack.diagnose import timestamps
-    from amlstack.diagnose.reading.writers.prefixes import Line
+    from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
 
 MOST_OF_ONE = 6
@@ -93,15 +92,15 @@ class Collector:
         facts = rest.pop("facts", {})
         signature, facts = exit_codes.settle(signature, facts)
         rank = facts.get("rank", line.rank)
-        node = facts.get("node") or line.node or prefixes.inline_node(text)
+        node = facts.get("node") or line.node or writers.inline_node(text)
         ended = "signal" in facts or text.startswith("signal ")
         if self.details > 0 and ended and rank is None and node is None:
             rank, node = self._named  # the lines before named the process
         if rank is None:
-            rank = prefixes.inline_rank(text)
+            rank = writers.inline_rank(text)
         if rank is not None and (text.startswith("srun: ") or (line.task and "rank" not in facts)):
             facts = {**facts, "task": rank}
-        if rank is None and (pid := line.pid or prefixes.process(text)):
+        if rank is None and (pid := line.pid or writers.process(text)):
             facts = {**facts, "pid": pid}
         local = facts.get("local", line.local)
         key = (signature.code, rank, local, origin is Origin.TRACEBACK)

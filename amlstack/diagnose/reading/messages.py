@@ -1,15 +1,40 @@
-"""Messages of several lines: an exception's goes on until something else begins, Open MPI's stand between rules."""
+"""Messages of a log: errors that a program logged, NCCL's watchdog, counters of steps."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from amlstack.diagnose.reading.collector import MOST_EVENTS
+from amlstack.diagnose.reading.tracebacks import LIVED
+from amlstack.diagnose.reading.writers import soft, strip
 from amlstack.diagnose.signatures import EventRole, hedged, match
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
+
+
+def values(facts: dict[str, str]) -> dict[str, Any]:
+    """Numbers as numbers, lists of ranks as tuples, all else as text."""
+    read: dict[str, Any] = {}
+    for name, value in facts.items():
+        key = name.rstrip("0123456789")
+        if key == "missing":
+            read[key] = tuple(int(each) for each in re.findall(r"\d+", value)[:MOST_EVENTS])
+        elif re.fullmatch(r"-?\d{1,12}", value):
+            read[key] = int(value)
+        else:
+            read[key] = value.strip(".,:;")
+    if not isinstance(read.get("rank", 0), int):
+        del read["rank"]
+    if "node" in read:
+        read["node"] = str(read["node"])
+    return read
+
 
 MOST_LINES = 30
 """Lines that a message has at most."""
@@ -94,3 +119,165 @@ class BlockReader:
             if len(self._texts) > MOST_LINES:
                 self.open, self._texts = False, []
         return None
+
+
+LAST = 12
+"""Lines before a log's end in which a program says why it gives up."""
+LONGEST = 500
+_LEVEL = re.compile(
+    r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
+    r"|^(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)(?:\[\w+\])?: +\S"  # a program's own last words
+    r"|^[\w./-]{1,80}: Error response from daemon: "
+    r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
+)
+_SUCCEEDED = re.compile(
+    r"\b(?:training|run|job|evaluation|experiment)\b.{0,20}\b(?:finished|completed?|done|succeeded)\b"
+    r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
+    r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
+    re.IGNORECASE,
+)
+_WORTH = re.compile(rb"(?:finish|complet|succe|done|exit)", re.IGNORECASE)
+_MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
+"""A metric whose name is "error"."""
+_FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
+
+
+def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line] | None:
+    """The first of the errors that stand among a log's last lines; None where there is none, or the run succeeded.
+
+    Args:
+        tail: The log's last bytes.
+        lines: How many lines the log has.
+        of: Tells who wrote a line.
+    """
+    whole = tail.rstrip()
+    rows = whole.split(b"\n")
+    end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
+    shown = [of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST:]]
+    if any(succeeded(line.text) for line in shown):
+        return None
+    first = end - len(shown) + 1
+    for number, line in enumerate(shown, start=first):
+        if logged_as_error(line.text):
+            return max(1, number), line
+    return None
+
+
+def _harmless(text: str) -> bool:
+    """Whether a line is a metric, says that the program goes on, or is one that healthy runs are known to write."""
+    found = match(text)
+    return (
+        _MEASURED.search(text) is not None
+        or LIVED.search(text) is not None
+        or (found is not None and found[0].role is EventRole.NOISE)
+    )
+
+
+def finished(tail: bytes, lines: int, of: Callable[[str], Line]) -> dict[int | None, int]:
+    """The last line on which each writer says that its run came to its end as it should; None for nameless ones."""
+    found: dict[int | None, int] = {}
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    for number, raw in enumerate(rows, start=lines - len(rows) + 1):
+        if _WORTH.search(raw) and succeeded((line := of(raw[:LONGEST].decode(errors="replace"))).text):
+            found[line.rank] = number
+    return found
+
+
+def logged_as_error(text: str) -> bool:
+    """Whether a program wrote a line as an error that it does not go on from."""
+    return _LEVEL.search(text) is not None and not soft(text) and not _harmless(text)
+
+
+def succeeded(text: str) -> bool:
+    """Whether a line says that a run came to its end as it should."""
+    return _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None
+
+
+_GROUP = re.compile(r"\[PG (?:ID )?(?P<id>\d+)(?: PG GUID (?P<guid>\w+))?")
+_WORK = re.compile(r"SeqNum=(?P<seq>\d+), OpType=(?P<op>\w+)(?:, NumelIn=(?P<size>\d+))?")
+_REACHED = re.compile(
+    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d+), last completed (?:NCCL )?work: (?P<completed>-?\d+)",
+    re.IGNORECASE,
+)
+
+
+def facts(text: str) -> dict[str, Any]:
+    """Pieces of a line: ``group``, ``seq``, ``op``, ``size``, ``enqueued``, ``completed``, as far as it has them."""
+    found: dict[str, Any] = {}
+    if group := _GROUP.search(text):
+        found["group"] = f"{group['id']}/{group['guid'] or ''}"
+    if work := _WORK.search(text):
+        found |= {"seq": int(work["seq"]), "op": work["op"], "size": work["size"] or ""}
+    if reached := _REACHED.search(text):
+        found |= {"enqueued": int(reached["enqueued"]), "completed": int(reached["completed"])}
+    return found
+
+
+TAIL = 64 * 1024
+"""Bytes before a log's end in which the last counter of each rank is looked for."""
+MOST_COUNTER_LINES = 300
+LONGEST_COUNTER = 500
+
+_STEP = re.compile(
+    r"(?<![\w.])['\"]?(?P<what>global[_ ]?step|step|iteration|iter|batch|epoch)s?\b['\"]?\s{0,3}"
+    r"[:=#]?\s{0,3}\[?['\"]?\s{0,4}(?P<at>\d{1,12}(?:\.\d{1,12})?)",
+    re.IGNORECASE,
+)
+_COUNTER = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
+_FORWARD = re.compile(
+    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}"
+    rb"(?!\d+/\d+ : [A-Z]{3})\d+"  # but no step of an image's build
+    rb"|\d%\|.{0,400}\d/\d",
+    re.IGNORECASE,
+)
+# Which of several counters on a line: the finest that rises over the whole run.
+_FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
+
+
+class LogTail:
+    """Passes chunks on and keeps the end of what passed."""
+
+    def __init__(self) -> None:
+        self.kept = b""
+
+    def keep(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same chunks."""
+        for chunk in chunks:
+            self.kept = chunk[-TAIL:] if len(chunk) >= TAIL else (self.kept + chunk)[-TAIL:]
+            yield chunk
+
+
+def counter(text: str) -> tuple[str, float] | None:
+    """The finest counter on a line, ``("step", 12.0)``; None when there is none."""
+    found = {each["what"].lower().replace("_", "").replace(" ", ""): float(each["at"]) for each in _STEP.finditer(text)}
+    for axis in _FINENESS:
+        if axis in found:
+            return ("step" if axis == "globalstep" else axis), found[axis]
+    return None
+
+
+def progress(tail: bytes, lines: int, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[int, ...]]:
+    """Lines at the end of a log on which each rank came forward: counters and progress bars; None for nameless ones.
+
+    Args:
+        tail: The log's last bytes.
+        lines: How many lines the log has.
+        of: Tells who wrote a line.
+    """
+    found: dict[int | None, list[int]] = {}
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    for number, raw in enumerate(rows, start=lines - len(rows) + 1):
+        if _FORWARD.search(raw):
+            found.setdefault(of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
+    return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
+
+
+def last_counter(tail: bytes, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[str, float]]:
+    """The last counter of each rank that the end of a log names; None stands for lines that name none."""
+    found: dict[int | None, tuple[str, float]] = {}
+    worth = [raw for raw in tail.splitlines() if _COUNTER.search(raw)]
+    for raw in worth[-MOST_COUNTER_LINES:]:
+        line = of(raw[:LONGEST_COUNTER].decode(errors="replace"))
+        if (reached := counter(line.text)) is not None:
+            found[line.rank] = reached
+    return found

@@ -1,4 +1,4 @@
-"""One log → its events. Streams: memory does not grow with the log."""
+"""One log becomes the events of its ranks. The text is streamed: memory does not grow with the log."""
 
 from __future__ import annotations
 
@@ -9,27 +9,208 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Log, Origin
-from amlstack.diagnose.reading import (
-    counters,
-    lines,
-    logged_errors,
-    messages,
-    pieces,
-    tracebacks,
-    watchdog,
-)
+from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
 from amlstack.diagnose.reading.collector import Collector
-from amlstack.diagnose.reading.exceptions import Exceptions
-from amlstack.diagnose.reading.records import torchrun_table
-from amlstack.diagnose.reading.writers import learned, prefixes, processes
-from amlstack.diagnose.reading.writers.layout import Layout
+from amlstack.diagnose.reading.writers import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from amlstack.diagnose.reading.writers.prefixes import Line
+    from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
+
+if TYPE_CHECKING:
+    Writer = tuple[int | None, int | None]
+
+NAMELESS = (None, None)
+MOST_WRITERS = 256
+CUT = 20
+"""Lines after a traceback's last frame at a log's end: its exception was cut off rather than lost among others."""
+PATIENCE = 200
+"""Lines after which a message that its writer did not go on with is complete."""
+ATTENTION = 20_000
+"""Lines of a log that are read only because they may continue a message."""
+_SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
+_LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
+_RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tracebacks.HEADER)}$")
+"""A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
+_IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
+_WRAPPERS = ("Exception", "Exception:")
+
+
+class Exceptions:
+    """Reads tracebacks line by line, and gives back the lines that are none.
+
+    Args:
+        collector: Gets the events.
+    """
+
+    __slots__ = (
+        "_attention",
+        "_began",
+        "_collector",
+        "_ignored",
+        "_last_raised",
+        "_messages",
+        "_readers",
+        "_spawned",
+        "_until",
+    )
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._readers: dict[Writer, tracebacks.TracebackReader] = {}
+        self._messages: dict[Writer, messages.MessageReader] = {}
+        self._last_raised: dict[Writer, int] = {}
+        self._spawned: int | None = None
+        self._ignored: set[Writer] = set()
+        self._began: Writer | None = None
+        self._until, self._attention = 0, ATTENTION
+
+    @property
+    def open(self) -> bool:
+        """Whether the next line may belong to a traceback or a message."""
+        return bool(self._messages) or any(reader.open for reader in self._readers.values())
+
+    def notice(self, line: Line) -> None:
+        """Takes a line that may say whose the next exception is, or that it ends nothing."""
+        if found := _SPAWNED.match(line.text):
+            self._spawned = int(found[1])
+        if line.text.startswith(_IGNORED):
+            self._ignored.add((line.rank, line.local))
+
+    def feed(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> Line | None:
+        """Takes a line; what of it is to be judged as a line of its own, None when nothing is."""
+        if self._messages:
+            self._attention -= 1
+            if number > self._until or self._attention < 0:
+                self._messages.clear()
+        if (found := _RANKED_HEADER.search(line.text)) is not None:
+            line = replace(line, rank=int(found["rank"]), text=tracebacks.HEADER)
+        writer = own = (line.rank, line.local)
+        if (begun := self._continued(writer, line.text)) is not None:
+            writer, line = begun, replace(line, rank=begun[0], local=begun[1])
+        reader = self._reader(writer)
+        inside = reader.open
+        if (bare := reader.bare(line.text)) != line.text:
+            line = replace(line, text=bare)
+        one = reader.feed(line.text, number) if not (several := tracebacks.inline(line.text, number)) else None
+        for raised in several or filter(None, (one,)):
+            self._raised(writer, raised, writers.named(line, reader.before), stamp())
+        if several or one is not None:
+            if own != writer:  # its message goes on without a prefix as well
+                self.message(writers.Line("", *own), self._last_raised[writer], number)
+            return None
+        if not reader.open:
+            return None if self._goes_on(writer, number, line) else line
+        self._collector.cover(number)
+        # Frames quote source code: words of an error in it mean nothing. Lines of others may come between.
+        self._messages.pop(writer, None)
+        if not inside:
+            self._began = writer if writer != NAMELESS else None
+        if not inside:  # the text before the header in its line is a summary, or a progress bar
+            line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
+        return None if tracebacks.quoted(line.text) else line
+
+    def _continued(self, writer: Writer, text: str) -> Writer | None:
+        """Whose traceback a line goes on with: that of a writer whose name stands before the header alone."""
+        if writer == self._began or (writer == NAMELESS and tracebacks.HEADER in text):
+            self._began = None  # its name stands before every line, or another traceback begins
+        begun = self._began
+        if begun is None or writer != NAMELESS or self._reader(NAMELESS).open:
+            return None
+        return begun if self._reader(begun).open else None
+
+    def message(self, line: Line, at: int, number: int) -> None:
+        """The message of an event may go on in the writer's next lines."""
+        if len(self._messages) < MOST_WRITERS and self._attention > 0:
+            reader = self._messages.setdefault((line.rank, line.local), messages.MessageReader())
+            reader.begin(at, dated=line.dated)
+            self._until = number + PATIENCE
+
+    def finish(self, lines: int) -> None:
+        """The log has ended: tracebacks whose end is missing."""
+        for (rank, local), reader in self._readers.items():
+            cut = reader.cut_short()
+            if cut is None or lines - cut.line > CUT:
+                continue
+            line = writers.named(writers.Line("", rank, local), reader.before)
+            rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
+            signature = by_code("traceback-cut-short")
+            self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
+
+    def _goes_on(self, writer: Writer, number: int, line: Line) -> bool:
+        """Takes a line that may continue the writer's last message, and makes more of its event where it says more."""
+        reader = self._messages.get(writer)
+        if reader is None:
+            return False
+        at, text = reader.at, line.text
+        if at is None or not reader.feed(text.strip(), dated=line.dated):
+            del self._messages[writer]
+            return False
+        event = self._collector.events[at]
+        self._collector.cover(number)
+        found = messages.better(event.signature, text)
+        if found is not None:
+            self._collector.sharpen(at, found[0], number, text, {**messages.values(found[1]), **messages.facts(text)})
+        return found is not None or match(text) is None
+
+    def _reader(self, writer: Writer) -> tracebacks.TracebackReader:
+        if writer not in self._readers and len(self._readers) >= MOST_WRITERS:
+            self._readers = {key: each for key, each in self._readers.items() if each.open}
+        return self._readers.setdefault(writer, tracebacks.TracebackReader())
+
+    def _raised(
+        self,
+        writer: Writer,
+        raised: tracebacks.Raised,
+        line: Line,
+        time: timestamps.Stamp | None,
+    ) -> None:
+        found = match(raised.text)
+        signature, facts = found if found is not None else (by_code("python-exception"), {})
+        events = self._collector.events
+        if self._spawned is not None and writer == (None, None):
+            facts, self._spawned = {**facts, "local": str(self._spawned)}, None
+            at = self._last_raised.get(writer)
+            if at is not None and events[at].text in _WRAPPERS:  # the parent's, whose message goes on with this
+                wrapper = by_code("launcher-wrapper")
+                events[at] = replace(events[at], signature=wrapper, role=wrapper.role)
+        if signature.role in (EventRole.CONTEXT, EventRole.NOISE):
+            signature = by_code("python-exception")
+        at = self._last_raised.get(writer)
+        chained = (raised.chained or raised.original) and at is not None and at < len(events)
+        if chained and at is not None:
+            self._collector.chain(at, raised, signature, time)
+            return
+        ignored = writer in self._ignored
+        self._ignored.discard(writer)
+        before = len(events)
+        self._collector.add(
+            signature,
+            raised.line,
+            line,
+            raised.text,
+            time=time,
+            facts={**messages.values(facts), **_facts(raised)},
+            origin=Origin.TRACEBACK,
+            source=raised.frame,
+            soft=ignored,
+        )
+        if len(events) > before:
+            self._last_raised[writer] = before
+            self._messages.pop(writer, None)
+            if not ignored:
+                self.message(replace(line, rank=writer[0], local=writer[1]), before, raised.line)
+
+
+def _facts(raised: tracebacks.Raised) -> dict[str, Any]:
+    return {
+        **({"packages": raised.packages} if raised.packages else {}),
+        **({"inner": raised.inner} if raised.inner else {}),
+        **({"local": int(local[1])} if raised.own_command and (local := _LOCAL.search(raised.text)) else {}),
+    }
 
 
 MOST_LOOKED_BACK = 2000
@@ -56,9 +237,9 @@ class Scanner:
         self.layout = Layout(rank)
         self.collector = Collector(name, node)
         self._exceptions = Exceptions(self.collector)
-        self._table = torchrun_table.TableReader()
+        self._table = records.TableReader()
         self._block = messages.BlockReader()
-        self.prefixes = learned.Prefixes()
+        self.prefixes = writers.Prefixes()
         self._notes = self._looked_back = 0
 
     def attentive(self) -> bool:
@@ -113,7 +294,7 @@ class Scanner:
         if found is None or found[0].role in (EventRole.NOISE, EventRole.CONTEXT) or "WARNING:" in text[:20]:
             return
         if not any(event.line >= begin and event.weight >= found[0].weight for event in self.collector.events[-8:]):
-            facts = {**pieces.values(found[1]), "block": True}
+            facts = {**messages.values(found[1]), "block": True}
             self.collector.add(found[0], begin, line, text, time=stamp(), facts=facts)
 
     def last_words(self, shown: tuple[int, Line] | None) -> None:
@@ -139,7 +320,7 @@ class Scanner:
         self._exceptions.finish(lines)
         layout, events = self.layout, self.collector.events
         if any(event.rank is None and "pid" in event.facts for event in events):
-            events = processes.ranked(events, processes.seen(parts), layout.world)
+            events = writers.ranked(events, writers.seen(parts), layout.world)
         if layout.launcher:  # each task is a launcher's, on a node of its own
             events = [each if "task" not in each.facts else replace(each, rank=None) for each in events]
         rank = None if layout.rank is None or not layout.launcher else str(layout.rank)
@@ -161,16 +342,16 @@ class Scanner:
         text = line.text.strip()
         found = match(text)
         if found is None:
-            if tracebacks.definite(text) and not prefixes.soft(text):
+            if tracebacks.definite(text) and not writers.soft(text):
                 self._added(line, by_code("bare-exception"), number, text, time=stamp())
             return
         signature, facts = found
         if signature.role is EventRole.NOISE:
             return
-        soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and prefixes.soft(text)
-        read = pieces.values(facts)
+        soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and writers.soft(text)
+        read = messages.values(facts)
         if signature.code in ("nccl-watchdog-timeout", "nccl-heartbeat"):
-            read |= watchdog.facts(text)
+            read |= messages.facts(text)
         if (
             signature.role is EventRole.CULPRIT
             and not signature.ends
@@ -186,10 +367,10 @@ class Scanner:
         if len(self.collector.events) > before and not rest.get("soft") and tracebacks.definite(text, lived=True):
             self._exceptions.message(line, before, number)
 
-    def _row(self, row: torchrun_table.FailedProcess) -> None:
+    def _row(self, row: records.FailedProcess) -> None:
         self.layout.launcher = True
         self.layout.ranks.add(row.rank if row.rank is not None else 0)
-        line = prefixes.Line("", rank=row.rank, local=row.local, node=row.host)
+        line = writers.Line("", rank=row.rank, local=row.local, node=row.host)
         facts: dict[str, Any] = {"exit": row.code, "root": row.root, "error_file": row.error_file}
         time = timestamps.find(row.time)
         if row.last_reason:
@@ -216,10 +397,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     """
     scanner = Scanner(name, rank, node)
     number = 0
-    tail = counters.LogTail()
+    tail = messages.LogTail()
     blocks = lines.whole_lines(tail.keep(chunks))
     first = next(blocks, None)
-    begin = b"" if first is None else first[: processes.LONGEST]
+    begin = b"" if first is None else first[: writers.LONGEST]
     scanner.prefixes.sample(first or b"")
     for number, text, before in lines.interesting(
         chain(() if first is None else (first,), blocks), scanner.attentive, scanner.collector.cover_all
@@ -227,9 +408,9 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         if text:
             scanner.feed(number, text, before)
     of = scanner.prefixes.of
-    scanner.last_words(logged_errors.last(tail.kept, number, of))
+    scanner.last_words(messages.last(tail.kept, number, of))
     log = scanner.finish(number, (begin, tail.kept))
     if not log.events:
-        return replace(log, reached=counters.last(tail.kept, of))
-    progress, finished = counters.progress(tail.kept, number, of), logged_errors.finished(tail.kept, number, of)
-    return replace(log, reached=counters.last(tail.kept, of), progress=progress, finished=finished)
+        return replace(log, reached=messages.last_counter(tail.kept, of))
+    progress, finished = messages.progress(tail.kept, number, of), messages.finished(tail.kept, number, of)
+    return replace(log, reached=messages.last_counter(tail.kept, of), progress=progress, finished=finished)

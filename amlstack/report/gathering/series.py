@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from amlstack.diagnose.reading.counters import counter
-from amlstack.diagnose.reading.writers.prefixes import strip
+from amlstack.diagnose.reading.messages import counter
+from amlstack.diagnose.reading.writers import strip
 from amlstack.report.content import Series
 
 if TYPE_CHECKING:

@@ -1,10 +1,4 @@
-"""Dumps of torch's flight recorder: how far one rank came in each process group, and whom it sends to or receives from.
-
-A dump is a dict, as a pickle or as JSON: ``pg_config`` has the groups and their ranks, ``entries`` the last collectives
-with their number in the group (``collective_seq_id``) and state; a point-to-point's name has the ranks of both ends
-within the group (``nccl:recv 0<-3``). Source:
-https://docs.pytorch.org/tutorials/unstable/flight_recorder_tutorial.html
-"""
+"""Dumps of torch's flight recorder: the progress of one rank in each process group."""
 
 from __future__ import annotations
 
@@ -19,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LARGEST = 64 << 20
+LARGEST_DUMP = 64 << 20
 """Bytes of a dump: 2,000 entries with their stacks have a few mebibytes."""
 MOST_RANKS = 1 << 16
 _EXCHANGE = re.compile(r"\b(?P<what>send|recv) (?P<own>\d{1,6})(?:->|<-)(?P<peer>\d{1,6})$")
@@ -111,7 +105,7 @@ def parse(name: str, content: bytes) -> Flight | None:
         content: A pickle or JSON.
     """
     found = _RANK.search(name)
-    if found is None or len(content) > LARGEST:
+    if found is None or len(content) > LARGEST_DUMP:
         return None
     try:
         data = json.loads(content) if content[:1] == b"{" else _Plain(io.BytesIO(content)).load()

@@ -1,1 +1,0 @@
-"""Structured records of a run: JSON files, dumps, tables."""

@@ -1,1 +1,0 @@
-"""Who wrote a line: its rank, node and process, by what stands before it, by other lines, by the log's layout."""

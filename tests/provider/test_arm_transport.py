@@ -1,4 +1,4 @@
-"""The transport below the client: proxies, authorities and broken answers are treated as requests would treat them."""
+"""The transport below the client: proxies, authorities, netrc files and broken answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import pytest
 import trustme
-from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+from azure.core.exceptions import HttpResponseError, ServiceRequestError
 from azure.core.rest import HttpRequest
 
-from amlstack.provider.arm import ArmClient
-from amlstack.provider.arm.transport import LeanTransport
+from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.arm.azure_core import transport
 from tests.support.loopback import Loopback
 from tests.support.provider.fake_workspace import WORKSPACE
 
@@ -65,7 +65,7 @@ def test_a_request_goes_through_the_proxy_of_the_environment(
     monkeypatch.setenv("HTTPS_PROXY", url)
     monkeypatch.setenv("https_proxy", url)
     with pytest.raises(ServiceRequestError):
-        LeanTransport().send(sent)
+        transport().send(sent)
     assert [line.split()[:2] for line in asked] == [[b"CONNECT", urlsplit(sent.url).netloc.encode()]]
 
 
@@ -85,30 +85,37 @@ def test_a_certificate_of_another_authority_is_refused(sent: HttpRequest, tmp_pa
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
-        LeanTransport(str(other)).send(sent)
+        transport(str(other)).send(sent)
 
 
 def test_a_certificate_of_another_host_is_refused(arm: FakeArm) -> None:
     elsewhere = arm.url.replace("127.0.0.1", "localhost")
     with pytest.raises(ServiceRequestError, match=r"(?i)hostname"):
-        LeanTransport().send(HttpRequest("GET", f"{elsewhere}{WORKSPACE}"))
+        transport().send(HttpRequest("GET", f"{elsewhere}{WORKSPACE}"))
 
 
 def test_a_folder_of_authorities_is_taken_like_a_file(sent: HttpRequest, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
-        LeanTransport(str(tmp_path / "empty")).send(sent)
+        transport(str(tmp_path / "empty")).send(sent)
 
 
-def test_authorities_that_cannot_be_read_are_named(sent: HttpRequest, tmp_path: Path) -> None:
-    with pytest.raises(ServiceRequestError, match=r"missing\.pem"):
-        LeanTransport(str(tmp_path / "missing.pem")).send(sent)
+def test_authorities_that_cannot_be_read_are_named(arm: FakeArm, tmp_path: Path) -> None:
+    with pytest.raises(ArmError, match=r"missing\.pem"):
+        ArmClient(arm.url, ca=str(tmp_path / "missing.pem")).look(WORKSPACE)
+
+
+def test_a_netrc_takes_no_tokens_place(arm: FakeArm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    assert ArmClient(arm.url).get(WORKSPACE).status == 200
 
 
 def test_a_service_that_is_not_there_is_a_typed_error(arm: FakeArm) -> None:
     arm.close()
     with pytest.raises(ServiceRequestError, match="refused"):
-        LeanTransport().send(HttpRequest("GET", f"{arm.url}{WORKSPACE}"))
+        transport().send(HttpRequest("GET", f"{arm.url}{WORKSPACE}"))
 
 
 def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -> None:
@@ -125,10 +132,10 @@ def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -
 
     server = Loopback(tmp_path, handle)
     try:
-        transport = LeanTransport(str(server.ca))
-        assert transport.send(HttpRequest("GET", f"{server.url}/whole?a=b")).text() == '{"id": "ä"}'
-        with pytest.raises(ServiceResponseError, match="IncompleteRead"):
-            transport.send(HttpRequest("GET", f"{server.url}/short"))
+        made = transport(str(server.ca))
+        assert made.send(HttpRequest("GET", f"{server.url}/whole?a=b")).text() == '{"id": "ä"}'
+        with pytest.raises(HttpResponseError, match="IncompleteRead"):
+            made.send(HttpRequest("GET", f"{server.url}/short"))
     finally:
         server.close()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.cli.sandbox_arm import SandboxArm, SandboxCredential
+from amlstack.cli.sandbox_arm import SandboxArm
 from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.sandbox.server.endpoint import Endpoint
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -34,17 +34,16 @@ def test_a_client_of_a_sandbox_puts_the_bytes_of_the_provider_on_the_wire(arm: F
 
 
 def test_a_token_is_asked_for_once_when_it_lasts(arm: FakeArm) -> None:
-    credential = SandboxCredential(sandbox(arm))
+    credential = SandboxArm(sandbox(arm)).credential
     first = credential.get_token(f"{arm.url}/.default")
     assert credential.get_token(f"{arm.url}/.default") is first
     assert credential.get_token("https://ml.azure.com/.default") is not first
 
 
-def test_a_missing_token_is_a_typed_error_when_the_sandbox_is_gone(arm: FakeArm) -> None:
-    client = SandboxArm(sandbox(arm))
-    arm.close()
-    with pytest.raises(ArmError, match="no token from the sandbox") as caught:
-        client.get(WORKSPACE)
+def test_a_missing_token_is_a_typed_error(arm: FakeArm) -> None:
+    (arm.home / "token").unlink()
+    with pytest.raises(ArmError, match="the federated token cannot be read") as caught:
+        SandboxArm(sandbox(arm)).get(WORKSPACE)
     assert caught.value.code == "NoCredential"
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from azure.core.pipeline.transport import RequestsTransport
 
 from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import ArmClient
 from amlstack.provider.arm.client import API_VERSION
-from amlstack.provider.arm.transport import LeanTransport
 from amlstack.run_identity import environment_version
 from tests.support.azure_native.stand_in_wire import StandIn, urn
 from tests.support.provider.provider_wire import Wire, job_inputs
@@ -230,17 +230,17 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
         native = StandIn(os.environ).configure()
         wire = Wire("")
         made = Both(ArmClient(sandbox.endpoint.url), workspace, native, wire)
-        real = LeanTransport.send
+        real = RequestsTransport.send
 
-        def send(self: LeanTransport, request: Any, **options: Any) -> Any:
+        def send(self: RequestsTransport, request: Any, **options: Any) -> Any:
             answer, path = real(self, request, **options), urlsplit(request.url).path
             if request.method == "PUT" and path.startswith(workspace):
                 made.puts.append((path, json.loads(request.content)))
             elif request.method == "GET":
-                made.answers[path] = answer.content
+                made.answers[path] = answer.content if hasattr(answer, "content") else answer.body()
             return answer
 
-        patch.setattr(LeanTransport, "send", send)
+        patch.setattr(RequestsTransport, "send", send)
         made.lead(made.make(), tmp_path_factory.mktemp("client"), sandbox.environ)
         yield made
         wire.stop()

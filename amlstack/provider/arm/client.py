@@ -206,7 +206,7 @@ class ArmClient:
             text = raw.text()
         except ClientAuthenticationError as error:
             raise ArmError(0, "NoCredential", _no_credential(str(error))) from None
-        except AzureError as error:
+        except (AzureError, OSError) as error:  # OSError: the authorities cannot be read
             raise no_answer(url, error) from None
         headers = {name.lower(): value for name, value in raw.headers.items()}
         return Response(raw.status_code, parsed(text), headers, request.url), text
@@ -300,12 +300,11 @@ class ArmClient:
                     UserAgentPolicy,
                 )
 
-                from amlstack.provider.arm.transport import LeanTransport  # noqa: PLC0415
-
                 bearer = BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default")
                 # No retry policy: its sleeps could not be interrupted (see `retries`).
                 policies = [UserAgentPolicy("amlstack"), bearer]
-                self._pipeline = PipelineClient(self.endpoint, policies=policies, transport=LeanTransport(self._ca))
+                transport = azure_core.transport(self._ca)
+                self._pipeline = PipelineClient(self.endpoint, policies=policies, transport=transport)
             return self._pipeline, self._credential
 
 

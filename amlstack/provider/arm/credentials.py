@@ -131,7 +131,7 @@ class SignIn:
     def _default(self, authority: str) -> TokenCredential:
         tenant = self.values.get("tenantId")
         if federated.chosen():
-            return federated.FederatedCredential(authority, tenant)
+            return federated.FederatedCredential.of_environment(authority, tenant)
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415
 
         if not tenant:

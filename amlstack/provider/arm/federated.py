@@ -10,9 +10,9 @@ import os
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from amlstack.provider.arm import azure_core
 from amlstack.provider.arm.answers import parsed
 
 if TYPE_CHECKING:
@@ -40,16 +40,23 @@ class FederatedCredential:
 
     Args:
         authority: Where to sign in: a host, or ``https://host``.
-        tenant: Whose tokens are asked for; that of the environment when not given.
-        environ: Where tenant, client and file are named.
+        tenant: Whose tokens are asked for.
+        client: Who asks.
+        file: Holds the federated token; read at each exchange.
+        ca: PEM file of the authorities to trust; those of the environment when not given.
     """
 
-    def __init__(self, authority: str, tenant: str | None = None, environ: Mapping[str, str] = os.environ) -> None:
-        own, self._client, self._file = (environ[name] for name in _VARIABLES)
-        self._tenant = tenant or own
+    def __init__(self, authority: str, tenant: str, client: str, file: Path, ca: str | None = None) -> None:
+        self._tenant, self._client, self._file, self._ca = tenant, client, file, ca
         self._authority = (authority if "://" in authority else f"https://{authority}").rstrip("/")
         self._lock = threading.Lock()
         self._tokens: dict[tuple[str, str], AccessToken] = {}
+
+    @classmethod
+    def of_environment(cls, authority: str, tenant: str | None = None) -> Self:
+        """As `chosen` has found it; for another tenant where one is given."""
+        own, client, file = (os.environ[name] for name in _VARIABLES)
+        return cls(authority, tenant or own, client, Path(file))
 
     def get_token(self, *scopes: str, **options: Any) -> AccessToken:
         """A token for one scope; see azure-core's ``TokenCredential``.
@@ -67,16 +74,15 @@ class FederatedCredential:
             return known
 
     def _exchanged(self, scope: str, tenant: str) -> AccessToken:
+        azure_core.load()
         from azure.core.credentials import AccessToken  # noqa: PLC0415 - as all here: not for a preview
         from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
 
-        from amlstack.provider.arm.transport import LeanTransport  # noqa: PLC0415
-
         try:
-            assertion = Path(self._file).read_text(encoding="utf-8").strip()
+            assertion = self._file.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
-            raise ClientAuthenticationError(f"AZURE_FEDERATED_TOKEN_FILE cannot be read: {error}") from None
+            raise ClientAuthenticationError(f"the federated token cannot be read: {error}") from None
         form = {
             "grant_type": "client_credentials",
             "client_id": self._client,
@@ -85,9 +91,10 @@ class FederatedCredential:
             "scope": scope,
         }
         began = int(time.time())
-        with LeanTransport() as transport:
-            url, kind = f"{self._authority}/{tenant}/oauth2/v2.0/token", "application/x-www-form-urlencoded"
-            raw = transport.send(HttpRequest("POST", url, content=urlencode(form), headers={"Content-Type": kind}))
+        url = f"{self._authority}/{tenant}/oauth2/v2.0/token"
+        with azure_core.transport(self._ca) as transport:
+            raw = transport.send(HttpRequest("POST", url, data=form))
+            raw.read()
             answer = parsed(raw.text())
         token = answer.get("access_token") if isinstance(answer, dict) else None
         if not isinstance(token, str):

@@ -14,7 +14,7 @@ from amlstack.provider.arm.retries import Attempts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from amlstack.provider.arm.transport import LeanTransport
+    from azure.core.pipeline.transport import RequestsTransport
 
 CHUNK: Final = 4 * 1024 * 1024
 """Bytes that are asked for at once."""
@@ -40,7 +40,7 @@ class SignedFiles:
     ) -> None:
         self._ca, self._cancelled, self._announce = ca, cancelled, announce
         self._lock = threading.Lock()
-        self._transport: LeanTransport | None = None
+        self._transport: RequestsTransport | None = None
 
     def read(self, url: str, offset: int = 0) -> Iterator[bytes]:
         """The bytes of a file from a place on, part by part, to its end as it is now.
@@ -74,9 +74,9 @@ class SignedFiles:
             headers = {"Range": f"bytes={offset}-{offset + CHUNK - 1}"}
             try:
                 raw = self._connections().send(HttpRequest("GET", url, headers=headers))
-            except AzureError as error:
+                content[:] = [raw.read()]
+            except (AzureError, OSError) as error:
                 raise no_answer(url, error) from None
-            content[:] = [raw.content]
             return Response(raw.status_code, {}, {name.lower(): value for name, value in raw.headers.items()}, url), ""
 
         words = f"GET {urlsplit(url).path.rpartition('/')[2]}"
@@ -85,10 +85,8 @@ class SignedFiles:
             raise ArmError(response.status, f"Http{response.status}", f"{words} was answered with {response.status}")
         return response.status, content[0]
 
-    def _connections(self) -> LeanTransport:
-        from amlstack.provider.arm.transport import LeanTransport  # noqa: PLC0415
-
+    def _connections(self) -> RequestsTransport:
         with self._lock:
             if self._transport is None:
-                self._transport = LeanTransport(self._ca)
+                self._transport = azure_core.transport(self._ca)
             return self._transport

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from amlstack.provider.arm import transport
-from amlstack.provider.arm.transport import LeanTransport
+from amlstack.provider.arm import azure_core
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.fake_workspace import WORKSPACE
+
+if TYPE_CHECKING:
+    from azure.core.pipeline.transport import RequestsTransport
 
 LIMIT = 300.0
 """Seconds that a call may take before the test fails."""
@@ -174,11 +176,23 @@ class Resource:
         self.id = ""
 
 
-class _Connections(LeanTransport):
+_MADE = azure_core.transport
+
+
+class _Connections:
     """Connections that outlive a deployment: else most of the time of a thousand of them goes into handshakes."""
 
-    def close(self) -> None:
+    def __init__(self, made: RequestsTransport) -> None:
+        self.made = made
+
+    def __enter__(self) -> RequestsTransport:
+        return self.made
+
+    def __exit__(self, *_: object) -> None:
         """They end with the process, see `Wire.stop`."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name)
 
 
 class Wire:
@@ -190,7 +204,7 @@ class Wire:
 
     def start(self) -> None:
         self.transports: dict[str | None, _Connections] = {}
-        self.patch = mock.patch.object(transport, "LeanTransport", self._transport)
+        self.patch = mock.patch.object(azure_core, "transport", self._transport)
         self.patch.start()
         self.plugin = Provider(Host(self.engine))
         self.server, port = start(self.plugin, workers=8)
@@ -207,8 +221,10 @@ class Wire:
         """The engine does so once in each deployment."""
         self.stub.Configure(provider_pb2.ConfigureRequest(), timeout=LIMIT)
 
-    def _transport(self, ca: str | None = None) -> LeanTransport:
-        return self.transports.setdefault(ca, _Connections(ca))
+    def _transport(self, ca: str | None = None) -> _Connections:
+        if ca not in self.transports:
+            self.transports[ca] = _Connections(_MADE(ca))
+        return self.transports[ca]
 
     def stop(self) -> None:
         self.channel.close()
@@ -216,7 +232,7 @@ class Wire:
         self.plugin.host.close()
         self.patch.stop()
         for one in self.transports.values():
-            LeanTransport.close(one)
+            one.made.session.close()  # what a client of a test still asks opens them again
 
     def restart(self) -> None:
         self.stop()

@@ -113,9 +113,4 @@ def read(file: Path | None) -> Overlay:
     found, findings = overlay_file.load(file)
     if findings:
         raise OverlayError(findings)
-    return Overlay(
-        sizes=tuple(found["sizes"]),
-        prices=tuple(found["prices"]),
-        discounts=found["discounts"],
-        regions=frozenset(found["regions"]),
-    )
+    return Overlay(**found)

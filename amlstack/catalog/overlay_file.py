@@ -2,163 +2,149 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from amlstack.base import near_misses, yamltext
-from amlstack.base.findings import Finding
+from amlstack.base.models.errors import Codes, Explainer
 from amlstack.catalog.files import load as load_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from amlstack.base.yamltext import Text
+    from amlstack.base.findings import Finding
 
 CODE: Final = "catalogue-overlay"
 
-PARTS: Final = ("sizes", "prices", "discounts", "regions")
-LIKE: Final = "like"
 
-Place = tuple[str | int, ...]
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def _day(value: Any) -> Any:
+    if type(value) is date:
+        return value.isoformat()
+    try:
+        date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError("Input should be a day such as 2026-11-01") from None
+    return value
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _share(value: Any) -> Any:
+    if type(value) not in {int, float} or not 0 <= value < 1:
+        raise ValueError("Input should be a share of the list price such as 0.15")
+    return value
 
 
-def _day(value: Any) -> bool:
-    if isinstance(value, str):
-        try:
-            date.fromisoformat(value)
-        except ValueError:
-            return False
-        return True
-    return type(value) is date
+def _known_size(name: str) -> str:
+    known = {row["name"].lower(): row["name"] for row in load_rows("sizes")}
+    if name.lower() not in known:
+        near = near_misses.hint(name, known.values()).strip()
+        raise ValueError(f"The catalogue has no size `{name}`|A size is like one of the catalogue|{near}")
+    return name.lower()
 
 
-Kind = tuple["Callable[[Any], bool]", str]
+def _discounted(name: str) -> str:
+    rows = load_rows("sizes")
+    known = {"*", *(row["name"] for row in rows), *(row["series"] for row in rows)}
+    if name.lower() not in {each.lower() for each in known}:
+        near = near_misses.hint(name, known).strip()
+        raise ValueError(f"No size or series is named `{name}`|A discount is of a size, of a series or of all|{near}")
+    return name.lower()
 
-NUMBER: Final[Kind] = (_number, "a number, 0 or more")
-TEXT: Final[Kind] = (_text, "a text")
-WHOLE: Final[Kind] = (_whole, "an integer, 0 or more")
-DAY: Final[Kind] = (_day, "a day such as 2026-11-01")
-YES: Final[Kind] = (lambda value: isinstance(value, bool), "true or false")
 
-PRICE: Final[dict[str, Kind]] = {
-    "size": TEXT, "usd": NUMBER, "region": TEXT, "checked": DAY,
-    "source": TEXT, "low_priority": NUMBER, "spot": NUMBER,
-}  # fmt: skip
-PRICE_NEEDS: Final = ("size", "usd", "region", "checked")
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(strict=True, ge=0, lt=1e9)]
+Whole = Annotated[int, Field(strict=True, ge=0)]
+YesOrNo = Annotated[bool, Field(strict=True)]
+Day = Annotated[str, BeforeValidator(_day)]
+Share = Annotated[float, BeforeValidator(_share)]
 
-SIZE: Final[dict[str, Kind]] = {
-    "name": TEXT, LIKE: TEXT, "family": TEXT, "series": TEXT, "vcpus": WHOLE, "memory_gib": NUMBER,
-    "architecture": (lambda value: value in {"x64", "arm64"}, "x64 or arm64"), "gpus": WHOLE, "gpu_vendor": TEXT,
-    "gpu_model": TEXT, "gpu_memory_gib": NUMBER, "gpu_share": TEXT, "rdma": YES, "sriov": YES, "infiniband": TEXT,
-    "gbps_per_node": NUMBER, "retired": DAY, "azureml_supported": YES, "note": TEXT, "checked": DAY,
-}  # fmt: skip
-SIZE_NEEDS: Final = ("name",)
-WITHOUT_LIKE: Final = ("vcpus", "memory_gib", "checked")
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TeamPrice(_Model):
+    """A price of a node for an hour, in US dollars."""
+
+    size: Text = Field(description="A price is that of a size")
+    usd: Number = Field(description="A price is US dollars for a dedicated node and an hour")
+    region: Text = Field(description="A price is that of a region")
+    checked: Day = Field(description="A price has the day on which somebody looked")
+    source: Text = "the team's catalogue"
+    low_priority: Number | None = None
+    spot: Number | None = None
+
+
+class TeamSize(_Model):
+    """A size; what it does not say is that of the size that it is like."""
+
+    name: Text = Field(description="A size has the name that Azure gives it")
+    like: Annotated[Text, AfterValidator(_known_size)] | None = None
+    family: Text | None = None
+    series: Text | None = None
+    vcpus: Whole | None = None
+    memory_gib: Number | None = None
+    architecture: Literal["x64", "arm64"] | None = None
+    gpus: Whole | None = None
+    gpu_vendor: Text | None = None
+    gpu_model: Text | None = None
+    gpu_memory_gib: Number | None = None
+    gpu_share: Text | None = None
+    rdma: YesOrNo | None = None
+    sriov: YesOrNo | None = None
+    infiniband: Text | None = None
+    gbps_per_node: Number | None = None
+    retired: Day | None = None
+    azureml_supported: YesOrNo | None = None
+    note: Text | None = None
+    checked: Day | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> TeamSize:
+        missing = [key for key in ("vcpus", "memory_gib", "checked") if getattr(self, key) is None]
+        if self.like is None and missing:
+            listed = ", ".join(f"`{key}`" for key in missing)
+            raise ValueError(f"A size without `like` must have {listed}|A size like another one takes these from it")
+        return self
+
+    def row(self) -> dict[str, Any]:
+        """The size as a row of ``data/sizes.json``."""
+        known = {row["name"].lower(): row for row in load_rows("sizes")}
+        base = known[self.like] if self.like else _plain(self.name)
+        return {**base, **self.model_dump(exclude={"like"}, exclude_none=True), "source": ["team"]}
+
+
+class TeamCatalogue(_Model):
+    """The whole file."""
+
+    sizes: tuple[TeamSize, ...] | None = None
+    prices: tuple[TeamPrice, ...] | None = None
+    discounts: dict[Annotated[str, AfterValidator(_discounted)], Share] | None = None
+    regions: tuple[Text, ...] | None = None
+
+
+_EXPLAINER = Explainer(TeamCatalogue, Codes(CODE, CODE, CODE, CODE))
 
 
 def load(file: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """What a file says, by part, and what is wrong with it.
-
-    A size takes from the one it is ``like`` whatever it does not say itself. With findings the values are not to be
-    used.
-    """
+    """What a file says, by part, and what is wrong with it; with findings nothing is said."""
     text = yamltext.read(file)
-    found: dict[str, Any] = {"sizes": [], "prices": [], "discounts": {}, "regions": []}
     if text.findings:
-        return found, text.findings
-    findings = list(_read(text, found))
-    return found, tuple(finding.at(str(file)) for finding in findings)
-
-
-def _read(text: Text, found: dict[str, Any]) -> Iterator[Finding]:
-    data = {} if text.data is None else text.data
-    if not isinstance(data, Mapping):
-        parts = ", ".join(f"`{part}:`" for part in PARTS)
-        yield _finding(text, (), f"The file must be a mapping, got `{data}`", "", f"Write {parts}.")
-        return
-    for key in data:
-        if key not in PARTS:
-            yield _unknown(text, (key,), str(key), PARTS)
-    if not data:
-        return
-    yield from _rows(text, "prices", PRICE, PRICE_NEEDS, found["prices"])
-    for row in found["prices"]:
-        row.setdefault("source", "the team's catalogue")
-    written: list[dict[str, Any]] = []
-    yield from _rows(text, "sizes", SIZE, SIZE_NEEDS, written)
-    yield from _completed(text, written, found["sizes"])
-    yield from _discounts(text, data.get("discounts"), found["discounts"])
-    yield from _regions(text, data.get("regions"), found["regions"])
-
-
-def _rows(
-    text: Text, part: str, kinds: Mapping[str, Kind], needs: Sequence[str], into: list[dict[str, Any]]
-) -> Iterator[Finding]:
-    rows = text.data.get(part)
-    if rows is None:
-        return
-    if not isinstance(rows, list):
-        yield _wrong(text, (part,), f"`{part}`", "a list", rows)
-        return
-    for index, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            yield _wrong(text, (part, index), f"An entry of `{part}`", "a mapping", row)
-            continue
-        found = list(_row(text, (part, index), row, kinds, needs))
-        yield from found
-        if not found:
-            into.append({key: value for key, value in row.items() if value is not None} | {"_place": (part, index)})
-
-
-def _row(
-    text: Text, place: Place, row: Mapping[Any, Any], kinds: Mapping[str, Kind], needs: Sequence[str]
-) -> Iterator[Finding]:
-    for key, value in row.items():
-        if key not in kinds:
-            yield _unknown(text, (*place, key), str(key), tuple(kinds))
-        elif value is not None and not kinds[key][0](value):
-            yield _wrong(text, (*place, key), f"`{key}`", kinds[key][1], value)
-    for key in needs:
-        if row.get(key) is None:
-            what = {"prices": "A price", "sizes": "A size"}[str(place[0])]
-            yield _finding(text, place, f"{what} must have `{key}`", "", f"Write `{key}: …`.")
-
-
-def _completed(text: Text, written: Sequence[dict[str, Any]], into: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Rows that have every key: what a size does not say is that of the size that it is like."""
-    known = {row["name"].lower(): row for row in load_rows("sizes")}
-    for row in written:
-        place = row.pop("_place")
-        like = row.pop(LIKE, None)
-        base = known.get((like or "").lower())
-        if like is not None and base is None:
-            yield _finding(
-                text,
-                (*place, LIKE),
-                f"The catalogue has no size `{like}`",
-                "A size is like one of the catalogue",
-                near_misses.hint(like, {each["name"] for each in known.values()}).strip(),
-            )
-            continue
-        missing = [] if base else [key for key in WITHOUT_LIKE if key not in row]
-        for key in missing:
-            yield _finding(text, place, f"A size that is `like` no other must have `{key}`", "", f"Write `{key}: …`.")
-        if not missing:
-            into.append({**(base or _plain(row["name"])), **_as_text(row), "source": ["team"]})
+        return {}, text.findings
+    try:
+        given = TeamCatalogue.model_validate({} if text.data is None else text.data)
+    except ValidationError as error:
+        return {}, tuple(
+            _EXPLAINER.finding(each).at(str(file), *(text.spot(_EXPLAINER.written(each["loc"])) or ()))
+            for each in error.errors(include_url=False)
+        )
+    return {
+        "sizes": tuple(size.row() for size in given.sizes or ()),
+        "prices": tuple(price.model_dump(exclude_none=True) for price in given.prices or ()),
+        "discounts": given.discounts or {},
+        "regions": frozenset("".join(name.lower().split()) for name in given.regions or ()),
+    }, ()
 
 
 def _plain(name: str) -> dict[str, Any]:
@@ -168,56 +154,3 @@ def _plain(name: str) -> dict[str, Any]:
         **dict.fromkeys((*nothing, "azureml_supported")), "name": name, "series": name.removeprefix("Standard_"),
         "architecture": "x64", "gpus": 0, "rdma": False, "sriov": False, "note": "",
     }  # fmt: skip
-
-
-def _as_text(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value.isoformat() if isinstance(value, date) else value for key, value in row.items()}
-
-
-def _discounts(text: Text, given: Any, into: dict[str, float]) -> Iterator[Finding]:
-    if given is None:
-        return
-    if not isinstance(given, Mapping):
-        yield _wrong(text, ("discounts",), "`discounts`", 'a mapping of sizes, series or "*"', given)
-        return
-    rows = load_rows("sizes")
-    known = {"*", *(row["name"] for row in rows), *(row["series"] for row in rows)}
-    lower = {name.lower() for name in known}
-    for name, share in given.items():
-        place = ("discounts", name)
-        if not _number(share) or share >= 1:
-            yield _wrong(text, place, f"`discounts.{name}`", "a share of the list price such as 0.15", share)
-        elif str(name).lower() not in lower:
-            near = near_misses.hint(str(name), known).strip()
-            yield _finding(text, place, f"No size or series is named `{name}`", "A discount is of something", near)
-        else:
-            into[str(name).lower()] = float(share)
-
-
-def _regions(text: Text, given: Any, into: list[str]) -> Iterator[Finding]:
-    if given is None:
-        return
-    if not isinstance(given, list):
-        yield _wrong(text, ("regions",), "`regions`", "a list of names", given)
-        return
-    for index, name in enumerate(given):
-        if not _text(name):
-            yield _wrong(text, ("regions", index), f"`regions[{index}]`", "a name such as westeurope", name)
-        else:
-            into.append("".join(name.lower().split()))
-
-
-def _wrong(text: Text, place: Place, what: str, kind: str, value: Any) -> Finding:
-    return _finding(text, place, f"{what} must be {kind}, got `{value}`", "", "")
-
-
-def _unknown(text: Text, place: Place, key: str, known: Sequence[str]) -> Finding:
-    near = near_misses.did_you_mean(key, known, otherwise=f"Known are {', '.join(known)}.")
-    return _finding(text, place, f"There is no key `{key}` here", "", near)
-
-
-def _finding(text: Text, place: Place, seen: str, rule: str, remedy: str) -> Finding:
-    spot = text.spot(place)
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
-    found = Finding(CODE, where, seen, rule, remedy)
-    return found.at(None, *spot) if spot else found

@@ -10,7 +10,7 @@ from infra.names import Names
 from infra.network import links, own
 from infra.network.isolation import APPROVED, MODES, OFF, declared
 from infra.network.outbound import OWN_REGISTRIES, endpoints, generated, hosts, registry_of
-from infra.settings.model.environment import CustomEnvironment
+from infra.settings.model.jobs import CustomEnvironment
 from infra.settings.problems import dotted
 
 if TYPE_CHECKING:

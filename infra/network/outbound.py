@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from infra.contents import datastores
 from infra.network.isolation import APPROVED, declared
-from infra.settings.model.environment import CustomEnvironment
+from infra.settings.model.jobs import CustomEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from infra.settings import problems
+from infra.settings.problems import EXPLAINER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,16 +63,16 @@ class Mending:
 
     def _follows(self, error: ErrorDetails, given: set[Loc]) -> bool:
         """Whether it follows from another error: of a key that was misspelt or dropped, of values made up."""
-        loc = problems.plain(error["loc"])
+        loc = EXPLAINER.written(error["loc"])
         made_up = error["type"] == "value_error" and any(one[: len(loc)] == loc != one for one in self.doubtful)
         return made_up or (error["type"] == "missing" and loc in given)
 
     def mend(self, errors: Sequence[ErrorDetails]) -> None:
         """Change the values so that these errors do not come again."""
-        renames = {problems.plain(error["loc"]): self._target(error) for error in errors}
+        renames = {EXPLAINER.written(error["loc"]): self._target(error) for error in errors}
         given = _given(renames.values())
         for error in sorted(errors, key=lambda each: -len(each["loc"])):  # inner ones first: paths stay true
-            loc = problems.plain(error["loc"])
+            loc = EXPLAINER.written(error["loc"])
             if error["type"] == "missing":
                 if loc not in given:
                     self._put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), "doubtful")))
@@ -112,7 +112,7 @@ class Mending:
 
     def written(self, loc: Loc) -> Loc:
         """Where the person wrote what now stands at pydantic's path ``loc``."""
-        found = problems.plain(loc)
+        found = EXPLAINER.written(loc)
         for length in range(len(found), 0, -1):
             if source := self._renamed.get(found[:length]):
                 found = (*source, *found[length:])
@@ -120,9 +120,9 @@ class Mending:
 
     def _target(self, error: ErrorDetails) -> Loc | None:
         """For an unknown key: the path of the key that it was probably meant to be, when that is still free."""
-        if error["type"] != "extra_forbidden" or not (meant := problems.meant(error["loc"])):
+        if error["type"] != "extra_forbidden" or not (meant := EXPLAINER.meant(error["loc"])):
             return None
-        loc = problems.plain(error["loc"])
+        loc = EXPLAINER.written(error["loc"])
         around = self._around(loc, meant)
         return None if around is None or meant[-1] in around else (*loc[:-1], *meant)
 

@@ -11,8 +11,7 @@ from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import inputs
-from amlstack.cli.rehearsal.mapping import mapping_file
+from amlstack.cli.rehearsal import inputs, mapping_file
 from tests.support.rehearsal_inputs import data, empty_folder, made, plan
 
 IRIS = "https://azuremlexamples.blob.core.windows.net/datasets/iris.csv"
@@ -152,10 +151,10 @@ def test_the_inputs_of_pipelines_reach_the_steps_that_bind_them(job: Path, tmp_p
     ("text", "line", "words"),
     [
         ('[inputs]\n"a" = data\n', 2, "This is not TOML"),
-        ('[inputs]\n"a" = 3\n', 2, "`a` must be a path in quotes, got `3`"),
-        ('[inputs]\n"a" = ""\n', 2, "must be a path in quotes"),
+        ('[inputs]\n"a" = 3\n', 2, "`a` must be a string, got `3`. Quote it."),
+        ('[inputs]\n"a" = ""\n', 2, "must have at least 1 characters"),
         ('[stand_in."azureml:e"]\nrequirements = ["a"]\n\n[input]\n"a" = "b"\n', 4, "Did you mean `inputs`?"),
-        ('inputs = "data"\n', 1, "`inputs` must be a table"),
+        ('inputs = "data"\n', 1, "`inputs` must be a mapping of names to values"),
         ("[inputs\n", 1, "This is not TOML"),
     ],
 )

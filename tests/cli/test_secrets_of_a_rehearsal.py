@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from amlstack.cli.main import main
-from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
+from amlstack.cli.rehearsal import mapping_file, secret_values
 from jobs.model.secret_variables import filled, named_in
 
 if TYPE_CHECKING:

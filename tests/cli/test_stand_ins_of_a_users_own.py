@@ -11,8 +11,7 @@ from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import data, environments
-from amlstack.cli.rehearsal.mapping import mapping_file
+from amlstack.cli.rehearsal import data, environments, mapping_file
 from amlstack.sandbox.images import Chosen
 
 if TYPE_CHECKING:
@@ -75,12 +74,12 @@ def test_a_stand_in_may_start_from_another_one(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "line", "seen", "remedy"),
     [
-        ('requirments = ["a"]', 2, "`requirments` is no key of a stand-in", "Did you mean `requirements`?"),
-        ('requirements = "torch"', 2, "`requirements` must be a list of texts, got `torch`", ""),
-        ("requirements = []\npython = 3.10", 3, "`python` must be a version in quotes, got `3.1`", 'python = "3.10"'),
+        ('requirments = ["a"]', 2, "Unknown key `requirments`", "Did you mean `requirements`?"),
+        ('requirements = "torch"', 2, "`requirements` must be a list, got `torch`", ""),
+        ("requirements = []\npython = 3.10", 3, "`python` must be a string, got `3.1`", ""),
         ('requirements_file = "gone.txt"', 2, "`gone.txt` does not exist", ""),
-        ('like = "nothing-known"', 2, "`nothing-known` has no stand-in of its own", ""),
-        ('python = "3.10"', 1, "`stand_in.azureml:x` says nothing of what the environment holds", "requirements = "),
+        ('like = "nothing-known"', 2, "`nothing-known` has no stand-in", ""),
+        ('python = "3.10"', 1, "The stand-in does not say what the environment holds", "requirements = "),
     ],
 )
 def test_what_is_wrong_with_a_stand_in_is_found_at_its_line(

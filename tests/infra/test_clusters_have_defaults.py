@@ -44,7 +44,7 @@ def test_an_entry_says_what_it_says_and_the_defaults_say_the_rest() -> None:
 
 
 def test_every_key_of_a_cluster_but_its_name_can_be_a_default() -> None:
-    from infra.settings.model.cluster_defaults import ClusterDefaults
+    from infra.settings.model.cluster import ClusterDefaults
 
     assert set(ClusterDefaults.model_fields) == set(Cluster.model_fields) - {"name"}
     assert not [name for name, field in ClusterDefaults.model_fields.items() if field.is_required()]

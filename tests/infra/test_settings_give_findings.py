@@ -83,7 +83,7 @@ def test_good_settings_give_none() -> None:
         (without("location"), "amlstack:location", "setting-missing", "`location` is missing"),
         (without("workspace"), "amlstack:workspace", "setting-missing", "The workspace"),
         (without("clusters.0.size"), "amlstack:clusters[0].size", "setting-missing", "`amlstack sizes`"),
-        (with_("location", "West Europe"), "amlstack:location", "setting-value", "e.g. westeurope"),
+        (with_("location", "West Europe"), "amlstack:location", "setting-value", "for example westeurope"),
         (with_("workspace", "a"), "amlstack:workspace.name", "setting-value", "3 to 33 characters"),
         (with_("workspace", ["a"]), "amlstack:workspace", "setting-value", "an object with keys"),
         (with_("clusters", "a100"), "amlstack:clusters", "setting-value", "must be a list, got `a100`"),

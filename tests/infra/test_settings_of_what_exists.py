@@ -156,4 +156,4 @@ def test_ids_are_taken_in_the_spelling_that_azures_tools_print(before: str, afte
 def test_an_id_of_another_type_is_refused_in_every_spelling() -> None:
     for given in (STORAGE, STORAGE.lower()):
         (finding,) = parse(settings({"name": "mlteam", "key_vault": {"existing": given}})).findings
-        assert "A key vault is given by its ARM id" in finding.message
+        assert "It is given by its ARM id" in finding.message

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import inputs
-from amlstack.cli.rehearsal.mapping import mapping_file
+from amlstack.cli.rehearsal import inputs, mapping_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ import typer
 
 from amlstack.base import paths
 from amlstack.cli import consent
-from amlstack.cli.rehearsal import inputs
-from amlstack.cli.rehearsal.mapping import mapping_file
+from amlstack.cli.rehearsal import inputs, mapping_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.inputs import Data
-    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import OwnStandIn
     from jobs.model.location import Source

@@ -14,17 +14,16 @@ from urllib.parse import unquote, urlsplit
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
-from amlstack.cli.rehearsal import given_steps
+from amlstack.cli.rehearsal import given_steps, mapping_file
 from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared, within
 from amlstack.cli.rehearsal.given_steps import OPTION
-from amlstack.cli.rehearsal.mapping import mapping_file
 from jobs.model.component import NotGiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import Chosen
     from infra.contents.assets import StackData

@@ -9,8 +9,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import data
-from amlstack.cli.rehearsal.mapping import mapping_file, secret_values
+from amlstack.cli.rehearsal import data, mapping_file, secret_values
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT
-from amlstack.cli.rehearsal.mapping.mapping_file import NAME
+from amlstack.cli.rehearsal.mapping_file import NAME
 from jobs.model.component import NO_ENVIRONMENT
 
 if TYPE_CHECKING:

@@ -3,30 +3,29 @@
 The field descriptions are the reference documentation; docs/settings.md is made from them.
 """
 
-from infra.settings.model.access import Principal, WorkspaceAccess
-from infra.settings.model.azure_policy import AzurePolicy
 from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes, Ssh
-from infra.settings.model.data_asset import DataAsset
-from infra.settings.model.datastore import Datastore
-from infra.settings.model.environment import (
-    CURATED_TAG,
-    CUSTOM_TAG,
+from infra.settings.model.jobs import (
     CuratedEnvironment,
     CustomEnvironment,
+    DataAsset,
+    Datastore,
     Environment,
+    JobFile,
 )
-from infra.settings.model.job_file import JobFile
 from infra.settings.model.network import NetworkSettings, OutboundRule, VirtualNetwork
-from infra.settings.model.stack import Include, Settings
-from infra.settings.model.workspace import ResourceGroup, Workspace
-from infra.settings.model.workspace.parts import (
+from infra.settings.model.stack import AzurePolicy, Include, Settings
+from infra.settings.model.workspace import (
     ApplicationInsights,
     ContainerRegistry,
     KeyVault,
     LogAnalytics,
+    Principal,
+    ResourceGroup,
     StorageAccount,
+    Workspace,
+    WorkspaceAccess,
 )
-from infra.settings.model.workspace.security import (
+from infra.settings.model.workspace_security import (
     Diagnostics,
     Encryption,
     PublicNetwork,
@@ -35,8 +34,6 @@ from infra.settings.model.workspace.security import (
 )
 
 __all__ = [
-    "CURATED_TAG",
-    "CUSTOM_TAG",
     "ApplicationInsights",
     "AzurePolicy",
     "Cluster",

@@ -9,6 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from amlstack.base.models.errors import matching
+
 Refused = Mapping[str, str]
 """Keys that other tools have and these settings do not: why not, or what to write instead."""
 
@@ -38,11 +40,6 @@ def or_named(field: str, whole: Any) -> BeforeValidator:
     )
 
 
-def name_of(pattern: str) -> StringConstraints:
-    r"""A pattern that ends with ``\Z``: ``$`` would let a line break pass."""
-    return StringConstraints(pattern=pattern)
-
-
 def arm_id(kind: str) -> str:
     """The pattern of ids of a type, as `Microsoft.Network/virtualNetworks/subnets`, without anchors.
 
@@ -54,13 +51,41 @@ def arm_id(kind: str) -> str:
     return f"{group}/providers/{_in_either_case(namespace)}{levels}"
 
 
+def given_by_id(kind: str) -> StringConstraints:
+    """The constraint of a text that is the ARM id of a resource of a type."""
+    names = "".join(f"/{name}/<name>" for name in kind.split("/")[1:])
+    namespace = kind.split("/", maxsplit=1)[0]
+    return matching(
+        rf"^{arm_id(kind)}\Z",
+        f"It is given by its ARM id, /subscriptions/…/resourceGroups/…/providers/{namespace}{names}",
+    )
+
+
 def _in_either_case(text: str) -> str:
     return re.sub("[A-Z]", lambda found: f"[{found[0]}{found[0].lower()}]", re.escape(text))
 
 
-EnvironmentName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")]
-Location = Annotated[str, name_of(r"^[a-z][a-z0-9]+\Z")]
+AssetName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z", "It has letters, digits, '.', '-' and '_', a letter or digit first"
+    ),
+]
+Location = Annotated[
+    str, matching(r"^[a-z][a-z0-9]+\Z", "A region is written as Azure names it, for example westeurope")
+]
+ObjectId = Annotated[
+    str,
+    matching(
+        r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z",
+        "An object id is a UUID, as `az ad user show --id NAME --query id` or `az identity show --query principalId` "
+        "prints it",
+    ),
+]
 Tags = Annotated[
-    dict[Annotated[str, name_of(r"^[^<>%&\\?/]{1,512}\Z")], Annotated[str, StringConstraints(max_length=256)]],
+    dict[
+        Annotated[str, matching(r"^[^<>%&\\?/]{1,512}\Z", "A tag's name has up to 512 characters, none of <>%&\\?/")],
+        Annotated[str, StringConstraints(max_length=256)],
+    ],
     Field(max_length=50),
 ]

@@ -1,21 +1,85 @@
-"""Clusters: their size, scale, network, identity and remote login."""
+"""Clusters: their size, scale, network, identity, remote login and fabric check; and the defaults of all clusters."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, cast
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from infra.settings.model.base import Location, Refused, SettingsModel, Tags, arm_id, name_of, or_named, refusing
-from infra.settings.model.fabric_check import OptionalFabricCheck
+from amlstack.base.models import models_in
+from amlstack.base.models.errors import matching
+from infra.settings.cluster_defaults import BY_KEY
+from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, or_named, refusing
 
-ClusterName = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z")]
-Duration = Annotated[str, name_of(r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z")]
-SubnetId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/virtualNetworks/subnets')}\Z")]
-IdentityId = Annotated[str, name_of(rf"^{arm_id('Microsoft.ManagedIdentity/userAssignedIdentities')}\Z")]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pydantic.fields import FieldInfo
+
+
+class FabricCheck(SettingsModel):
+    """A preflight and an all-reduce over a cluster's nodes; `true` is one with nothing set."""
+
+    nodes: int | None = Field(
+        None, ge=1, description="Nodes that it takes; as many as the cluster may have when absent."
+    )
+    environment: str | None = Field(
+        None, min_length=1, description="Environment of the job, with PyTorch in it; a curated one when absent."
+    )
+    expect: float | None = Field(
+        None,
+        gt=0,
+        description="Least bus bandwidth in GB/s; when absent what the catalogue knows of the size, if it knows any.",
+    )
+    rerun: str | None = Field(None, description="Any word; another word repeats the check.")
+
+
+def _switch(value: Any) -> Any:
+    if isinstance(value, bool):
+        return {} if value else None
+    if not isinstance(value, dict | FabricCheck | None):
+        message = f"`fabric_check` must be true, false or an object with keys, got `{value}`"
+        raise ValueError(message)  # noqa: TRY004 - pydantic makes a finding of a ValueError
+    return value
+
+
+OptionalFabricCheck = Annotated[
+    FabricCheck | None, BeforeValidator(_switch, json_schema_input_type=bool | FabricCheck | None)
+]
+
+
+ClusterName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z",
+        "It has 3 to 24 characters: a letter first, then letters, digits and '-', no '-' at the end",
+    ),
+]
+Duration = Annotated[
+    str,
+    matching(
+        r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z",
+        "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
+    ),
+]
+SubnetId = Annotated[str, given_by_id("Microsoft.Network/virtualNetworks/subnets")]
+IdentityId = Annotated[str, given_by_id("Microsoft.ManagedIdentity/userAssignedIdentities")]
 # The two kinds of key that Azure documents for its Linux machines; options and comments are no part of a key here.
-PublicKey = Annotated[str, name_of(r"^(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{64,}={0,2}( [^\r\n]*)?\Z")]
-AdminName = Annotated[str, name_of(r"^[a-z_][a-z0-9_-]{0,31}\Z")]
+PublicKey = Annotated[
+    str,
+    matching(
+        r"^(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{64,}={0,2}( [^\r\n]*)?\Z",
+        "A public key is one line, `ssh-rsa …` or `ssh-ed25519 …`, as `ssh-keygen -y` prints it",
+    ),
+]
+AdminName = Annotated[
+    str,
+    matching(
+        r"^[a-z_][a-z0-9_-]{0,31}\Z",
+        "An administrator's name has 1 to 32 lower-case letters, digits, '-' and '_', no digit first",
+    ),
+]
 
 
 class Nodes(SettingsModel):
@@ -168,3 +232,39 @@ class Cluster(SettingsModel):
                 "A node without a public address has no public port: leave one of the two out"
             )
         return self
+
+
+def _partial(model: type[SettingsModel], name: str, inside: Collection[str] = (), without: str = "") -> Any:
+    """A model with the fields of another one, all of which may be absent.
+
+    Args:
+        model: The other one.
+        name: Of the new one.
+        inside: Fields that hold objects, of which the same is true.
+        without: A field that it does not have.
+    """
+    fields: dict[str, Any] = {}
+    for key, field in model.model_fields.items():
+        if key != without:
+            fields[key] = (Optional[_type(field, name, partly=key in inside)], _field(field))  # noqa: UP045 - at run time
+    made = create_model(name, __base__=SettingsModel, __doc__=model.__doc__, **fields)
+    made.refused = model.refused
+    return made
+
+
+def _type(field: FieldInfo, name: str, *, partly: bool) -> Any:
+    if partly and (inner := models_in(field.annotation)):
+        return _partial(cast("type[SettingsModel]", inner[0]), f"{name}{inner[0].__name__}")
+    annotation: Any = field.annotation
+    return Annotated[(annotation, *field.metadata)] if field.metadata else annotation
+
+
+def _field(field: FieldInfo) -> Any:
+    return Field(None, description=field.description)
+
+
+if TYPE_CHECKING:
+    ClusterDefaults = Cluster
+else:
+    ClusterDefaults = _partial(Cluster, "ClusterDefaults", BY_KEY, without="name")
+    ClusterDefaults.refused = MappingProxyType({**Cluster.refused, "name": "Each cluster has a name of its own"})

@@ -6,22 +6,65 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from infra.settings.model.base import SettingsModel, arm_id, name_of
+from amlstack.base.models.errors import matching
+from infra.settings.model.base import SettingsModel, arm_id, given_by_id
 
 _SUBNET = arm_id("Microsoft.Network/virtualNetworks/subnets")
 _CIDR = r"\d{1,3}(\.\d{1,3}){3}/\d{1,2}"
 
-RuleName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}\Z")]
-HostName = Annotated[str, name_of(r"^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*\Z")]
-ServiceTag = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?\Z")]
-Ports = Annotated[str, name_of(r"^(\*|\d{1,5}(-\d{1,5})?(, ?\d{1,5}(-\d{1,5})?)*)\Z")]
-ResourceId = Annotated[str, name_of(r"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/[^/]+(/[^/]+/[^/]+)+\Z")]
-Target = Annotated[str, name_of(r"^[A-Za-z][A-Za-z0-9_]*\Z")]
-Cidr = Annotated[str, name_of(rf"^{_CIDR}\Z")]
-Subnet = Annotated[str, name_of(rf"^({_SUBNET}|{_CIDR})\Z")]
-GatewayId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/natGateways')}\Z")]
-RouteTableId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/routeTables')}\Z")]
-ZoneId = Annotated[str, name_of(rf"^{arm_id('Microsoft.Network/privateDnsZones')}\Z")]
+RuleName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}\Z",
+        "An outbound rule's name has up to 80 letters, digits, '-' and '_', a letter or digit first",
+    ),
+]
+HostName = Annotated[
+    str,
+    matching(
+        r"^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*\Z",
+        "A host is written by its full name, for example files.example.com or *.example.com",
+    ),
+]
+ServiceTag = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?\Z",
+        "A service tag is written as Azure names it, for example DataFactory or Storage.westeurope",
+    ),
+]
+Ports = Annotated[
+    str,
+    matching(
+        r"^(\*|\d{1,5}(-\d{1,5})?(, ?\d{1,5}(-\d{1,5})?)*)\Z",
+        'Ports are numbers and ranges, for example "443" or "80, 8080-8089", or "*"',
+    ),
+]
+ResourceId = Annotated[
+    str,
+    matching(
+        r"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/[^/]+(/[^/]+/[^/]+)+\Z",
+        "It is given by its ARM id, /subscriptions/…/providers/<type>/<name>",
+    ),
+]
+Target = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z][A-Za-z0-9_]*\Z", "A private endpoint's target is a word, for example blob, vault or sqlServer"
+    ),
+]
+Cidr = Annotated[str, matching(rf"^{_CIDR}\Z", "A range is written in CIDR notation, for example 10.20.0.0/16")]
+Subnet = Annotated[
+    str,
+    matching(
+        rf"^({_SUBNET}|{_CIDR})\Z",
+        "A subnet is a range, for example 10.20.0.0/22, or its ARM id, "
+        "/subscriptions/…/virtualNetworks/<name>/subnets/<name>",
+    ),
+]
+GatewayId = Annotated[str, given_by_id("Microsoft.Network/natGateways")]
+RouteTableId = Annotated[str, given_by_id("Microsoft.Network/routeTables")]
+ZoneId = Annotated[str, given_by_id("Microsoft.Network/privateDnsZones")]
 
 Isolation = Literal["allow_internet_outbound", "only_approved", "off"]
 EndpointTarget = Literal["workspace", "blob", "file", "dfs", "vault", "registry"]

@@ -1,4 +1,4 @@
-"""The whole namespace ``amlstack:``."""
+"""The whole of what a person writes into the settings of a stack."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from infra.settings.model.access import WorkspaceAccess
-from infra.settings.model.azure_policy import AzurePolicy
-from infra.settings.model.base import Location, SettingsModel, Tags, name_of, or_named
-from infra.settings.model.cluster import Cluster
-from infra.settings.model.cluster_defaults import ClusterDefaults
-from infra.settings.model.data_asset import DataAsset
-from infra.settings.model.datastore import Datastore
-from infra.settings.model.environment import Environment
-from infra.settings.model.job_file import JobFile
-from infra.settings.model.secret import Secrets
-from infra.settings.model.workspace import ResourceGroup, Workspace
+from amlstack.base.models.errors import matching
+from infra.settings.model.base import Location, SettingsModel, Tags, or_named
+from infra.settings.model.cluster import Cluster, ClusterDefaults
+from infra.settings.model.jobs import DataAsset, Datastore, Environment, JobFile, Secrets
+from infra.settings.model.workspace import ResourceGroup, Workspace, WorkspaceAccess
+
+
+class AzurePolicy(SettingsModel):
+    """The rules at Azure's own gate."""
+
+    effect: Literal["audit", "deny"] = Field(
+        "audit",
+        description="audit: what breaks a rule is reported; deny: what breaks a mandatory one is refused, by whatever "
+        "tool it comes.",
+    )
+    scope: Literal["resourceGroup", "subscription"] = Field(
+        "resourceGroup", description="What the rules reach: the stack's resource group, or the whole subscription."
+    )
+    exclude: tuple[str, ...] = Field((), description="Codes of rules that are left out.")
 
 
 class Include(SettingsModel):
@@ -78,7 +86,9 @@ class Settings(SettingsModel):
         "auto",
         description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
     )
-    stack_id: Annotated[str, name_of(r"^[A-Za-z0-9-]{8,64}\Z")] | None = Field(
+    stack_id: (
+        Annotated[str, matching(r"^[A-Za-z0-9-]{8,64}\Z", "A stack's id has 8 to 64 letters, digits and '-'")] | None
+    ) = Field(
         None,
         description="Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this "
         "stack takes them over. A random one that the state keeps when absent.",

@@ -7,14 +7,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from infra.settings.model.base import SettingsModel, arm_id, name_of
+from amlstack.base.models.errors import matching
+from infra.settings.model.base import ObjectId, SettingsModel, given_by_id
 from infra.settings.model.cluster import IdentityId, SubnetId
 
-VaultId = Annotated[str, name_of(rf"^{arm_id('Microsoft.KeyVault/vaults')}\Z")]
-PrincipalId = Annotated[str, name_of(r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")]
+VaultId = Annotated[str, given_by_id("Microsoft.KeyVault/vaults")]
 
 _NAME = r"[0-9A-Za-z-]{1,127}"
 _URL = rf"https://[0-9A-Za-z-]{{3,24}}\.vault\.[a-z.-]+/keys/{_NAME}(/[0-9a-f]{{32}})?"
+
+KeyReference = Annotated[
+    str,
+    matching(
+        rf"^({_NAME}|{_URL})\Z",
+        "A key is a name (letters, digits, '-'), which the stack makes, or the address of one that exists, "
+        "https://VAULT.vault.azure.net/keys/NAME/VERSION",
+    ),
+]
 
 Category = Literal[
     "AmlComputeClusterEvent",
@@ -63,7 +72,7 @@ class WorkspaceIdentity(SettingsModel):
     primary: IdentityId | None = Field(
         None, description="ARM id of a user-assigned identity that exists, as the primary one."
     )
-    principal_id: PrincipalId | None = Field(
+    principal_id: ObjectId | None = Field(
         None,
         description="Object id of `primary`, to which the stack then assigns the roles of docs/identities.md; without "
         "it they are its owner's concern.",
@@ -88,7 +97,7 @@ class WorkspaceIdentity(SettingsModel):
 class Encryption(SettingsModel):
     """A key of your own for the workspace's metadata; a bare string is its `key`."""
 
-    key: Annotated[str, name_of(rf"^({_NAME}|{_URL})\Z")] = Field(
+    key: KeyReference = Field(
         description="Name of a key that the stack makes in its own key vault, or the address of one that exists "
         "(https://VAULT.vault.azure.net/keys/NAME/VERSION)."
     )

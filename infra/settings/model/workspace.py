@@ -1,22 +1,16 @@
-"""The Azure ML workspace and what it stands on."""
+"""The Azure ML workspace: its resource group, what it stands on, and who works in it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
-from infra.settings.model.base import SettingsModel, arm_id, name_of, or_named
+from amlstack.base.models.errors import matching
+from infra.settings.model.base import ObjectId, SettingsModel, arm_id, given_by_id, or_named
 from infra.settings.model.cluster import ClusterName
 from infra.settings.model.network import NetworkSettings
-from infra.settings.model.workspace.parts import (
-    ApplicationInsights,
-    ContainerRegistry,
-    KeyVault,
-    LogAnalytics,
-    StorageAccount,
-)
-from infra.settings.model.workspace.security import (
+from infra.settings.model.workspace_security import (
     DiagnosticsField,
     Encryption,
     LocksField,
@@ -25,15 +19,114 @@ from infra.settings.model.workspace.security import (
     WorkspaceIdentity,
 )
 
-WorkspaceName = Annotated[str, name_of(r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z")]
-WorkspaceRef = Annotated[
+StorageId = Annotated[str, given_by_id("Microsoft.Storage/storageAccounts")]
+KeyVaultId = Annotated[str, given_by_id("Microsoft.KeyVault/vaults")]
+RegistryId = Annotated[str, given_by_id("Microsoft.ContainerRegistry/registries")]
+InsightsId = Annotated[str, given_by_id("Microsoft.Insights/components")]
+LogsId = Annotated[str, given_by_id("Microsoft.OperationalInsights/workspaces")]
+
+StorageName = Annotated[
+    str, matching(r"^[a-z0-9]{3,24}\Z", "A storage account's name has 3 to 24 lower-case letters and digits")
+]
+RegistryName = Annotated[
+    str, matching(r"^[A-Za-z0-9]{5,50}\Z", "A container registry's name has 5 to 50 letters and digits")
+]
+InsightsName = Annotated[str, matching(r"^[^/]{1,255}\Z", "It has 1 to 255 characters, no '/'")]
+LogsName = Annotated[
     str,
-    name_of(
-        rf"^({arm_id('Microsoft.MachineLearningServices/workspaces').removesuffix('[^/]+')})?"
-        r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z"
+    matching(
+        r"^[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]\Z", "It has 4 to 63 letters, digits and '-', no '-' at either end"
     ),
 ]
-GroupName = Annotated[str, name_of(r"^[\w.()-]{0,89}[\w()-]\Z")]
+
+_GIVEN = (
+    "ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or deleted."
+)
+_ABSENT = "The workspace that was imported has none, and the stack makes none for it."
+_NAMED = "Its name, of one that was imported under another name than the stack would give it."
+
+
+class StorageAccount(SettingsModel):
+    """The storage account of the workspace."""
+
+    existing: StorageId | None = Field(None, description=_GIVEN)
+    name: StorageName | None = Field(None, description=_NAMED)
+    redundancy: Literal["lrs", "zrs", "grs", "gzrs", "ragrs", "ragzrs"] = Field(
+        "lrs",
+        description="Where the copies are: lrs in one data centre, zrs in three zones, grs and gzrs in another region "
+        "too. Azure changes lrs to zrs on request, not by an edit.",
+    )
+    soft_delete_days: int | None = Field(
+        None,
+        ge=0,
+        le=365,
+        description="Days for which deleted blobs and containers can be brought back; 0 for none. When absent 7, on "
+        "the stack `sandbox` none.",
+    )
+    infrastructure_encryption: bool | None = Field(
+        None,
+        description="A second layer of encryption. Set when the account is made; one that exists keeps what it has. "
+        "When absent true, on the stack `sandbox` false.",
+    )
+
+
+class KeyVault(SettingsModel):
+    """The key vault of the workspace."""
+
+    existing: KeyVaultId | None = Field(None, description=_GIVEN)
+    name: ClusterName | None = Field(None, description=_NAMED)
+    purge_protection: bool = Field(
+        True,
+        description="Nobody purges what is deleted before its time is over. Azure turns it on and never off again.",
+    )
+
+
+class ContainerRegistry(SettingsModel):
+    """The container registry of the workspace."""
+
+    existing: RegistryId | None = Field(None, description=_GIVEN)
+    absent: bool = Field(False, description=_ABSENT)
+    name: RegistryName | None = Field(None, description=_NAMED)
+
+
+class ApplicationInsights(SettingsModel):
+    """Application insights of the workspace."""
+
+    existing: InsightsId | None = Field(None, description=_GIVEN)
+    absent: bool = Field(False, description=_ABSENT)
+    name: InsightsName | None = Field(None, description=_NAMED)
+
+
+class LogAnalytics(SettingsModel):
+    """The log analytics workspace that application insights write to."""
+
+    existing: LogsId | None = Field(None, description=_GIVEN)
+    name: LogsName | None = Field(None, description=_NAMED)
+
+
+WorkspaceName = Annotated[
+    str,
+    matching(
+        r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z",
+        "It has 3 to 33 characters: letters, digits, '-' and '_', a letter or digit first",
+    ),
+]
+WorkspaceRef = Annotated[
+    str,
+    matching(
+        rf"^({arm_id('Microsoft.MachineLearningServices/workspaces').removesuffix('[^/]+')})?"
+        r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z",
+        "A workspace that exists is given by its name in `resource_group`, or by its ARM id, "
+        "/subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/<name>",
+    ),
+]
+GroupName = Annotated[
+    str,
+    matching(
+        r"^[\w.()-]{0,89}[\w()-]\Z",
+        "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', no '.' at the end",
+    ),
+]
 
 
 class ResourceGroup(SettingsModel):
@@ -133,3 +226,27 @@ class Workspace(SettingsModel):
         "taken until its purge protection ends.",
     )
     network: NetworkSettings | None = Field(None, description="Its network: managed by Azure ML, or the team's own.")
+
+
+class Principal(SettingsModel):
+    """Somebody in Entra ID."""
+
+    id: ObjectId = Field(description="Object id, as `az ad user show --id NAME --query id` prints it.")
+    type: Literal["user", "group", "service_principal"] = Field(
+        description="What it is; of an application the object id is that of its service principal."
+    )
+
+
+class WorkspaceAccess(SettingsModel):
+    """One role on the workspace, and who gets it."""
+
+    role: str = Field(
+        min_length=1, description="Azure's name of the role, e.g. `AzureML Data Scientist`; docs/data.md lists them."
+    )
+    principals: tuple[Principal, ...] = Field(description="Who gets it.")
+
+    @model_validator(mode="after")
+    def _given(self) -> WorkspaceAccess:
+        if not self.principals:
+            raise ValueError("`principals` is empty|A role is given to somebody")
+        return self

@@ -9,14 +9,14 @@ import os
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.cli.rehearsal.mapping.environment_places import is_place
+from amlstack.cli.rehearsal.mapping_file import is_variable
 from infra.runs.secrets import named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.mapping.mapping_file import MappingFile
+    from amlstack.cli.rehearsal.mapping_file import MappingFile
     from jobs.model.location import Source
 
 CODE = "rehearsal-secret"
@@ -42,7 +42,7 @@ def values(
         given |= table.secrets
     for text in options:
         name, _, place = text.partition("=")
-        if not is_place(place):
+        if not is_variable(place):
             seen = f"`--secret {name}…` names no variable of this machine"
             found.append(Finding(CODE, "", seen, "The option never holds the secret itself", _how(name or "NAME")))
         else:

@@ -1,1 +1,0 @@
-"""Files of a user that say what a rehearsal takes from this machine."""

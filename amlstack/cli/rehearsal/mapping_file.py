@@ -1,0 +1,216 @@
+"""`rehearsal.toml`: what a rehearsal takes from this machine in place of data and environments that lie elsewhere.
+
+One may lie beside the job file, another one, for all jobs of a user, in the user's configuration folder. Its table
+`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file; a table
+`[stand_in."ENVIRONMENT"]` says what an environment holds; `[secrets]` says where a secret is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from amlstack.base.files import read_regular
+from amlstack.base.findings import Finding
+from amlstack.base.models.errors import Codes, Explainer, Loc, matching
+from amlstack.base.paths import is_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic_core import ErrorDetails
+
+    from amlstack.sandbox.images.own import OwnStandIn
+
+NAME = "rehearsal.toml"
+EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
+_CODE = "rehearsal-file"
+_PLACE = re.compile(r"\s*\(at line (?P<line>\d+), column (?P<column>\d+)\)$")
+_VARIABLE = r"^env:[A-Za-z_][A-Za-z0-9_]*\Z"
+
+Text = Annotated[str, Field(min_length=1)]
+Variable = Annotated[
+    str, matching(_VARIABLE, "It is `env:VARIABLE`, a variable of this machine; the file never holds the secret itself")
+]
+Python = Annotated[str, matching(r"^(3\.\d+(\.\d+)?|[<>=!~].*)\Z", 'It is a version of Python, for example "3.10"')]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, regex_engine="python-re")
+
+
+class StandIn(_Model):
+    """What an environment holds, as its user knows it."""
+
+    requirements: tuple[Text, ...] = ()
+    requirements_file: Text | None = None
+    python: Python = ""
+    like: Text | None = None
+
+    @field_validator("requirements_file")
+    @classmethod
+    def _is_there(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and not is_file(found := info.context["folder"] / value):
+            raise ValueError(f"`{value}` does not exist: {found}|It lies beside the file|Correct the path.")
+        return value
+
+    @field_validator("like")
+    @classmethod
+    def _is_known(cls, value: str | None) -> str | None:
+        from amlstack.sandbox.images.resolving import find
+
+        if value is not None and find(value) is None:
+            raise ValueError(
+                f"`{value}` has no stand-in|It names a curated environment or an image that has one|"
+                'Write `like = "acpt-pytorch-2.8-cuda12.6"`.'
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_fields_set & {"requirements", "requirements_file", "like"}:
+            raise ValueError(
+                "The stand-in does not say what the environment holds|A stand-in has `requirements`, a "
+                '`requirements_file`, or is `like` another one|Write `requirements = ["torch==2.8.0"]`.'
+            )
+        return self
+
+
+class Tables(_Model):
+    """The whole file."""
+
+    inputs: dict[str, Text] = {}
+    stand_in: dict[str, StandIn] = {}
+    secrets: dict[str, Variable] = {}
+
+
+_EXPLAINER = Explainer(Tables, Codes(_CODE, _CODE, _CODE, _CODE))
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFile:
+    """One file.
+
+    Attributes:
+        file: Where it lies.
+        inputs: From an input's path, as it is declared, to where its data are on this machine.
+        findings: What is wrong with the file.
+        lines: Line of each key of `inputs`, 1-based.
+        stand_ins: What an environment holds, by its reference or image.
+        secrets: Where a secret is on this machine, ``env:VARIABLE``, by its name.
+    """
+
+    file: Path
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+    stand_ins: Mapping[str, OwnStandIn] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+
+def path_of_user() -> Path:
+    """The user's own file; ``XDG_CONFIG_HOME`` moves it as usual."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "amlstack" / NAME
+
+
+def read_all(job: Path) -> tuple[MappingFile, ...]:
+    """The files that a rehearsal of a job file reads, the first one to be asked first: beside the job, the user's."""
+    files = dict.fromkeys((job.absolute().parent / NAME, path_of_user().absolute()))
+    return tuple(read(file) for file in files if is_file(file))
+
+
+def read(file: Path) -> MappingFile:
+    """Reads one file; what is wrong with it is a finding, and the rest of it counts."""
+    try:
+        text = read_regular(file).decode("utf-8-sig")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        seen = f"The file cannot be read: {error}"
+        rule, remedy = "It is a TOML file in UTF-8", "Correct or remove it."
+        return MappingFile(file, findings=(Finding(_CODE, "", seen, rule, remedy, file=str(file)),))
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line, column = (int(place["line"]), int(place["column"])) if place else (len(text.splitlines()), None)
+        seen = f"This is not TOML: {_PLACE.sub('', str(error))}"
+        remedy = f"Write `[inputs]` and below it lines such as `{EXAMPLE}`, both sides in quotes."
+        wrong = Finding(_CODE, "", seen, "", remedy, file=str(file), line=line, column=column)
+        return MappingFile(file, findings=(wrong,))
+    lines = text.splitlines()
+    tables, findings = _tables(data, file, lines)
+    from amlstack.sandbox.images.own import OwnStandIn
+
+    folder = file.parent
+    return MappingFile(
+        file,
+        {key: folder / Path(value).expanduser() for key, value in tables.inputs.items()},
+        findings,
+        {key: _line(lines, ("inputs", key)) for key in tables.inputs},
+        {
+            name: OwnStandIn(
+                each.requirements,
+                each.python,
+                None if each.requirements_file is None else (folder / each.requirements_file).absolute(),
+                each.like or "",
+                folder.absolute(),
+                f"{file}:{_line(lines, ('stand_in', name))}",
+            )
+            for name, each in tables.stand_in.items()
+        },
+        tables.secrets,
+    )
+
+
+def _tables(data: dict[str, Any], file: Path, lines: Sequence[str]) -> tuple[Tables, tuple[Finding, ...]]:
+    """The tables without the entries that are wrong, and what is wrong with these."""
+    context = {"folder": file.parent}
+    try:
+        return Tables.model_validate(data, context=context), ()
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    findings = tuple(_finding(each, file, lines) for each in details)
+    for table, *inside in (_EXPLAINER.written(each["loc"]) for each in details):
+        if inside:
+            data[str(table)].pop(inside[0], None)
+        else:
+            data.pop(str(table), None)
+    return Tables.model_validate(data, context=context), findings
+
+
+def _finding(error: ErrorDetails, file: Path, lines: Sequence[str]) -> Finding:
+    loc = _EXPLAINER.written(error["loc"])
+    if loc[0] == "secrets":
+        error = {**error, "input": "…"}  # it may be the secret itself
+    return _EXPLAINER.finding(error).at(str(file), _line(lines, loc))
+
+
+def _line(lines: Sequence[str], loc: Loc) -> int:
+    """Where the last key of a path is first written, or the last one that is found, 1-based.
+
+    A reader of TOML keeps no lines. A key is at the beginning of a line, in quotes or a table's brackets.
+    """
+    found = 1
+    for key in loc:
+        start = re.compile(rf"""\s*\[*\s*(?:stand_in\s*\.\s*)?["']?{re.escape(str(key))}["']?\s*[\].=]""")
+        found = next((number for number, line in _numbered(lines, found) if start.match(line)), found)
+    return found
+
+
+def _numbered(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(lines, 1) if number >= first)
+
+
+def is_variable(value: str) -> bool:
+    """Whether a text is ``env:VARIABLE``."""
+    return re.match(_VARIABLE, value) is not None
+
+
+def line_for(path: str) -> str:
+    """The line that maps an input's path."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}" = "PATH"'

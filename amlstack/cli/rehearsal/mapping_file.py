@@ -45,7 +45,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, regex_engine="python-re")
 
 
-class StandIn(_Model):
+class StandInTable(_Model):
     """What an environment holds, as its user knows it."""
 
     requirements: tuple[Text, ...] = ()
@@ -56,7 +56,8 @@ class StandIn(_Model):
     @field_validator("requirements_file")
     @classmethod
     def _is_there(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and not is_file(found := info.context["folder"] / value):
+        folder: Path = (info.context or {})["folder"]
+        if value is not None and not is_file(found := folder / value):
             raise ValueError(f"`{value}` does not exist: {found}|It lies beside the file|Correct the path.")
         return value
 
@@ -86,7 +87,7 @@ class Tables(_Model):
     """The whole file."""
 
     inputs: dict[str, Text] = {}
-    stand_in: dict[str, StandIn] = {}
+    stand_in: dict[str, StandInTable] = {}
     secrets: dict[str, Variable] = {}
 
 

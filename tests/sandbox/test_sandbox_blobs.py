@@ -112,7 +112,8 @@ def test_an_upload_beyond_the_limit_is_refused_before_it_is_sent(arm: Arm, conta
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(address, context=context)
 
-    assert (caught.value.code, caught.value.headers["x-ms-error-code"]) == (413, "RequestBodyTooLarge")
+    with caught.value as refusal:
+        assert (refusal.code, refusal.headers["x-ms-error-code"]) == (413, "RequestBodyTooLarge")
     assert not container.get_blob_client("a").exists()
 
 

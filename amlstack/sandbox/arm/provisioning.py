@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.kinds.machine_learning import jobs, managed_network
-from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
     from amlstack.sandbox.kinds.base import KindContext
@@ -22,13 +20,12 @@ def advance(context: KindContext, operation: Operation) -> None:
         resource = context.store.resources.get(operation.resource)
         if resource is not None and operation.kind == "create" and resource.state == "Creating":
             context.store.resources.set_state(resource.key, "Succeeded")
-        if resource is not None and operation.kind == managed_network.PROVISION:
-            managed_network.finish(context, resource)
         if resource is not None and operation.kind == "delete" and not remove(context, resource):
             return
+        kind = None if resource is None else kinds.find(resource.type)
+        if resource is not None and kind is not None:
+            kind.finished(context, resource, operation)
         context.store.operations.finish(operation.id)
-    if resource is not None and resource.type == COMPUTE:
-        context.wake.set()
 
 
 def advance_all(context: KindContext) -> None:
@@ -48,9 +45,11 @@ def remove(context: KindContext, resource: ResourceRow) -> bool:
     """Removes a resource and everything below it; False when something (a job that still runs) must end first."""
     with context.store.transaction():
         family = (*context.store.resources.below(resource.key), resource)
-        if not all([jobs.end_all(context, resource), *(_kind_lets_go(context, member) for member in family)]):
+        ended = [kind.end_below(context, resource) for kind in kinds.ALL]
+        if not all([*ended, *(_kind_lets_go(context, member) for member in family)]):
             return False
-        jobs.forget_all(context, resource)
+        for kind in kinds.ALL:
+            kind.forget_below(context, resource)
         for member in family:
             context.store.resources.delete(member.key)
     return True

@@ -12,16 +12,12 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.arm import api_versions, provisioning, typecheck
 from amlstack.sandbox.arm.cloud import subscriptions
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, SUBSCRIPTIONS
-from amlstack.sandbox.arm.ids import GROUPS, OF_LOCATION, ArmPath, parse
+from amlstack.sandbox.arm.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.arm.policy import enforcement
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.arm.requests import etags, lists
 from amlstack.sandbox.deployments import run
 from amlstack.sandbox.kinds.base import Body, KindContext, Reply, ResourceKind
-from amlstack.sandbox.kinds.machine_learning import capacity, computes, jobs, workspace_lists
-from amlstack.sandbox.kinds.machine_learning.managed_network import PROVISION
-from amlstack.sandbox.kinds.machine_learning.managed_network import result as provisioned
-from amlstack.sandbox.kinds.platform import locks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,15 +58,13 @@ def answer(
     above = above or run.answer(context, method, text, body, functools.partial(answer, context))
     if above is not None:
         return above
-    if (found := OF_LOCATION.fullmatch(text)) is not None and method == "GET":
-        return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
+    if method == "GET" and (listed := kinds.listed(context, text, query)) is not None:
+        return listed
     path = parse(text)
     if path is None:
         raise not_emulated(f"the path {text}")
     if method == "POST":
         return _post(context, text, query, _object(body))
-    if method == "GET" and (listed := workspace_lists.answer(context, path)) is not None:
-        return listed
     _kind(path)
     _check_above(context, path, method)
     return _of_kind(context, method, path, query, body, headers=headers)
@@ -80,8 +74,8 @@ def _of_kind(
     context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any, *, headers: Mapping[str, str]
 ) -> Reply:
     kind = _kind(path)
-    if kind is jobs.KIND:
-        return jobs.answer(context, method, path, query, body)
+    if (answered := kind.answer(context, method, path, query, body)) is not None:
+        return answered
     if path.collection:
         if method != "GET":
             raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
@@ -123,8 +117,7 @@ def _kind(path: ArmPath) -> ResourceKind:
 
 def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
     """No lock on it; then the group, then the parent, each with its own 404: a lost workspace is no lost job."""
-    if method in {"DELETE", "PUT", "PATCH"}:
-        locks.check(context, path.text, deletes=method == "DELETE")
+    kinds.check_locks(context, path.text, method)
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if not context.store.resources.has(path.group_id):
@@ -198,8 +191,7 @@ def _put(
         if before is not None and before.state != "Failed":  # what failed to be made is made again
             kept = kind.fill(context, path, kind.keep(body, before))
             updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
-            if kind is computes.KIND:
-                context.wake.set()
+            kind.changed(context, updated)
             return Reply(200, kind.render(context, updated))
         if kind.makes_parent:
             _make_parent(context, path)
@@ -278,10 +270,8 @@ def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body)
         raise not_emulated(f"POST {text}")
     kind = _kind(path)
     _check_above(context, path, "POST")
-    if kind is jobs.KIND:
-        return jobs.act(context, path, action)
-    if kind.makes_parent:
-        return kind.act_early(context, path, action, body)
+    if (answered := kind.act(context, path, action, body)) is not None:
+        return answered
     del query
     resource = _found(context, path)
     with context.store.transaction():
@@ -304,7 +294,10 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
             raise Refused(400, code, message)
         if operation.status != "Succeeded":
             return Reply(202, None, soon)
-        return Reply(200, provisioned(context, operation.resource)) if operation.kind == PROVISION else Reply(204)
+        resource = context.store.resources.get(operation.resource)
+        kind = None if resource is None else kinds.find(resource.type)
+        result = None if kind is None else kind.result(context, operation)
+        return Reply(204) if result is None else Reply(200, result)
     error = {"error": {"code": code, "message": message}} if operation.status == "Failed" else {}
     return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status, **error}, soon)
 
@@ -317,6 +310,6 @@ def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> 
         "retry-after-ms": POLL_MS,
         "x-ms-retry-after-ms": POLL_MS,
     }
-    if operation.kind in ("delete", PROVISION):
+    if operation.kind != "create":
         headers["Location"] = f"{root}/operationResults/{operation.id}?api-version=2025-12-01"
     return headers

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amlstack.sandbox.arm.ids import OF_LOCATION, parse
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
+    capacity,
     components,
     computes,
     data,
@@ -14,6 +16,7 @@ from amlstack.sandbox.kinds.machine_learning import (
     managed_network,
     models,
     schedules,
+    workspace_lists,
     workspaces,
 )
 from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
@@ -33,7 +36,9 @@ from amlstack.sandbox.kinds.platform import registries as container_registries
 from amlstack.sandbox.kinds.storage import accounts, blob_containers, blob_services, file_shares, life_cycles
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import ResourceKind
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.kinds.base import KindContext, Reply, ResourceKind
 
 ALL: tuple[ResourceKind, ...] = (
     groups.KIND,
@@ -88,3 +93,17 @@ _BY_TYPE = {kind.type.lower(): kind for kind in ALL}
 def find(kind: str) -> ResourceKind | None:
     """The kind of a type, in any letter case."""
     return _BY_TYPE.get(kind.lower())
+
+
+def listed(context: KindContext, text: str, query: Mapping[str, str]) -> Reply | None:
+    """Answers a GET of a list whose entries nobody makes: of a region, of a workspace; None for every other path."""
+    if (found := OF_LOCATION.fullmatch(text)) is not None:
+        return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
+    path = parse(text)
+    return None if path is None else workspace_lists.answer(context, path)
+
+
+def check_locks(context: KindContext, text: str, method: str) -> None:
+    """Refuses a write or a deletion that a lock forbids."""
+    if method in {"DELETE", "PUT", "PATCH"}:
+        locks.check(context, text, deletes=method == "DELETE")

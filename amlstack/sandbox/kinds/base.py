@@ -142,6 +142,9 @@ class ResourceKind:
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """After a new resource was stored, in the same transaction."""
 
+    def changed(self, context: KindContext, resource: ResourceRow) -> None:
+        """After a resource that was there was stored anew, in the same transaction."""
+
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
         del context, resource
@@ -157,10 +160,35 @@ class ResourceKind:
         del context, resource, name
         return None
 
-    def act_early(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply:
-        """Answers a POST for a resource that need not exist yet (``makes_parent`` kinds only)."""
+    def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
+        """At the end of an operation of a resource, in the same transaction."""
+
+    def result(self, context: KindContext, operation: Operation) -> Body | None:
+        """The body of ``operationResults`` once an operation has succeeded; None for none."""
+        del context, operation
+        return None
+
+    def answer(
+        self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
+    ) -> Reply | None:
+        """Answers a request for a kind whose records are no rows of the resources; None for one that has rows."""
+        del context, method, path, query, body
+        return None
+
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
+        """Answers a POST for something that need not be a row of the resources; None for an action of a row."""
         del context, path, body
-        raise not_emulated(f"the action '{name}' of {self.type}")
+        if self.makes_parent:
+            raise not_emulated(f"the action '{name}' of {self.type}")
+        return None
+
+    def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
+        """Asks the records that are no rows, at or below a resource, to end; whether all have ended."""
+        del context, resource
+        return True
+
+    def forget_below(self, context: KindContext, resource: ResourceRow) -> None:
+        """Removes the records that are no rows, at or below a resource."""
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """Refuses a DELETE whose query is not what the service asks for."""

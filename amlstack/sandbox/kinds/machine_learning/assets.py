@@ -138,10 +138,10 @@ class CodeVersions(Versions):
             and row.body["properties"].get("properties", {}).get("hash_sha256") == wanted
         )
 
-    def act_early(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply:
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
         """``startPendingUpload``: a container of its own and a SAS for it."""
         if name.lower() != "startpendingupload":
-            return super().act_early(context, path, name, body)
+            return super().act(context, path, name, body)
         kind = body.get("pendingUploadType", "TemporaryBlobReference")
         if kind != "TemporaryBlobReference":
             raise not_emulated(f"pendingUploadType '{kind}', only TemporaryBlobReference")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.arm.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables.operations import Operation
 
 _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""
@@ -68,6 +69,16 @@ class Computes(ResourceKind):
         workspace = context.store.resources.get(resource.parent)
         if workspace is not None and managed_network.is_awaited(workspace):
             managed_network.start(context, workspace)
+
+    def changed(self, context: KindContext, resource: ResourceRow) -> None:
+        """Another scale is the scheduler's to act on."""
+        del resource
+        context.wake.set()
+
+    def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
+        """A cluster that is made or gone is the scheduler's to act on."""
+        del resource, operation
+        context.wake.set()
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults for a cluster."""

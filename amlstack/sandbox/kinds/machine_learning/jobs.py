@@ -41,7 +41,7 @@ RESOURCE_DEFAULTS = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
 
 
 class JobKind(ResourceKind):
-    """Jobs. They live in a table of their own, so `answer` and `act` stand beside this class."""
+    """Jobs. They live in a table of their own, so they answer themselves."""
 
     type = TYPE
     noun = "a job"
@@ -55,32 +55,41 @@ class JobKind(ResourceKind):
     tracked = False
     actions = ("cancel",)
 
+    def answer(
+        self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
+    ) -> Reply | None:
+        """Answers GET, PUT and DELETE of a job, and GET of the list."""
+        if path.collection:
+            if method != "GET":
+                raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
+            return _list(context, path.parent, query)
+        if method == "PUT":
+            return _put(context, path, body, query)
+        if method == "DELETE":
+            return _delete(context, path)
+        if method == "GET":
+            return Reply(200, render(found(context, path)))
+        raise not_emulated(f"{method} of {TYPE}")
 
-def answer(context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any) -> Reply:
-    """Answers GET, PUT and DELETE of a job, and GET of the list."""
-    workspace = path.parent
-    if path.collection:
-        if method != "GET":
-            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
-        return _list(context, workspace, query)
-    if method == "PUT":
-        return _put(context, path, body, query)
-    if method == "DELETE":
-        return _delete(context, path)
-    if method == "GET":
-        return Reply(200, render(found(context, path)))
-    raise not_emulated(f"{method} of {TYPE}")
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
+        """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
+        del body
+        if name.lower() != "cancel":
+            raise not_emulated(f"the action '{name}' of {TYPE}")
+        key = context.store.jobs.key_of(path.parent, path.name)
+        if key is None:
+            raise _missing(path)
+        cancel(context, key)
+        return Reply(200)
 
+    def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
+        """Cancels every job at or below a resource; whether all have ended."""
+        return _end(context, _below(context, resource))
 
-def act(context: KindContext, path: ArmPath, action: str) -> Reply:
-    """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
-    if action.lower() != "cancel":
-        raise not_emulated(f"the action '{action}' of {TYPE}")
-    key = context.store.jobs.key_of(path.parent, path.name)
-    if key is None:
-        raise _missing(path)
-    cancel(context, key)
-    return Reply(200)
+    def forget_below(self, context: KindContext, resource: ResourceRow) -> None:
+        """Removes the records of every job at or below a resource."""
+        for job in _below(context, resource):
+            _forget(context, job)
 
 
 def cancel(context: KindContext, key: str) -> None:
@@ -120,20 +129,9 @@ def render(job: JobRow) -> Body:
     }
 
 
-def end_all(context: KindContext, resource: ResourceRow) -> bool:
-    """Cancels every job at or below a resource; whether all have ended."""
-    return _end(context, _below(context, resource))
-
-
 def end_on(context: KindContext, compute: ResourceRow) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
     return _end(context, map(context.store.jobs.get, context.store.jobs.on_compute(compute.key)))
-
-
-def forget_all(context: KindContext, resource: ResourceRow) -> None:
-    """Removes the records of every job at or below a resource."""
-    for job in _below(context, resource):
-        _forget(context, job)
 
 
 def _below(context: KindContext, resource: ResourceRow) -> tuple[JobRow, ...]:

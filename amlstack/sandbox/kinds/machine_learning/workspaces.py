@@ -92,6 +92,16 @@ class Workspaces(ResourceKind):
             return managed_network.start(context, resource)
         return super().operate(context, resource, name)
 
+    def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
+        """The managed network is provisioned."""
+        if operation.kind == managed_network.PROVISION:
+            managed_network.finish(context, resource)
+
+    def result(self, context: KindContext, operation: Operation) -> Body | None:
+        """The status of the managed network."""
+        provisions = operation.kind == managed_network.PROVISION
+        return managed_network.result(context, operation.resource) if provisions else None
+
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """Keys and a diagnosis.
 

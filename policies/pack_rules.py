@@ -32,13 +32,12 @@ TEMPLATE_UNRESOLVED = Rule(
     title="What is deployed can be judged before it is deployed.",
     what=(
         "Refuses an ARM template in which a mandatory rule cannot be judged: a value is an expression that is not "
-        "worked out from the parameters, defaults, variables and loops beside it, or the template is kept elsewhere "
-        "(`templateLink`, a managed application, a blueprint's assignment). Refuses any resource that names something"
-        " twice in one object, as Azure reads names without letter case, and one that keeps a size in a form that "
+        "worked out from the parameters, defaults, variables and turns of a resource's `copy` beside it, or the "
+        "template is kept elsewhere (`templateLink`, a managed application, a blueprint's assignment). A template that "
+        "is only kept for others to deploy is judged by its own values too. Refuses any resource that names something "
+        "twice in one object, as Azure reads names without letter case, and one that keeps a size in a form that "
         "cannot be read. The finding names the value and the reason. Where only advisory rules are open, "
-        "[checked-at-up](#checked-at-up) says so, and a value that the engine knows at `up` is judged then. Of a "
-        "template that is only kept for others to deploy (a template specification, a blueprint's artifact, a managed"
-        " application's definition), what its user gives is not refused there: its deployment is."
+        "[checked-at-up](#checked-at-up) says so, and a value that the engine knows at `up` is judged then."
     ),
     why=(
         "What a template deploys is not judged again after the pack: a size that comes in through an expression would "

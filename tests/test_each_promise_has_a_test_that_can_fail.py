@@ -24,7 +24,6 @@ ROOMS = (
     "amlstack/provider/lifecycle/",
     "amlstack/provider/stacks/",
     "policies/evaluation/",
-    "policies/templates/",
     "policies/gate.py",
     "amlstack/sandbox/store/",
     "amlstack/sandbox/kinds/",

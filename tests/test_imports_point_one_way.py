@@ -89,7 +89,6 @@ FOLDER_CIRCLES = [
     ["infra.components", "infra.compute", "infra.runs"],
     ["jobs.azureml.lone_pipeline", "jobs.azureml.read", "jobs.azureml.readers"],
     ["jobs.launchers", "jobs.model"],
-    ["policies.evaluation", "policies.templates"],
 ]
 """Folders and modules of one parent that cannot be understood without each other; still to be taken apart."""
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}

@@ -45,17 +45,16 @@ _JUDGED = {
     ("machinelearningservices", "Job"),
     ("machinelearningservices", "EnvironmentVersion"),
     ("machinelearningservices", "ComponentVersion"),
-    ("blueprint", "Assignment"),
-    ("solutions", "Application"),
     ("resources", "Resource"),
     ("resources", "ResourceGroup"),
     ("network", "VirtualNetwork"),
 }
 _TEMPLATES = re.compile(
-    r"(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact|PolicyDefinition)\w*|"
-    r"ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration"
+    r"\w+:(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact|PolicyDefinition)\w*|"
+    r"\w+:(?:ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration)|"
+    r"resources:Deployment|blueprint:Assignment|solutions:Application"
 )
-"""Types of azure-native that hold a template, in whatever module; beside ``resources:Deployment``."""
+"""Types of azure-native that deploy a template, or keep one for others to deploy."""
 CLASSIC_TEMPLATE = re.compile(
     r"(?:azure|azurerm):(?:[\w/]+:)?(?:\w*TemplateDeployment|ManagedApplication(?:Definition)?|BlueprintAssignment)|"
     r"azure:(?:managedapplication/(?:definition:Definition|application:Application)|blueprint/assignment:Assignment)"
@@ -81,7 +80,7 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
 @lru_cache(maxsize=1024)
 def holds_template(module: str, kind: str) -> bool:
     """Whether a type of azure-native is given an ARM template."""
-    return (module, kind) == ("resources", "Deployment") or _TEMPLATES.fullmatch(kind) is not None
+    return _TEMPLATES.fullmatch(f"{module}:{kind}") is not None
 
 
 @lru_cache(maxsize=1024)

@@ -29,6 +29,8 @@ from policies.evaluation.requests import (
     terraform_compute,
 )
 from policies.evaluation.subjects import Subject
+from policies.evaluation.template_scope import Around
+from policies.evaluation.templates import HOLDERS, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +110,7 @@ def _subjects(resource_type: str, props: Any, groups: Mapping[str, Any]) -> Iter
     elif compute := terraform_compute(resource_type):
         yield from _terraform(compute, props)
     elif CLASSIC_TEMPLATE.fullmatch(resource_type):
-        yield from _template(props, (), groups, token=resource_type)
+        yield from _template(props, (), groups)
     elif AZAPI.fullmatch(resource_type):
         yield from _as_sent(_requests(resource_type, props), props, groups)
 
@@ -126,7 +128,7 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
     if module == "machinelearningservices" and kind in MACHINES:
         yield from machine_subjects(props, MACHINES[kind][1])
     if holds_template(module, kind):
-        yield from _template(props, (), groups, token=f"{module}:{kind}")
+        yield from _template(props, (), groups)
         return
     place = _named(props, "workspaceName", "computeName") if module == "machinelearningservices" else _NOWHERE
     match module, kind:
@@ -142,8 +144,6 @@ def _azure_native(module: str, kind: str, props: Any, groups: Mapping[str, Any])
         case "machinelearningservices", "EnvironmentVersion":
             yield from _environment(props, ("properties",))
             yield from _environment(props, ("environmentVersionProperties",))
-        case ("blueprint", "Assignment") | ("solutions", "Application"):
-            yield from _template(props, (), groups, token=f"{module}:{kind}")
         case "resources", "Resource":
             yield from _as_sent(_requests(f":{kind}", props), props, groups)
         case "resources", "ResourceGroup":
@@ -181,7 +181,8 @@ def _as_sent(requests: Iterable[Request | Unknown], given: Any, groups: Mapping[
             yield Subject("cluster", one.path, one, 1, Facts(given, {}))
             continue
         yield from _arm(one.kind, one.props, one.at, one.place)
-        yield from _template(one.props, one.at, groups, arm=one.kind)
+        if HOLDERS.fullmatch(one.kind):
+            yield from _template(one.props, one.at, groups)
         if one.at:
             yield from _located(one.props, one.at)
 
@@ -234,30 +235,19 @@ def _read_whole(kind: str) -> bool:
     return kind.startswith(_ML) or kind == "microsoft.network/virtualnetworks"
 
 
-def _template(
-    props: Any, at: Path, groups: Mapping[str, Any], *, token: str = "", arm: str | None = None
-) -> Iterator[Subject]:
-    """Whatever the template in a resource deploys, jobs after all else, as a template keeps no order.
+def _template(props: Any, at: Path, groups: Mapping[str, Any]) -> Iterator[Subject]:
+    """Whatever the templates in a resource deploy, jobs after all else, as a template keeps no order.
 
     Args:
         props: The resource's properties.
         at: The path of its body in them.
         groups: Locations of the stack's resource groups, by name in small letters.
-        token: Its module and type in azure-native; empty for another provider's.
-        arm: Its type in the resource manager's own layout, which may hold no template; None in any other layout.
     """
-    # Most stacks have no template, and then nothing of this is loaded.
-    from policies.templates import deployed, forms  # noqa: PLC0415
-    from policies.templates.names import Around  # noqa: PLC0415
-
-    form = forms.of(token) if arm is None else forms.OF_ARM.get(arm)
-    if form is None:
-        return
     around = Around(location=dig(props, "location"))
     if isinstance(group := dig(props, "resourceGroupName"), str):
-        around = Around(group=group, group_location=groups.get(group.lower()), location=dig(props, "location"))
+        around = Around(group, groups.get(group.lower()), dig(props, "location"))
     last: list[Subject] = []
-    for piece in deployed.pieces(forms.source(form, props, at, around), _read_whole):
+    for piece in pieces(props, at, around, _read_whole):
         if isinstance(piece, Unknown):
             yield Subject("cluster", piece.path, piece, 1, Facts(props, {}))
             continue

@@ -31,7 +31,7 @@ NAME = "amlstack-policies"
 ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
-_OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+) import|\b import ([\w, ]+))", re.MULTILINE)
+_OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+)[\w.]* import|\b import ([\w, ]+))", re.MULTILINE)
 _LEFT_OUT = {"pack/archive.py", "analyzer"}
 _LEFT_OUT_FOLDERS = ("tenant/",)
 """What judges a stack before an engine runs, which the pack does not."""

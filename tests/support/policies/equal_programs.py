@@ -267,7 +267,7 @@ class Grammar:
         return {"contentVersion": "1.0.0.0", "resources": listed, **whole}
 
     def indirect(self, value: Any, name: str, whole: dict[str, Any]) -> Any:
-        which = self.dice.randrange(7)
+        which = self.dice.randrange(6)
         if which == 0:
             whole["parameters"][name] = {"type": "string", "defaultValue": value}
             return f"[parameters('{name.lower()}')]"
@@ -280,12 +280,6 @@ class Grammar:
             whole["variables"][name] = {"of": [value]}
             return f"[variables('{name}').OF[0]]"
         if which == 4:
-            whole["variables"]["copy"] = [
-                *whole["variables"].get("copy", []),
-                {"name": name, "count": 1, "input": value},
-            ]
-            return f"[variables('{name}')[0]]"
-        if which == 5:
             return f"[json('{json.dumps(value)}')]"
         return str(value) if isinstance(value, int) and self.coin() else value
 

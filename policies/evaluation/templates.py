@@ -1,24 +1,42 @@
-"""What a template deploys: its resources, those of loops, children and nested deployments included."""
+"""ARM templates: the resources that a template deploys, children and those of nested deployments included.
+
+Nothing here asks Azure. Parameters, defaults, variables, the count of a resource's `copy` and plain functions are
+worked out. Whatever else decides what is deployed stays unresolved and is named, so that the caller can refuse it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amlstack.base.arm_language.evaluation import is_expression
 from amlstack.base.arm_language.values import OpenError
 from policies.evaluation.arm_ids import segments
-from policies.evaluation.facts import ELSEWHERE, GAP, Unknown, dig
-from policies.templates import forms
-from policies.templates.names import Around
-from policies.templates.scope import Path, Scope, is_template_expression
-from policies.templates.values import TOO_LARGE, Budget, closed, missing
+from policies.evaluation.door import read_json
+from policies.evaluation.facts import ELSEWHERE, GAP, Path, Unknown, dig
+from policies.evaluation.template_scope import TOO_LARGE, Around, Budget, Scope, closed, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEEPEST = 8
 """Most levels of deployments within deployments and of children within resources; Azure takes fewer."""
+
+DEPLOYMENT = "microsoft.resources/deployments"
+HOLDERS = re.compile(
+    r"microsoft\.(?:resources/(?:deployments|deploymentstacks\w*|templatespecs/versions)|blueprint/.+|solutions/.+|"
+    r".+/contenttemplates|authorization/policydefinitions.*|hybridnetwork/vendors/vendorskus|"
+    r"operationsmanagement/managementconfigurations)"
+)
+"""Types in small letters that deploy a template, or keep one for others to deploy."""
+
+_TEMPLATES = frozenset({"template", "mainTemplate", "templateBody", "templateContent", "managedApplicationTemplate"})
+_PARAMETERS = ("parameters", "parametersContent", "parametersBody")
+_LINKS = ("templateLink", "templateSpecVersionId", "applicationDefinitionId", "blueprintId", "versionId", "plan")
+_WAYS = frozenset({"properties", "policyRule", "then", "details", "deployment", "linkedTemplates"})
+"""Names in a holder: of a template, of the values beside it, of links to templates elsewhere, of what leads there."""
 
 _OF_RESOURCE = ("type", "name", "location", "tags")
 
@@ -43,36 +61,44 @@ class Piece:
     group: str | None = None
 
 
-def pieces(source: forms.TemplateSource, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
-    """All that a template deploys, and each part that cannot be seen.
+def pieces(props: Any, at: Path, around: Around, wanted: Callable[[str], bool]) -> Iterator[Piece | Unknown]:
+    """All that the templates in a resource deploy, and each part that cannot be seen.
 
     Args:
-        source: The template.
-        wanted: Whether a resource is read whole, by its type in small letters.
+        props: Properties in which the resource lies.
+        at: Its path.
+        around: Where it is deployed.
+        wanted: Whether a resource of a template is read whole, by its type in small letters.
     """
-    if source.elsewhere is not None:
-        yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=True)
-    if source.template is None:
-        return
     try:
-        yield from _Walk(wanted, source.parts or {}).source(source, Budget(), 0)
+        yield from _Walk(wanted, Budget()).held(props, at, around, 0)
     except RecursionError:
-        yield Unknown(".".join(source.at), "is nested too deep to be read here", unresolved=True)
+        yield _too_deep(at)
 
 
-def _given(parameters: Any) -> Mapping[str, Any] | Unknown:
-    """Values by name in small letters; a whole parameters file is taken, too."""
-    known = forms.read(parameters)
+def _read(value: Any) -> Any:
+    """A template or parameters, which may also be JSON in a text; None for a text that cannot be read."""
+    if isinstance(value, str):
+        try:
+            return read_json(value)
+        except ValueError:
+            return None
+    return value
+
+
+def _given(parameters: Any, template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values by name in small letters; a whole parameters file and, as the oldest form has them, plain values too."""
+    known = _read(parameters)
     if (why := missing(known)) is not None:
-        return Unknown("parameters", unresolved=not why.later)
-    if isinstance(known, Mapping) and isinstance(known.get("parameters"), Mapping) and "$schema" in known:
+        declared = template.get("parameters")
+        unknown = Unknown("parameters", unresolved=not why.later)
+        return {str(name).lower(): unknown for name in declared} if isinstance(declared, Mapping) else {}
+    if not isinstance(known, Mapping):
+        return {}
+    if isinstance(known.get("parameters"), Mapping) and "$schema" in known:
         known = known["parameters"]
-    return {str(name).lower(): value for name, value in known.items()} if isinstance(known, Mapping) else {}
-
-
-def _names(template: Mapping[str, Any]) -> list[str]:
-    declared = template.get("parameters")
-    return [str(name) for name in declared] if isinstance(declared, Mapping) else []
+    plain = str | int | float
+    return {str(name).lower(): {"value": one} if isinstance(one, plain) else one for name, one in known.items()}
 
 
 def _unseen(value: Any, path: Path) -> Unknown:
@@ -85,23 +111,45 @@ def _unseen(value: Any, path: Path) -> Unknown:
     )
 
 
+def _too_deep(path: Path) -> Unknown:
+    return Unknown(".".join(path), "is nested too deep to be read here", unresolved=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Walk:
     wanted: Callable[[str], bool]
-    parts: Mapping[str, Any]
+    budget: Budget
 
-    def source(self, source: forms.TemplateSource, budget: Budget, depth: int) -> Iterator[Piece | Unknown]:
+    def held(self, props: Any, at: Path, around: Around, depth: int) -> Iterator[Piece | Unknown]:
+        """The templates that stand in a resource, wherever they do, and the links to others."""
+        holder = dig(props, *at)
+        if isinstance(holder, Unknown):
+            yield holder
+        elif isinstance(holder, list):
+            for index in range(len(holder)):
+                yield from self.held(props, (*at, str(index)), around, depth)
+        elif isinstance(holder, Mapping):
+            yield from (
+                Unknown(".".join((*at, name)), ELSEWHERE, unresolved=True) for name in _LINKS if holder.get(name)
+            )
+            beside = next((holder[name] for name in _PARAMETERS if holder.get(name) is not None), None)
+            for name, value in holder.items():
+                if name in _TEMPLATES and value is not None:
+                    linked = "parametersLink" in holder
+                    yield from self.alone(value, beside, (*at, name), around, depth, linked=linked)
+                elif name in _WAYS:
+                    yield from self.held(props, (*at, name), around, depth)
+
+    def alone(
+        self, value: Any, parameters: Any, at: Path, around: Around, depth: int, *, linked: bool
+    ) -> Iterator[Piece | Unknown]:
         """A template with names of its own."""
-        template = forms.read(source.template)
+        template = _read(value)
         if not isinstance(template, Mapping) or "resources" not in template:  # an asset is a mapping, too
-            yield _unseen(source.template, source.at)
+            yield _unseen(value, at)
             return
-        given = _given(source.parameters)
-        if isinstance(given, Unknown):
-            given = dict.fromkeys(map(str.lower, _names(template)), given)
-        unasked = "is given by a parameters file kept elsewhere" if source.linked_parameters else ""
-        scope = Scope(template, given, unasked=unasked, library=source.library, around=source.around, budget=budget)
-        yield from self.template(template, scope, source.at, depth)
+        scope = Scope(template, _given(parameters, template), self.budget, around, linked)
+        yield from self.template(template, scope, at, depth)
 
     def template(self, template: Mapping[str, Any], scope: Scope, at: Path, depth: int) -> Iterator[Piece | Unknown]:
         listed = template.get("resources")
@@ -114,7 +162,7 @@ class _Walk:
         if listed is None:
             return
         if depth > DEEPEST:
-            yield Unknown(".".join(at), "is nested too deep to be read here", unresolved=not scope.library)
+            yield _too_deep(at)
             return
         if isinstance(listed, Mapping):
             each = list(listed.items())
@@ -145,9 +193,9 @@ class _Walk:
                 return
             turns = [None]  # each turn is judged as far as its number does not matter
         for turn in turns:
-            scope.budget.left -= 1
-            if scope.budget.left < 0:
-                yield Unknown(".".join((*at, "copy")), TOO_LARGE, unresolved=not scope.library)
+            self.budget.left -= 1
+            if self.budget.left < 0:
+                yield Unknown(".".join((*at, "copy")), TOO_LARGE, unresolved=True)
                 return
             here = at if turn is None else (*at[:-1], f"{at[-1]}[{turn}]")
             yield from self.resource(raw, scope.inside(name, turn), here, parent, depth)
@@ -160,7 +208,7 @@ class _Walk:
             return
         itself = True
         try:
-            if closed(scope.worked_out(raw.get("condition", True), (*at, "condition")), scope.budget) is False:
+            if closed(scope.settled(raw.get("condition", True), (*at, "condition")), self.budget) is False:
                 if not raw.get("resources"):
                     return
                 itself = False  # Azure deploys its children all the same: a condition goes for one resource
@@ -168,50 +216,30 @@ class _Walk:
             if error.later:
                 yield Unknown(".".join((*at, "condition")))
                 return  # whether it is deployed at all is known at up
-        kind = scope.worked_out(raw.get("type"), (*at, "type"))
+        kind = scope.settled(raw.get("type"), (*at, "type"))
         if isinstance(kind, Unknown) or missing(kind) is not None:
             yield _unseen(kind, (*at, "type"))
             return
         if not isinstance(kind, str):
             return
-        name = scope.worked_out(raw.get("name"), (*at, "name"))
+        name = scope.settled(raw.get("name"), (*at, "name"))
         around = _Parent(*_full(kind, name, parent))
         whole = around.kind.lower()
         if not itself:
             yield from self.resources(raw["resources"], scope, (*at, "resources"), around, depth + 1)
             return
-        if whole == forms.DEPLOYMENT:
+        if whole == DEPLOYMENT:
             yield from self.nested(raw, scope, at, depth)
             return
-        if (form := forms.OF_ARM.get(whole)) is not None:
-            yield from self.kept(form, raw, scope, at, depth)
+        if HOLDERS.fullmatch(whole):
+            held = {name: scope.settled(raw[name], (*at, name)) for name in ("plan", "properties") if name in raw}
+            yield from self.held(_nest(at, held), at, _placed(scope, raw), depth + 1)
         read = (name for name in raw if name not in {"resources", "copy", "condition", "dependsOn"})
         names = read if self.wanted(whole) else (name for name in _OF_RESOURCE if name in raw)
-        body = {name: scope.worked_out(raw[name], (*at, name)) for name in names}
+        body = {name: scope.settled(raw[name], (*at, name)) for name in names}
         group = scope.around.group
         yield Piece(around.kind, _nest(at, body), at, around.name, None if GAP in group else group)
         yield from self.resources(raw.get("resources"), scope, (*at, "resources"), around, depth + 1)
-
-    def kept(
-        self, form: forms.Form, raw: Mapping[str, Any], scope: Scope, at: Path, depth: int
-    ) -> Iterator[Piece | Unknown]:
-        """A template that a resource of a template holds, of a deployment stack or a template specification."""
-        if depth > DEEPEST:
-            yield Unknown(".".join(at), "is nested too deep to be read here", unresolved=not scope.library)
-            return
-        where = (*at, "properties")
-        properties = scope.worked_out(raw.get("properties"), where)
-        if not isinstance(properties, Mapping):
-            yield _unseen(properties, where)
-            return
-        source = forms.source(
-            form, _nest(at, {"plan": raw.get("plan"), "properties": properties}), at, _placed(scope, raw)
-        )
-        if source.elsewhere is not None:
-            yield Unknown(".".join(source.elsewhere), ELSEWHERE, unresolved=not scope.library)
-        if source.template is not None:
-            source = replace(source, library=source.library or scope.library)
-            yield from replace(self, parts=source.parts or {}).source(source, scope.budget, depth + 1)
 
     def nested(self, raw: Mapping[str, Any], scope: Scope, at: Path, depth: int) -> Iterator[Piece | Unknown]:
         """A deployment inside a template: with names of its own, or with those of the template around it."""
@@ -223,38 +251,23 @@ class _Walk:
         if (named := _named_by_expression(properties, inner)) is not None:
             yield named
             return
-        template, link = properties.get("template"), properties.get("templateLink")
-        if isinstance(link, Mapping) and template is None:
-            template = self.parts.get(str(scope.worked_out(link.get("relativePath"), (*inner, "templateLink"))))
-            own = True
-        else:
-            said = dig(properties, "expressionEvaluationOptions", "scope")
-            if str(said).lower() not in {"none", "notspecified", "outer", "inner"}:
-                yield _unseen(said, (*inner, "expressionEvaluationOptions"))
-                return
-            own = str(said).lower() == "inner"
-        if link is not None and (template is None or properties.get("template") is not None):
-            yield Unknown(".".join((*inner, "templateLink")), ELSEWHERE, unresolved=not scope.library)
+        if "templateLink" in properties:
+            yield Unknown(".".join((*inner, "templateLink")), ELSEWHERE, unresolved=True)
+        template = properties.get("template")
         if template is None:
             return
-        if isinstance(template, str):
-            template = forms.read(scope.worked_out(template, (*inner, "template")))
-        if not isinstance(template, Mapping):
-            yield _unseen(template, (*inner, "template"))
-            return
-        around = _placed(scope, raw)
-        if own:
-            source = forms.TemplateSource(
-                template,
-                (*inner, "template"),
-                parameters=scope.worked_out(properties.get("parameters"), (*inner, "parameters")),
-                linked_parameters="parametersLink" in properties,
-                library=scope.library,
-                around=around,
-            )
-            yield from self.source(source, scope.budget, depth + 1)
-            return
-        yield from self.template(template, replace(scope, around=around), (*inner, "template"), depth + 1)
+        said = dig(properties, "expressionEvaluationOptions", "scope")
+        around, where = _placed(scope, raw), (*inner, "template")
+        if str(said).lower() == "inner":
+            given = scope.settled(properties.get("parameters"), (*inner, "parameters"))
+            linked = "parametersLink" in properties
+            yield from self.alone(template, given, where, around, depth + 1, linked=linked)
+        elif str(said).lower() not in {"none", "notspecified", "outer"}:
+            yield _unseen(said, (*inner, "expressionEvaluationOptions"))
+        elif isinstance(found := _read(template), Mapping):
+            yield from self.template(found, replace(scope, around=around), where, depth + 1)
+        else:
+            yield _unseen(template, where)
 
 
 class _Parent(NamedTuple):
@@ -286,7 +299,7 @@ def _full(kind: str, name: Any, parent: _Parent) -> tuple[str, str | None]:
 
 def _named_by_expression(raw: Mapping[str, Any], at: Path) -> Unknown | None:
     """The place at which an expression makes a name that decides how to read a resource; None where none does."""
-    made = next((str(key) for key in raw if is_template_expression(key)), None)
+    made = next((str(key) for key in raw if is_expression(key)), None)
     return None if made is None else Unknown(".".join((*at, made)), "is a name made by an expression", unresolved=True)
 
 
@@ -303,8 +316,8 @@ def _placed(scope: Scope, raw: Mapping[str, Any]) -> Around:
     """The place of a deployment within another, which may go to a group of its own."""
     if raw.get("resourceGroup") is None and raw.get("subscriptionId") is None:
         return scope.around
-    group = scope.worked_out(raw.get("resourceGroup"), ("resourceGroup",))
-    location = scope.worked_out(raw.get("location"), ("location",))
+    group = scope.settled(raw.get("resourceGroup"), ("resourceGroup",))
+    location = scope.settled(raw.get("location"), ("location",))
     return Around(group=group if isinstance(group, str) and group else GAP, location=location)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from amlstack.cli import targets
-from amlstack.cli.rehearsal import unregistered
+from amlstack.cli.rehearsal import environments
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def result(here: Path, environment: str, *, size: str | None = None, stack: str 
     where = targets.find(size, stack)
     loaded = jobs.load(path)
     plan = jobs.resolve(loaded.jobs[0], where.of, source=loaded.source)
-    return list(unregistered.findings(plan, where, path, REFUSAL))
+    return list(environments.unregistered(plan, where, path, REFUSAL))
 
 
 def test_the_stack_that_declares_it_is_named(here: Path) -> None:

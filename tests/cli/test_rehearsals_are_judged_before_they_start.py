@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.main import main
-from amlstack.cli.rehearsal.feasibility import devices
+from amlstack.cli.rehearsal import environments
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.server import daemon
 
@@ -54,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(f"AMLSTACK_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(devices, "_DEVICES", tmp_path / "dev")
+    monkeypatch.setattr(environments, "_DEVICES", tmp_path / "dev")
     work = tmp_path / "work"
     (work / "src").mkdir(parents=True)
     (work / "data").mkdir()

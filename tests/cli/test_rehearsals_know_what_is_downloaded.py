@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.main import main
-from amlstack.cli.rehearsal.feasibility import network
+from amlstack.cli.rehearsal import judgement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "CACHE"):
         monkeypatch.setenv(f"AMLSTACK_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(network, "unreachable", lambda hosts: hosts - {"there.org"})
+    monkeypatch.setattr(judgement, "unreachable", lambda hosts: hosts - {"there.org"})
     (tmp_path / "work" / "src").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work")
     return tmp_path / "work"
@@ -86,7 +86,7 @@ def test_the_hosts_of_all_steps_are_asked_together(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(network, "unreachable", lambda hosts: asked.append(hosts) or frozenset({"b.org"}))
+    monkeypatch.setattr(judgement, "unreachable", lambda hosts: asked.append(hosts) or frozenset({"b.org"}))
     step = {"type": "command", "environment": {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"}}
     steps = {name: {**step, "command": f"wget https://{name}.org/x"} for name in ("a", "b")}
     job = {"type": "pipeline", "jobs": steps, "settings": {"default_compute": "azureml:a"}}
@@ -100,7 +100,7 @@ def test_the_hosts_of_all_steps_are_asked_together(
 
 def test_hosts_that_refuse_are_unreachable_and_slow_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    network.unreachable.cache_clear()
+    judgement.unreachable.cache_clear()
 
     def connect(address: tuple[str, int], timeout: float) -> socket.socket:
         del timeout
@@ -109,5 +109,5 @@ def test_hosts_that_refuse_are_unreachable_and_slow_ones_are_not(monkeypatch: py
         raise TimeoutError if address[0] == "slow.org" else OSError("no such name")
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    assert network.unreachable(frozenset(("there.org", "slow.org", "away.org"))) == {"away.org"}
-    network.unreachable.cache_clear()
+    assert judgement.unreachable(frozenset(("there.org", "slow.org", "away.org"))) == {"away.org"}
+    judgement.unreachable.cache_clear()

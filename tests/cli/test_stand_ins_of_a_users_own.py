@@ -11,7 +11,7 @@ from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import data, environments, mapping_file
+from amlstack.cli.rehearsal import environments, mapping_file
 from amlstack.sandbox.images import Chosen
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def resolved(folder: Path, environment: str) -> environments.Environments:
     file.write_text(JOB.format(environment=environment))
     where = targets.find(None, None)
     (plan,) = check_file(file, where, gate=plan_gate(where, clock.today())).plans
-    return environments.resolve(plan, data.own_stand_ins(mapping_file.read_all(file)))
+    return environments.resolve(plan, environments.own_stand_ins(mapping_file.read_all(file)))
 
 
 def test_a_registered_environment_has_what_its_user_says_it_holds(folder: Path) -> None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.workspace import config_file, found_jobs, place, refusals, studio
+from amlstack.cli.workspace import found_jobs, named_parts, place, refusals
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.cli.workspace.options import AskedWorkspace
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
+from amlstack.run_identity import IDENTITY, NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +90,9 @@ def test_a_stack_names_its_workspace_subscription_and_cloud(nowhere: Path) -> No
     assert mine.workspaces == (arm_id(OTHER, "rg-amlstack-mine", "ws-stack"),)
     assert mine.arm.endpoint == "https://management.usgovcloudapi.net"
     assert mine.tenant.startswith("2222")
-    assert studio.workspace(mine.arm, mine.workspace).startswith("https://ml.azure.us/?wsid=/subscriptions/")
+    assert found_jobs.studio_of_workspace(mine.arm, mine.workspace).startswith(
+        "https://ml.azure.us/?wsid=/subscriptions/"
+    )
     with pytest.raises(NoWorkspaceError, match="leave --workspace out"):
         found(stack="mine", workspace="w")
     with pytest.raises(NoWorkspaceError, match=r"There is no Pulumi\.mina\.yaml"):
@@ -106,18 +109,18 @@ def test_nothing_that_names_one_is_an_answer_with_all_ways() -> None:
 
 
 def test_the_file_is_looked_for_as_azure_ai_ml_does(nowhere: Path) -> None:
-    assert config_file.find(nowhere) is None
+    assert named_parts.config_file(nowhere) is None
     (nowhere / "config.json").write_text('{"hidden_size": 64}', "utf-8")  # a model's, say
-    assert config_file.find(nowhere) is None
+    assert named_parts.config_file(nowhere) is None
     plain = config(nowhere.parent, **WHOLE)
-    assert config_file.find(nowhere) == plain
+    assert named_parts.config_file(nowhere) == plain
     hidden = config(nowhere.parent / ".azureml", **WHOLE)
-    assert config_file.find(nowhere) == hidden
+    assert named_parts.config_file(nowhere) == hidden
     (nowhere / "config.json").unlink()
     scope = nowhere / ".azureml" / "project.json"
     scope.parent.mkdir()
     scope.write_text(json.dumps({"Scope": arm_id(OTHER, "rg", "w")}), "utf-8")
-    assert config_file.read(scope) == {"subscription": OTHER, "group": "rg", "workspace": "w"}
+    assert named_parts.read_config_file(scope) == {"subscription": OTHER, "group": "rg", "workspace": "w"}
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"workspace_name": 3}', "{}"])
@@ -149,7 +152,7 @@ def test_each_refusal_is_one_line_with_what_helps(error: ArmError, words: str) -
 
 def test_the_project_has_no_file_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    assert config_file.find(PROJECT) is None
+    assert named_parts.config_file(PROJECT) is None
 
 
 def test_a_missing_sign_in_is_one_line(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +207,7 @@ def test_no_other_job_than_the_named_one_is_taken(
 ) -> None:
     def job(name: str) -> found_jobs.WorkspaceJob:
         shown = {"two-1111111111": "Shown of two", "train-2222222222": "Shown twice", "old-1111111111": "Shown twice"}
-        marks = {} if name.startswith("someones") else {"amlstack.run_identity": "f0"}
+        marks = {} if name.startswith("someones") else {IDENTITY: "f0", NAME: name.rpartition("-")[0]}
         body = {"properties": {"status": JOBS[name], "displayName": shown.get(name, name), "properties": marks}}
         return found_jobs.WorkspaceJob(arm_id(SUBSCRIPTION, "g", "w"), record_of(name, body), None)
 

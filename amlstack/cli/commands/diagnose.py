@@ -56,7 +56,7 @@ def diagnose(
     import contextlib
 
     from amlstack.base.findings import errors
-    from amlstack.cli.subjects import with_authors_files
+    from amlstack.cli.workspace.job_folder import with_authors_files
     from amlstack.diagnose import judge, read, with_stand_in
     from amlstack.diagnose.diagnosis import report
 
@@ -77,7 +77,6 @@ def diagnose(
 
 def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     """A job's folder, or the path itself; that of a job of a workspace as long as ``held`` is."""
-    from amlstack.cli import subjects
     from amlstack.cli.workspace import job_folder
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
@@ -85,14 +84,14 @@ def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     if asked.any:
         return held.enter_context(job_folder.fetched(asked, subject))[0]
     try:
-        with subjects.job(subject) as found:
+        with job_folder.job_named(subject) as found:
             if found is not None:
-                return subjects.folder_of(found[1])
-        if Path(subject).exists() or not subjects.may_be_elsewhere(asked, subject):
+                return job_folder.folder_of(found[1])
+        if Path(subject).exists() or not job_folder.may_be_elsewhere(asked, subject):
             return Path(subject)
         return held.enter_context(job_folder.fetched(asked, subject))[0]
     except UnknownJobError as error:
-        if subjects.may_be_elsewhere(asked, subject):
+        if job_folder.may_be_elsewhere(asked, subject):
             return held.enter_context(job_folder.fetched(asked, subject))[0]
         say(f"There is no file or folder {subject!r}. {error}", err=True)
     except StateError as error:

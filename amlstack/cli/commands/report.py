@@ -73,7 +73,7 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
     """A job of this name on the sandbox, else a folder, else a job of a workspace."""
     import time
 
-    from amlstack.cli import subjects
+    from amlstack.cli.workspace import job_folder
     from amlstack.report.gathering import folder as of_folder
     from amlstack.report.gathering import job as of_job
     from amlstack.sandbox.store.database import StateError
@@ -83,15 +83,15 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
         if asked.any:
             return _of_workspace(subject, asked)
         try:
-            with subjects.job(subject) as found:
+            with job_folder.job_named(subject) as found:
                 if found is not None:
                     return of_job.gather(*found, time.time())
         except UnknownJobError:
-            if not subjects.may_be_elsewhere(asked, subject):
+            if not job_folder.may_be_elsewhere(asked, subject):
                 raise
             return _of_workspace(subject, asked)
         if not Path(subject).is_dir():
-            if subjects.may_be_elsewhere(asked, subject):
+            if job_folder.may_be_elsewhere(asked, subject):
                 return _of_workspace(subject, asked)
             _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
         return of_folder.gather(Path(subject), time.time())

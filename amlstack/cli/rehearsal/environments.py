@@ -1,19 +1,30 @@
-"""The environments of a rehearsal: what stands in for each, as the sandbox is handed it beside the body."""
+"""The environments of a rehearsal: what stands in for each, what each lacks, and where none is to be had."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.cli.rehearsal.declared_inputs import within
+import jobs
+from amlstack.base.findings import Finding
+from amlstack.base.paths import PROJECT, is_dir
+from amlstack.cli.rehearsal.aspects import Aspect
+from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
+from amlstack.cli.rehearsal.mapping_file import NAME
+from amlstack.code_reading import shell
+from amlstack.sandbox import images
 from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.distribution import MpiDistribution
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    import jobs
-    from amlstack.sandbox import images
-    from amlstack.sandbox.images import Chosen, EnvironmentAnswer, OwnStandIn
+    from amlstack.cli.rehearsal.aspects import Stored
+    from amlstack.cli.rehearsal.mapping_file import MappingFile
+    from amlstack.cli.targets import Targets
+    from amlstack.sandbox.images import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +43,13 @@ class Environments:
 def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection[str] = ()) -> Environments:
     """Looks up the environment of every part of a plan; builds nothing, asks no network.
 
-    What cannot be had is left out here: it is refused before anything starts (`feasibility`).
+    What cannot be had is left out here: it is refused before anything starts (`judgement`).
 
     Args:
         plan: Of a job, a sweep or a pipeline.
         own: What the user says of environments.
         given: Steps that are not run.
     """
-    from amlstack.sandbox import images
-
     by_step: dict[str, Chosen] = {}
     lines: dict[str, None] = {}
     for place, part in plan.parts.items():
@@ -54,14 +63,17 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
         answer = images.answer(wanted, own)
         if answer.state != "unavailable":
             by_step[step] = chosen
-            lines |= dict.fromkeys(_lines(answer))
+            lines |= dict.fromkeys(_environment_lines(answer))
     return Environments(by_step, tuple(lines))
+
+
+def own_stand_ins(files: Sequence[MappingFile]) -> dict[str, OwnStandIn]:
+    """What the user says of environments; the first file that names one counts."""
+    return {key: each for file in reversed(files) for key, each in file.stand_ins.items()}
 
 
 def declared(part: jobs.Plan) -> images.Declared | None:
     """The environment of one command as it is declared; None for a job that has none, or one that cannot be read."""
-    import jobs
-    from amlstack.sandbox import images
     from jobs.wire.environments import conda_text
 
     value = part.enriched.environment
@@ -87,10 +99,248 @@ def _of_a_workspace(wanted: images.Declared) -> bool:
     )
 
 
-def _lines(answer: EnvironmentAnswer) -> Iterator[str]:
+def _environment_lines(answer: EnvironmentAnswer) -> Iterator[str]:
     if answer.state == "build" and answer.standin is not None:
         size = f", up to {answer.download_mb} MB" if answer.download_mb else ""
         yield f"environment: {answer.standin.summary} is built first, once{size}"
     for each in answer.absent:
         if each.why:
             yield f"environment: without `{each.what}`: {each.why}; {each.consequence}"
+
+
+_ELSEWHERE = ("azureml:/", "azureml:AzureML-")
+
+
+def unregistered(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -> Iterator[Finding]:
+    """For each part whose environment was found nowhere: what was looked for, where, and the remedy.
+
+    Args:
+        plan: The plan that the sandbox refused.
+        where: The stack that was read, if any.
+        file: The job file.
+        refusal: The sandbox's message; an environment that it does not name is not what is wrong.
+    """
+    for place, part in plan.parts.items():
+        wanted = where.environment_of(part.job).get("environment", part.job.environment)
+        if not isinstance(wanted, str) or not wanted.startswith("azureml:") or wanted == NO_ENVIRONMENT:
+            continue
+        if wanted.startswith(_ELSEWHERE):
+            continue
+        name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
+        if name not in refusal:
+            continue
+        seen, remedy = unregistered_words(wanted, where)
+        yield Finding(
+            "environment-unregistered",
+            f"{place}.environment".lstrip("."),
+            seen,
+            "A rehearsal knows curated environments, those written in the job, and those of the stack that it reads",
+            remedy,
+            file=str(file),
+        )
+
+
+def unregistered_words(wanted: str, where: Targets) -> tuple[str, str]:
+    """What was looked for and where, and the remedy.
+
+    Args:
+        wanted: The environment's reference.
+        where: The stack that was read, if any.
+    """
+    name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
+    return f"`{wanted}` was looked for in the sandbox's workspace, and {_looked(where)}", _remedy(name, where)
+
+
+def _looked(where: Targets) -> str:
+    if where.settings is not None:
+        return (
+            f"among the environments of Pulumi.{where.stack}.yaml ({', '.join(sorted(where.environments())) or 'none'})"
+        )
+    return "no stack's settings were read" + (", because --size was given" if where.size else "")
+
+
+def _remedy(name: str, where: Targets) -> str:
+    if stack := next((each for each, names in _declared_by_stacks() if name in names and each != where.stack), None):
+        return f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
+    return (
+        "Write it into the job (`image`, `conda_file`), declare it in a stack and name that with --stack, or write "
+        f'into {NAME} beside the job: `[stand_in."azureml:{name}"]`, below it `requirements = ["PACKAGE==VERSION"]`.'
+    )
+
+
+def _declared_by_stacks() -> Iterator[tuple[str, frozenset[str]]]:
+    """The stacks here and in the project's root, each with the names of its environments."""
+    from amlstack.cli.targets import Targets
+    from infra.settings import read_file
+
+    for base in dict.fromkeys((Path.cwd(), PROJECT)):
+        for path in sorted(base.glob("Pulumi.*.yaml")):
+            yield path.suffixes[0][1:], Targets(settings=read_file(path).partial).environments()
+
+
+def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named: str) -> Iterator[Aspect]:
+    """What is missing in an environment that is built; nothing where the job itself installs packages.
+
+    Args:
+        place: The part's place.
+        part: The part.
+        answer: Its environment.
+        named: The environment as the job names it.
+    """
+    from amlstack.code_reading import imports
+    from amlstack.sandbox.runner import pip_layer
+
+    code, command = part.job.code, part.enriched.command
+    built = images.ready(answer.standin) if answer.standin is not None else None
+    if built is None or code is None or not code.local or not is_dir(folder := part.base / code.path):
+        return
+    scripts = shell.scripts(command)
+    if not scripts or pip_layer.wanted(command, folder):
+        return
+    of_image = {module.split(".")[0] for each in answer.absent for module in each.modules}
+    for each in imports.missing(folder, scripts, built):
+        whose = "the image has it, its stand-in has not" if each.module in of_image else "its stand-in has not"
+        key = json.dumps(named, ensure_ascii=False)
+        package = json.dumps(images.package_of(each.module))
+        yield Aspect(
+            "environment",
+            "note",
+            f"`import {each.module}` will fail: {whose}. To bring it, write into rehearsal.toml: `[stand_in.{key}]`, "
+            f"below it `like = {key}` and `requirements = [{package}]`",
+            "",
+            (place,),
+            str(folder / each.path),
+            each.line,
+        )
+
+
+_DEVICES = Path("/dev")
+
+
+def has_gpu() -> bool:
+    """Whether this machine has a GPU of NVIDIA with a driver."""
+    return any(_DEVICES.glob("nvidia[0-9]*"))
+
+
+def gpu_aspects(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[Aspect]:
+    """What of a part's code cannot run without a GPU, or runs otherwise, each at its line.
+
+    Args:
+        place: The part's place.
+        part: The part.
+        shim: Whether ordinary GPU calls are carried to the CPU.
+    """
+    code = part.job.code
+    if has_gpu():
+        yield Aspect("GPU", "ready", "this machine has one", "", (place,))
+        return
+    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+        return
+    from amlstack.sandbox import gpu_code
+
+    command = part.enriched.command
+    for each in gpu_code.read(folder, shell.scripts(command)):
+        stops = each.ends and each.certain
+        where = "" if each.certain else " (in a function)"
+        yield Aspect(
+            "GPU",
+            "blocks" if stops else "note",
+            f"{each.what}{where}: {each.consequence}".rstrip("."),
+            "Rehearse it where a GPU is, or give --force to start it all the same." if stops else "",
+            (place,),
+            str(folder / each.path),
+            each.line,
+            ignorable=stops,
+        )
+    if gpu_code.mentioned(folder, command):
+        left = "GPU calls stay as they are, and fail where this machine has no GPU (--no-shim)"
+        yield Aspect("GPU", "ready" if shim else "note", gpu_code.LINE if shim else left, "", (place,))
+
+
+def starts_by_mpi(part: jobs.Plan) -> bool:
+    """Whether mpirun starts a part's ranks."""
+    return isinstance(getattr(part.enriched.launcher, "distribution", None), MpiDistribution)
+
+
+def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
+    """Which mpirun starts the ranks of an MPI job."""
+    from amlstack.sandbox.images import openmpi, ready
+    from amlstack.sandbox.runner.mpi import mpirun
+
+    if not starts_by_mpi(part):
+        return
+    standin = answer.standin if answer is not None else None
+    version = openmpi(standin) if standin is not None else ""
+    if standin is not None and version:
+        if (built := ready(standin)) is not None:
+            text = f"{built / 'bin' / 'mpirun'}, Open MPI {version} of the environment"
+            yield Aspect("MPI", "ready", text, "", (place,))
+        else:
+            yield Aspect("MPI", "later", f"Open MPI {version} of PyPI comes with the environment", "", (place,))
+    elif own := mpirun.on_machine():
+        yield Aspect("MPI", "ready", f"{own}, this machine's Open MPI 4", "", (place,))
+
+
+def environment_aspects(
+    place: str, part: jobs.Plan, stored: Stored, where: Targets, own: Mapping[str, OwnStandIn]
+) -> Iterator[tuple[Aspect, EnvironmentAnswer | None]]:
+    """What becomes of one part's environment, with the answer where it is known what the environment is.
+
+    Args:
+        place: The part's place.
+        part: The part.
+        stored: What the sandbox's workspace holds.
+        where: The stack that was read, if any.
+        own: The user's stand-ins.
+    """
+    from amlstack.sandbox.runner.mpi import mpirun
+
+    wanted = part.enriched.environment
+    if wanted == NO_ENVIRONMENT:
+        return
+    declared = _declared_or_stored(part, stored)
+    if declared is None and isinstance(wanted, str) and own:
+        found = images.answer(images.Declared(wanted), own)
+        declared = images.Declared(wanted) if found.state != "unavailable" else None
+    if declared is None:
+        text, remedy = unregistered_words(str(wanted), where)
+        yield Aspect("environment", "blocks", text, remedy, (place,)), None
+        return
+    brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
+    answer = images.answer(declared, own, openmpi=brought)
+    yield _environment_aspect(place, answer), answer
+    for each in answer.absent:
+        if each.why:  # what the image has besides is in the line of what differs
+            text = f"without {each.what}: {each.why}; {each.consequence}"
+            yield Aspect("environment", "note", text, "", (place,)), None
+    for aspect in import_aspects(place, part, answer, declared.named):
+        yield aspect, None
+
+
+def _declared_or_stored(part: jobs.Plan, stored: Stored) -> Declared | None:
+    """What the environment is; None for one that is registered where this machine cannot look."""
+    wanted = part.enriched.environment
+    if isinstance(wanted, str):
+        reference = jobs.Refs(rehearsal_workspace()).environment_id(wanted) or wanted
+        if not reference.startswith("/"):
+            return images.Declared(reference)
+        version = stored.properties(reference)
+        if version is None:
+            return None
+        return images.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))
+    return declared(part) or images.Declared(image=wanted.image or "")  # the plan has a finding
+
+
+def _environment_aspect(place: str, answer: EnvironmentAnswer) -> Aspect:
+    standin = answer.standin
+    if standin is None:
+        return Aspect("environment", "blocks", answer.why, answer.remedy, (place,))
+    differs = f"; {answer.differs}" if answer.differs else ""
+    if answer.state == "ready":
+        return Aspect("environment", "ready", f"{standin.summary}{differs}", "", (place,))
+    try:
+        images.check_programs(standin)
+    except images.ImageBuildError as error:
+        return Aspect("environment", "blocks", str(error), "", (place,))
+    load = f", downloads up to {answer.download_mb:,} MB" if answer.download_mb else ""
+    return Aspect("environment", "later", f"is built once{load}: {standin.summary}{differs}", "", (place,))

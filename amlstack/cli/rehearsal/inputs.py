@@ -1,22 +1,18 @@
-"""The data of a rehearsal: every input read on this machine, or named before anything starts with what to write.
-
-An input's data come from, in this order: ``--input``, `rehearsal.toml` beside the job, the user's, the stack's data of
-this machine by name, and, where its path lies on this machine, that path itself.
-"""
+"""The inputs of a job file: by which name `--input` gives them, and where their data lie on this machine."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
-from amlstack.cli.rehearsal import given_steps, mapping_file
-from amlstack.cli.rehearsal.declared_inputs import DeclaredInput, declared, within
-from amlstack.cli.rehearsal.given_steps import OPTION
+from amlstack.cli.rehearsal import mapping_file
+from infra.names import Names
 from jobs.model.component import NotGiven
 
 if TYPE_CHECKING:
@@ -27,6 +23,128 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import Chosen
     from infra.contents.assets import StackData
+
+GROUP = "rehearsal"
+"""The resource group and the workspace in which jobs are rehearsed."""
+BELOW = ".jobs."
+"""Between the names of a step and of a step in it."""
+_BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
+_WRITTEN = re.compile(r"\$\{\{\s*parent\.jobs\.(?P<step>[^}\s.]+)\.outputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredInput:
+    """An input of a job, a pipeline or a step.
+
+    Attributes:
+        step: The step's name; empty for a job or the pipeline itself.
+        name: Its name.
+        value: As it is declared: data, or a value.
+    """
+
+    step: str
+    name: str
+    value: jobs.Input | object
+
+    @property
+    def label(self) -> str:
+        """How ``--input`` names it: ``NAME`` or ``STEP.NAME``."""
+        return f"{self.step}.{self.name}" if self.step else self.name
+
+    @property
+    def around(self) -> str:
+        """The step whose pipeline this is a step of; empty for the outermost one."""
+        return self.step.rpartition(BELOW)[0]
+
+    @property
+    def where(self) -> str:
+        """Its place in the declaration."""
+        steps = "".join(f"jobs.{step}." for step in self.step.split(BELOW)) if self.step else ""
+        return f"{steps}inputs.{self.name}.path"
+
+    @property
+    def path(self) -> str:
+        """Where its data lie as declared; empty for a value and for data that are given elsewhere."""
+        return str(getattr(self.value, "path", None) or "")
+
+    @property
+    def bound(self) -> str:
+        """The pipeline's input that it is; empty for none."""
+        text = self.path or self.value
+        found = _BOUND.fullmatch(text.strip()) if isinstance(text, str) else None
+        return found["name"] if found else ""
+
+    @property
+    def written(self) -> str:
+        """The output of a step of the same pipeline that it is, ``STEP.OUTPUT``; empty for none."""
+        text = self.path or self.value
+        found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
+        if found is None:
+            return ""
+        outer = f"{self.around}{BELOW}" if self.around else ""
+        return f"{outer}{found['step']}.{found['name']}"
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is data, or bound to some; else it is a value."""
+        return hasattr(self.value, "path") or bool(self.bound) or "${{" in str(self.value)
+
+
+def within(step: str, steps: Collection[str]) -> bool:
+    """Whether a step is one of some steps, or a step in one of them."""
+    return any(f"{step}{BELOW}".startswith(f"{each}{BELOW}") for each in steps)
+
+
+def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
+    """The inputs of a job, of a sweep's trial, or of a pipeline and its steps."""
+    import jobs
+
+    if isinstance(plan, jobs.PipelinePlan):
+        for name, value in plan.job.inputs.items():
+            yield DeclaredInput("", name, value)
+        yield from _of_pipelines(plan.job.jobs, "")
+    for place, part in plan.parts.items():
+        for name, value in part.job.inputs.items():
+            yield DeclaredInput(plan.step(place), name, value)
+
+
+def _of_pipelines(steps: Mapping[str, Any], above: str) -> Iterator[DeclaredInput]:
+    """What steps that are pipelines are given: a plan's parts are the commands in them."""
+    for name, step in steps.items():
+        if step.steps:
+            for port, value in step.inputs.items():
+                yield DeclaredInput(f"{above}{name}", port, value)
+            yield from _of_pipelines(step.steps, f"{above}{name}{BELOW}")
+
+
+OPTION = "--input"
+
+
+def given_steps(
+    inputs: Sequence[DeclaredInput], chosen: Mapping[str, Path], job: Path
+) -> tuple[frozenset[str], tuple[Finding, ...]]:
+    """Steps with an output that is given, and what else other steps read of them and is missing.
+
+    Args:
+        inputs: All inputs of the pipeline and its steps.
+        chosen: Paths of ``--input`` by label.
+        job: The job file.
+    """
+    own = {each.label for each in inputs}
+    read: dict[str, dict[str, str]] = {}
+    for each in inputs:
+        if each.written and each.label not in chosen:
+            read.setdefault(each.written.rpartition(".")[0], {}).setdefault(each.written, each.label)
+    found: list[Finding] = []
+    given = {step for step, outputs in read.items() if any(each in chosen and each not in own for each in outputs)}
+    for step in sorted(given):
+        for output, reader in read[step].items():
+            if output not in chosen:
+                seen, rule = f"`{output}` is not given", f"The step `{step}` is not run, and `{reader}` reads it"
+                remedy = f"Give `{OPTION} {output}=PATH` too."
+                found.append(Finding("input-option", f"{OPTION} {output}", seen, rule, remedy, file=str(job)))
+    return frozenset(given), tuple(found)
+
 
 _FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
@@ -136,7 +254,7 @@ def resolve(
     lines: list[str] = []
     found: list[Finding] = []
     inputs = tuple(declared(plan))
-    given, missing = given_steps.of(inputs, chosen, job)
+    given, missing = given_steps(inputs, chosen, job)
     found += missing
     lines += [f"step {step}: not run, what other steps read of it is given" for step in sorted(given)]
     for each in inputs:
@@ -234,13 +352,19 @@ def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> 
     )
 
 
+def rehearsal_workspace() -> str:
+    """The ARM id of the workspace in which jobs are rehearsed, in every sandbox the same."""
+    from amlstack.sandbox.arm.entra import SUBSCRIPTION
+
+    return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
+
+
 def in_storage(home: Path) -> Callable[[str], bool]:
     """Looks into the storage of a home's sandbox, where earlier rehearsals put what they wrote."""
 
     def stored(uri: str) -> bool:
         from contextlib import closing
 
-        from amlstack.cli.rehearsal.workspace import rehearsal_workspace
         from amlstack.sandbox.runner.contract.spec import RefusedError
         from amlstack.sandbox.runner.files.storage import Location, Storage
         from amlstack.sandbox.store.database import StateError

@@ -220,7 +220,7 @@ def show_diagnosis(progress: Progress, verdict: Diagnosis, folder: Path, job: st
         job: Its name.
         whole: Also the lines of the rank that failed: they have not been printed.
     """
-    from amlstack.cli.subjects import authors_files, with_authors_files
+    from amlstack.cli.workspace.job_folder import authors_files, with_authors_files
     from amlstack.diagnose.diagnosis import headline
 
     verdict = with_authors_files(verdict, [folder])

@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
+from amlstack.base import paths
+from amlstack.cli import consent
+from amlstack.cli.rehearsal.inputs import rehearsal_workspace
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.store.places import folder, private
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.logs.follower import Follower
+    from amlstack.cli.progress import Progress
 
 SET_ASIDE = "set-aside-"
 """Prefix of the folders, beside those of the storage accounts, to which ``--fresh`` moves earlier outputs."""
@@ -59,7 +65,7 @@ def lines(job: Follower) -> Iterator[str]:
             yield f"{label}output {output}: {first}{rest}"
 
 
-def earlier(home: Path, workspace: str, plans: Sequence[jobs.Planned]) -> tuple[EarlierOutput, ...]:
+def earlier_outputs(home: Path, workspace: str, plans: Sequence[jobs.Planned]) -> tuple[EarlierOutput, ...]:
     """What a rehearsal would find in its outputs from earlier ones; each place once."""
     if not (folder(home) / "state.db").is_file():
         return ()
@@ -99,6 +105,29 @@ def set_aside(home: Path, workspace: str, outputs: Sequence[EarlierOutput]) -> P
             for blob in (*blobs, *([one] if one is not None else [])):
                 store.blobs.delete(blob)
     return kept
+
+
+def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool) -> None:
+    """Sets aside what earlier rehearsals left in the named outputs; on a terminal after a question.
+
+    Raises:
+        typer.Exit: With 1: a job that has not ended writes there, or the answer was no.
+    """
+    home, workspace = paths.home(), rehearsal_workspace()
+    earlier = earlier_outputs(home, workspace, plans)
+    if not earlier:
+        progress.step("no earlier outputs: nothing to set aside")
+        return
+    if users := sorted({name for each in earlier for name in each.users}):
+        progress.fail(f"{', '.join(users)} still writes to these outputs: wait for its end, or `amlstack cancel` it")
+        raise typer.Exit(1)
+    progress.step("set aside, so that the rehearsal starts without them:")
+    for each in earlier:
+        progress.note(f"output {each.label}: {each.files} file{'' if each.files == 1 else 's'} of earlier rehearsals")
+    if not yes and consent.on_a_terminal() and not consent.given("Set these aside?"):
+        progress.note("nothing was set aside, nothing was submitted")
+        raise typer.Exit(1)
+    progress.note(f"they are kept in {set_aside(home, workspace, earlier)}")
 
 
 def _declared(plan: jobs.Planned) -> Iterator[tuple[str, str]]:

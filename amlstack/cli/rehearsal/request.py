@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from amlstack.base import paths
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import data, mapping_file, secret_values
+from amlstack.cli.rehearsal import environments, inputs, mapping_file, secret_values
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.sandbox.images import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
+    from jobs.model.location import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,13 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     )
     meant = [plan for plan in checked.plans if request.only in (None, name_of(plan, file))]
     others = [_no_job(plan, file) for plan in meant if plan.timed]
-    found = data.without_substituted((*checked.findings, *run_orders.within(checked)), meant, request.inputs)
+    found = inputs.without_substituted(
+        (*checked.findings, *run_orders.within(checked)), meant, {text.partition("=")[0] for text in request.inputs}
+    )
     plans = tuple(plan for plan in meant if not plan.timed)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
-    sources, of_inputs = data.found_here(file, plans, checked.source, request.inputs, alone=alone, where=where)
+    sources, of_inputs = _found_here(file, plans, checked.source, request.inputs, alone=alone, where=where)
     tables = mapping_file.read_all(file)
     secrets, of_secrets = secret_values.values(plans, checked.source, request.secrets, tables)
     return RehearsalSurvey(
@@ -116,7 +120,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         tuple(name_of(plan, file) for plan in checked.plans),
         plans,
         tuple(replace(each, secrets=secrets) for each in sources),
-        data.own_stand_ins(tables),
+        environments.own_stand_ins(tables),
         folders,
         (*where.findings, *found, *others, *_left_out(meant, where, file)),
         of_inputs,
@@ -173,3 +177,42 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
 def _runs_on(plan: jobs.Planned, cluster: str) -> bool:
     """Whether a part of a plan runs on that cluster."""
     return any((part.target.cluster or "").lower() == cluster.lower() for part in plan.parts.values())
+
+
+def _found_here(
+    file: Path,
+    plans: Sequence[jobs.Planned],
+    source: Source,
+    options: Sequence[str],
+    *,
+    alone: bool = False,
+    where: Targets | None = None,
+) -> tuple[tuple[Data, ...], tuple[Finding, ...]]:
+    """The data of each plan, its findings at their lines, and all findings, on options and mapping files too.
+
+    Args:
+        file: The job file.
+        plans: What it declares.
+        source: Its places.
+        options: ``--input``, as given.
+        alone: It is a component, whose inputs a pipeline would give.
+        where: The stack whose data the jobs name; None for none.
+    """
+    files = mapping_file.read_all(file)
+    chosen, wrong = inputs.options(options, plans)
+    stored = inputs.in_storage(paths.home())
+    named = inputs.NamedData.of(where.of_file(file)) if where is not None else inputs.NamedData()
+    resolved = (inputs.resolve(plan, chosen, files, file, stored, alone=alone, named=named) for plan in plans)
+    found = tuple(
+        replace(
+            one, findings=tuple((each if each.file else source.locate(each)).at(str(file)) for each in one.findings)
+        )
+        for one in resolved
+    )
+    found = tuple(
+        replace(one, stand_ins=here.by_step, environments=here.lines)
+        for one, plan in zip(found, plans, strict=True)
+        for here in [environments.resolve(plan, environments.own_stand_ins(files), one.given)]
+    )
+    of_files = (each for one in files for each in one.findings)
+    return found, (*wrong, *of_files, *(each for one in found for each in one.findings))

@@ -8,9 +8,9 @@ from amlstack.base.findings import errors
 from amlstack.cli.console import print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.cli.progress import Progress
-from amlstack.cli.rehearsal import data, outputs, unregistered
+from amlstack.cli.rehearsal import environments, judgement, outputs
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.feasibility import judge, obstacles, view
+from amlstack.cli.rehearsal.judgement import judge, obstacles
 from amlstack.cli.rehearsal.outcome import JobOutcome, first_failed, show_diagnosis, summary
 from amlstack.cli.rehearsal.request import survey
 from amlstack.cli.rehearsal.submit import Rehearsal
@@ -24,7 +24,7 @@ from infra.runs import CodeFolders, in_folder
 
 if TYPE_CHECKING:
     import jobs
-    from amlstack.cli.rehearsal.feasibility import Feasibility
+    from amlstack.cli.rehearsal.aspects import Feasibility
     from amlstack.cli.rehearsal.outcome import Outcomes
     from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey
     from amlstack.sandbox.scale import RehearsalScale
@@ -44,7 +44,7 @@ def dry_run(request: RehearsalRequest, *, as_json: bool) -> int:
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
     if not as_json:
         print_findings(found)
-    view.show(request.file, answers, found, possible=possible, as_json=as_json)
+    judgement.show_answers(request.file, answers, found, possible=possible, as_json=as_json)
     return 0 if possible else 2
 
 
@@ -64,11 +64,11 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
     if in_the_way := [each for answer in _answers(known, agreed=True) for each in obstacles(answer)]:
         progress.fail("it cannot be rehearsed here; nothing was started")
         for each in in_the_way:
-            progress.note(f"{each.about}: {view.line_of(each).removeprefix('NO: ')}")
+            progress.note(f"{each.about}: {judgement.line_of(each).removeprefix('NO: ')}")
         outcomes.error = "; ".join(each.text for each in in_the_way)
         return 2
     if request.fresh:
-        data.start_afresh(progress, known.plans, yes=request.yes)
+        outputs.start_afresh(progress, known.plans, yes=request.yes)
     try:
         progress.step("sandbox: Azure on this machine")
         _in_order(known, outcomes, daemon.up(), progress)
@@ -77,7 +77,7 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
         outcomes.error = str(error)
         if isinstance(error, ArmError):
             for plan in known.plans:
-                print_findings(tuple(unregistered.findings(plan, known.where, request.file, str(error))))
+                print_findings(tuple(environments.unregistered(plan, known.where, request.file, str(error))))
         return 1
     return 0 if all(each.is_good for each in outcomes.jobs) else 1
 

@@ -7,8 +7,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.rehearsal.workspace import GROUP
-from amlstack.cli.workspace.submission.registered import register
+from amlstack.cli.rehearsal.inputs import GROUP
+from amlstack.cli.workspace.submission import register
 from amlstack.provider.arm import API_VERSION, ArmError, job_versions
 from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs

@@ -1,4 +1,4 @@
-"""Jobs of a workspace by the names that people give them, and the list of those that are there."""
+"""Jobs of a workspace by the names that people give them, the list of them, and their pages in the studio."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Record
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
@@ -65,7 +66,7 @@ class WorkspaceJob:
         return is_active(self.record.status)
 
 
-def of_body(workspace: str, body: Any) -> WorkspaceJob:
+def job_of_body(workspace: str, body: Any) -> WorkspaceJob:
     """A job out of its ARM body."""
     made = (body.get("systemData") or {}).get("createdAt")
     return WorkspaceJob(workspace, record_of(str(body.get("name") or ""), body), when(made))
@@ -179,7 +180,7 @@ def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJ
 
 def _get(place: WorkspacePlace, workspace: str, name: str) -> WorkspaceJob | None:
     answer = place.arm.get(f"{workspace}/jobs/{name}", allow=(404,))
-    return None if answer.status == 404 else of_body(workspace, answer.body)
+    return None if answer.status == 404 else job_of_body(workspace, answer.body)
 
 
 def _pages(place: WorkspacePlace, workspace: str, most: int) -> Iterator[WorkspaceJob]:
@@ -190,7 +191,7 @@ def _pages(place: WorkspacePlace, workspace: str, most: int) -> Iterator[Workspa
     while True:
         rows = answer.body.get("value") or ()
         for row in rows:
-            yield of_body(workspace, row)
+            yield job_of_body(workspace, row)
         count += len(rows)
         if not answer.body.get("nextLink") or count >= most:
             return
@@ -200,3 +201,14 @@ def _pages(place: WorkspacePlace, workspace: str, most: int) -> Iterator[Workspa
 def _names(jobs: Iterable[WorkspaceJob]) -> str:
     names = [f"`{job.name}`" for job in jobs]
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def studio_of_workspace(arm: ArmClient, workspace_id: str) -> str:
+    """The page of a workspace."""
+    return f"{arm.cloud.studio}/?wsid={workspace_id}"
+
+
+def studio_of_job(arm: ArmClient, found: WorkspaceJob) -> str:
+    """The page of a job: as the service gives it, else composed."""
+    given = found.record.services.get("Studio", "")
+    return given if given.startswith("https://") else f"{arm.cloud.studio}/runs/{found.name}?wsid={found.workspace}"

@@ -1,4 +1,7 @@
-"""A job of any workspace as a folder of logs on this machine, for what reads such folders: diagnosis and report."""
+"""What a person names to have it diagnosed or reported: a job of the sandbox, a folder, a job of a workspace.
+
+A job of a workspace becomes a folder of logs on this machine.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,31 @@ import datetime as dt
 import json
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
+from amlstack.sandbox.runner.files import origins
+from amlstack.sandbox.store.job_names import UnknownJobError
+from amlstack.sandbox.store.store import Store, folder, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from amlstack.cli.workspace.found_jobs import WorkspaceJob
+    from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.diagnose import Diagnosis
+    from amlstack.sandbox.store.store import JobRow
 
 _PROCESS: Final = re.compile(r"(?:std_log_process|70_driver_log)_(\d+)\.txt")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_. -]+){0,3}")
-
-
-def is_meant(asked: options.AskedWorkspace, subject: str) -> bool:
-    """Whether a subject that is no file and no job of this home's sandbox may be a job of a named workspace.
-
-    Raises:
-        NoWorkspaceError: What names the workspace is wrong.
-    """
-    return _NAME.fullmatch(subject) is not None and place.is_named(asked)
 
 
 @contextlib.contextmanager
@@ -101,3 +103,79 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
 def _seconds(text: Any) -> float | None:
     found = None if text is None else found_jobs.when(text)
     return None if found is None else found.astimezone(dt.UTC).timestamp()
+
+
+@contextlib.contextmanager
+def job_named(subject: str) -> Iterator[tuple[Store, JobRow] | None]:
+    """The run of exactly this name; where no such path exists also that of the job of this name; None for a path.
+
+    Raises:
+        UnknownJobError: It reads like a name, and no job is meant, or several may be.
+        StateError: The sandbox's tables cannot be read.
+    """
+    if not _has_sandbox():
+        yield None
+        return
+    with contextlib.closing(Store(paths.home())) as store:
+        found = _job(store, subject)
+        yield None if found is None else (store, found)
+
+
+def _job(store: Store, subject: str) -> JobRow | None:
+    from amlstack.report.gathering import job as of_job
+
+    if (named := store.jobs.get(subject)) is not None:
+        return named
+    if Path(subject).exists():
+        return None
+    try:
+        return of_job.find(store, subject)
+    except UnknownJobError:
+        if Path(subject).suffix or subject.rstrip("/").count("/") > 1 or subject.endswith("/"):
+            return None  # a misspelt path: its reader names what lies beside it
+        raise
+
+
+def may_be_elsewhere(asked: AskedWorkspace, subject: str) -> bool:
+    """Whether a subject that is no path and no job of this home's sandbox is looked for in a workspace.
+
+    What names the workspace wrongly ends the verb.
+    """
+    with refusals.answered():
+        return _NAME.fullmatch(subject) is not None and place.is_named(asked)
+
+
+def with_authors_files(verdict: Diagnosis, folders: Iterable[Path]) -> Diagnosis:
+    """A verdict on jobs' folders that names the author's files, where it is known where they lie, and no copies."""
+    named = authors_files(folders)
+    if verdict.source is not None:
+        verdict = replace(verdict, source=replace(verdict.source, file=named(verdict.source.file)))
+    return verdict if verdict.text is None else replace(verdict, text=named(verdict.text))
+
+
+def authors_files(folders: Iterable[Path]) -> Callable[[str], str]:
+    """From a text with paths of copies, in any of these jobs' folders, to the same with those of the author's files."""
+    jobs = folder(paths.home()).resolve() / "jobs"
+    keys = [one.resolve().name for one in folders if one.resolve().parent == jobs]
+    copies: list[origins.CodeCopies] = []
+    if keys and _has_sandbox():
+        with contextlib.closing(Store(paths.home())) as store:
+            copies = [origins.of(store, row) for key in keys if (row := store.jobs.get(key)) is not None]
+
+    def named(text: str) -> str:
+        for each in copies:
+            text = each.authors(text)
+        return text
+
+    return named
+
+
+def folder_of(row: JobRow) -> Path:
+    """The folder of a job, as seen from here where that is shorter."""
+    path = job_folder(paths.home(), row.id)
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _has_sandbox() -> bool:
+    return (folder(paths.home()) / "state.db").exists()

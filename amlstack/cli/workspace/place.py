@@ -1,4 +1,4 @@
-"""Which workspace is meant: that of a stack, of options, of ``.azureml/config.json``, of variables, or a sandbox's.
+"""The workspace that is meant: that of a stack, of options, of ``.azureml/config.json``, of variables, or a sandbox's.
 
 The first of these that names one counts, and one line says which it was. Settings and variables for signing in are
 those of the providers (`amlstack.provider.arm.credentials`), and so is the client.

@@ -8,7 +8,7 @@ from amlstack.base import printable
 from amlstack.base.redaction import scrub
 from amlstack.cli.console import columns
 from amlstack.cli.logs.follower import label
-from amlstack.cli.workspace import queue, studio
+from amlstack.cli.workspace import found_jobs, queue
 from amlstack.cli.workspace.found_jobs import children, when
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import Runs
@@ -82,7 +82,7 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
             name: (port or {}).get("uri") for name, port in (job.record.properties.get("outputs") or {}).items()
         },
         "tags": job.record.tags,
-        "studio": studio.job(place.arm, job),
+        "studio": found_jobs.studio_of_job(place.arm, job),
     }
 
 

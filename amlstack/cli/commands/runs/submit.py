@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace.place import WorkspacePlace
     from amlstack.cli.workspace.refusals import Reached
-    from amlstack.cli.workspace.submission.sent import Submission
+    from amlstack.cli.workspace.submission import Submission
     from infra.runs import Run
 
 app = typer.Typer(add_completion=False)
@@ -76,8 +76,8 @@ def submit(
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.anywhere.judged import NoStackError
     from amlstack.cli.workspace import place, refusals
-    from amlstack.cli.workspace.submission import declared as declaring
-    from amlstack.cli.workspace.submission.sent import Submission
+    from amlstack.cli.workspace import submission as declaring
+    from amlstack.cli.workspace.submission import Submission
     from amlstack.rpc import ProviderError
 
     progress = Progress()
@@ -201,9 +201,9 @@ def _plan(run: Run) -> list[str]:
 
 
 def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
-    from amlstack.cli.workspace import found_jobs, studio
+    from amlstack.cli.workspace import found_jobs
 
-    progress.note(f"studio: {studio.job(place.arm, found_jobs.find(place, run_id))}")
+    progress.note(f"studio: {found_jobs.studio_of_job(place.arm, found_jobs.find(place, run_id))}")
     again = f" --stack {place.stack}" if place.stack else ""
     progress.note(f"`amlstack logs {run_id}{again}` follows it, `amlstack cancel {run_id}{again}` ends it")
 

@@ -1,0 +1,310 @@
+"""What a rehearsal needs of this machine, what is in its way, and what it proves nothing about."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.base.paths import is_dir
+from amlstack.cli.rehearsal import scale as scales
+from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
+from amlstack.code_reading.code_files import text_of
+from amlstack.code_reading.shell import scripts
+from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
+from amlstack.snapshot import volume
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    import jobs
+    from amlstack import snapshot
+    from amlstack.cli.rehearsal.scale import Extent
+    from amlstack.sandbox.images import EnvironmentAnswer
+
+State = Literal["ready", "later", "blocks", "note"]
+"""``ready``: it is here. ``later``: the rehearsal brings it. ``blocks``: it cannot be had. ``note``: worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """One thing that a rehearsal needs, or that is in its way.
+
+    Attributes:
+        about: ``environment``, ``data``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``, ``steps``,
+            ``programs``, ``internet``.
+        state: What will become of it.
+        text: One sentence or less.
+        remedy: What to do about what is in the way; empty for nothing.
+        places: Parts of the job that it is about; none for the whole.
+        file: Where the reason is written, when that is a file.
+        line: In that file, from 1.
+        ignorable: ``--force`` starts the rehearsal all the same.
+    """
+
+    about: str
+    state: State
+    text: str
+    remedy: str = ""
+    places: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    ignorable: bool = False
+
+    @property
+    def spot(self) -> str:
+        """``file:line`` as far as it is known."""
+        return ":".join(str(part) for part in (self.file, self.line) if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Feasibility:
+    """The answer for one job, sweep or pipeline.
+
+    Attributes:
+        name: As its file names it.
+        aspects: What was looked at.
+        unproven: What a rehearsal will say nothing about.
+    """
+
+    name: str
+    aspects: tuple[Aspect, ...]
+    unproven: tuple[str, ...] = ()
+
+    @property
+    def blocking(self) -> tuple[Aspect, ...]:
+        """What is in the way."""
+        return tuple(each for each in self.aspects if each.state == "blocks")
+
+    @property
+    def possible(self) -> bool:
+        """Whether nothing is."""
+        return not self.blocking
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        aspects = [asdict(each) for each in self.aspects]
+        return {"name": self.name, "possible": self.possible, "aspects": aspects, "unproven": list(self.unproven)}
+
+
+def merged(aspects: Iterable[Aspect]) -> tuple[Aspect, ...]:
+    """Equal aspects of several parts as one, with the places of all."""
+    found: dict[Aspect, tuple[str, ...]] = {}
+    for each in aspects:
+        key = replace(each, places=())
+        found[key] = (*found.get(key, ()), *(place for place in each.places if place))
+    return tuple(replace(each, places=places) for each, places in found.items())
+
+
+class Stored:
+    """The resources of a home's sandbox, read when they are first asked for."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def properties(self, resource: str) -> Mapping[str, Any] | None:
+        """The properties of a resource by its ARM id; None where it is not there."""
+        from amlstack.sandbox.store.database import StateError
+        from amlstack.sandbox.store.places import folder
+        from amlstack.sandbox.store.store import Store
+
+        if not (folder(self._home) / "state.db").is_file():
+            return None
+        try:
+            with closing(Store(self._home)) as store:
+                row = store.resources.get(resource)
+        except StateError:
+            return None
+        return None if row is None else row.body.get("properties", {})
+
+
+def step_aspects(plan: jobs.Planned, stored: Stored, given: Collection[str] = ()) -> Iterator[Aspect]:
+    """What is in the way of each step of a pipeline; nothing for other plans.
+
+    Args:
+        plan: The plan.
+        stored: What the sandbox's workspace holds.
+        given: Steps that are not run, as their outputs are given.
+    """
+    yield from _step_aspects(plan.job.steps, "", stored, given)
+
+
+def _step_aspects(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[str]) -> Iterator[Aspect]:
+    for name, step in steps.items():
+        place, runs = f"{above}jobs.{name}", step.runs
+        if within(place.removeprefix("jobs."), given):
+            continue
+        if step.kind not in STEP_TYPES:
+            text = f"the step is of the type `{step.kind}`, and a rehearsal runs {', '.join(STEP_TYPES)} steps"
+            yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (place,))
+        elif isinstance(runs, str) and not _is_stored(runs, stored):
+            text = f"`{runs}` is a component of a workspace or registry, of which this machine knows nothing"
+            yield Aspect("steps", "blocks", text, "Name the component's file.", (place,))
+        else:
+            yield from _step_aspects(step.steps, f"{place}.", stored, given)
+
+
+def _is_stored(component: str, stored: Stored) -> bool:
+    name, _, version = component.removeprefix("azureml:").partition(":")
+    return stored.properties(f"{rehearsal_workspace()}/components/{name}/versions/{version}") is not None
+
+
+UNPACKED = 2.1
+"""Bytes on disk of an environment for each byte of its download: PyTorch's has 6.9 GB of 3.3 GB."""
+
+
+def size_aspects(parts: Sequence[Extent], *, yes: bool) -> Iterator[Aspect]:
+    """Ranks against cores and memory; what a rehearsal would ask about is in the way unless it was agreed to."""
+    for part in parts:
+        yield Aspect("size", "ready", f"{scales.shown(part)} (nodes × ranks)")
+    reason = scales.too_large(parts)
+    if not reason:
+        most = max((part.processes for part in parts), default=0)
+        free, cores = scales.free_memory(), len(os.sched_getaffinity(0))
+        memory = "" if free is None else f", {free / 2**30:.1f} GiB of memory free"
+        yield Aspect("size", "ready", f"{most} at once on {cores} core{'' if cores == 1 else 's'}{memory}")
+        return
+    nodes, ranks = scales.proposed(parts)
+    remedy = f"Give -j {nodes}x{ranks} for fewer, or --yes for all of them."
+    yield Aspect("size", "note" if yes else "blocks", reason, "" if yes else remedy)
+
+
+def disk_aspects(
+    parts: Mapping[str, Extent], folders: Mapping[str, snapshot.Inspected], answers: Sequence[EnvironmentAnswer]
+) -> Iterator[Aspect]:
+    """Copies of the code and environments to be built against what is free.
+
+    Args:
+        parts: By place.
+        folders: The code of each part that has some, by place.
+        answers: What becomes of the environments.
+    """
+    code = sum(folder.bytes * (parts[place].started[0] + 1) for place, folder in folders.items() if place in parts)
+    distinct = {each.standin.key: each for each in answers if each.standin is not None and each.state == "build"}
+    environments = int(sum(each.download_mb for each in distinct.values()) * 1_000_000 * UNPACKED)
+    needs = {paths.home(): code, paths.cache(): environments}
+    by_device: dict[int, list[tuple[Path, int]]] = {}
+    for folder, needed in needs.items():
+        there = _existing(folder)
+        by_device.setdefault(there.stat().st_dev, []).append((there, needed))
+    for needs_there in by_device.values():
+        there, needed = needs_there[0][0], sum(needed for _, needed in needs_there)
+        free = shutil.disk_usage(there).free
+        if needed > free:
+            text = f"about {volume.shown(needed)} are needed, and {volume.shown(free)} are free at {there}"
+            remedy = "Make room there, or move it with AMLSTACK_HOME and AMLSTACK_CACHE."
+            yield Aspect("disk", "blocks", text, remedy, ignorable=True)
+        elif needed:
+            yield Aspect("disk", "ready", f"about {volume.shown(needed)} of {volume.shown(free)} free at {there}")
+
+
+def sandbox_aspects() -> Iterator[Aspect]:
+    """The home, which must be a sandbox's own, and the server, which a rehearsal starts unless it runs."""
+    from amlstack.sandbox.server import daemon
+
+    home = paths.home()
+    try:
+        homes.check(home)
+    except homes.ForeignHomeError as error:
+        yield Aspect("sandbox", "blocks", str(error))
+        return
+    if not os.access(_existing(home), os.W_OK):
+        yield Aspect("sandbox", "blocks", f"{home} cannot be written", "Name another folder by AMLSTACK_HOME.")
+    elif (endpoint := daemon.find(home)) is not None:
+        yield Aspect("sandbox", "ready", f"runs as process {endpoint.pid}")
+    else:
+        yield Aspect("sandbox", "later", "does not run; the rehearsal starts it on a free port")
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the next one above it that is there."""
+    return next(each for each in (folder, *folder.parents) if each.is_dir())
+
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENING = "0A"
+_KINDS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What fixes ports, as `fixed_ports.ports` reads it."""
+
+    command: str
+    distribution: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def port_aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
+    """Each port that a part's variables, command or scripts name, and whether a program listens on it now."""
+    from amlstack.sandbox.runner import fixed_ports
+
+    code = part.job.code
+    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+        return
+    enriched = part.enriched
+    kind = getattr(getattr(enriched.launcher, "distribution", None), "type", "")
+    variables = {name: str(value) for name, value in enriched.environment_variables.items()}
+    found = fixed_ports.ports(Asking(enriched.command, _KINDS.get(kind), variables), folder)
+    taken = _listened() if found else frozenset()
+    for port in found:
+        if port in taken:
+            text = f"{port} is fixed by the job, and a program of this machine listens on it"
+            yield Aspect("ports", "note", f"{text}: the ranks cannot, as long as it runs", "", (place,))
+        else:
+            text = f"{port} is fixed by the job: rehearsals that fix the same one run one after the other"
+            yield Aspect("ports", "ready", text, "", (place,))
+
+
+def _listened() -> frozenset[int]:
+    """Ports on which any program of this machine listens."""
+    found = set()
+    for table in _TABLES:
+        try:
+            rows = [line.split() for line in table.read_text().splitlines()[1:]]
+        except OSError:
+            continue
+        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING}
+    return frozenset(found)
+
+
+_REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
+
+
+def unproven(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool, shim: bool = True) -> Iterator[str]:
+    """A sentence for each.
+
+    Args:
+        plan: The plan.
+        parts: What is started of it.
+        gpu: Whether this machine has a GPU.
+        shim: Whether ordinary GPU calls are carried to the CPU.
+    """
+    scaled = tuple(scales.unproven(parts))
+    yield from scaled
+    sizes = [part.target.facts for part in plan.parts.values()]
+    if not gpu and not scaled and any(size is None or size.gpus for size in sizes):
+        yield scales.ON_GPUS
+    if any(extent.started[0] * extent.started[1] > 1 for extent in parts):
+        yield "the fabric: ranks talk over this machine's loopback, without InfiniBand"
+    words = {word for part in plan.parts.values() for word in _reduced(part)}
+    if words and not gpu:
+        how = "fp16 and autocast are computed in single precision" if shim else "it is a CPU's, where it has one"
+        yield f"reduced precision ({', '.join(sorted(words))}): {how}"
+
+
+def _reduced(part: jobs.Plan) -> Iterator[str]:
+    """Words for reduced precision in the command, its inputs and the scripts that it starts."""
+    yield from _REDUCED.findall(part.enriched.command)
+    yield from (word for value in part.enriched.inputs.values() for word in _REDUCED.findall(str(value)))
+    code = part.job.code
+    if code is None or not code.local:
+        return
+    for script in scripts(part.enriched.command):
+        yield from _REDUCED.findall(text_of(part.base / code.path / script) or "")

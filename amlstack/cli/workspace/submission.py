@@ -1,0 +1,371 @@
+"""A job file submitted to a workspace as `pulumi up` would submit it: judged, registered and named by the same code."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base.findings import Finding, errors
+from amlstack.base.paths import PROJECT
+from amlstack.cli.workspace.place import settings_file
+from amlstack.provider import owned
+from amlstack.provider.arm import capacity
+from amlstack.provider.resource import Call, Services
+from amlstack.provider.runs import Runs
+from amlstack.provider.states import OnEdit, Wait
+from amlstack.provider.types.code import Snapshots
+from amlstack.provider.types.components import RegisteredComponents
+from amlstack.provider.types.data import DataUploads
+from amlstack.provider.types.data_versions import RegisteredData
+from amlstack.provider.types.environments import RegisteredEnvironments
+from amlstack.provider.types.jobs import JobRuns
+from amlstack.rpc import Failures, Host, ProviderError
+from infra.components import tokens
+from infra.declaration import declare
+from infra.names import Names
+from infra.runs.registration import Registration
+from infra.settings import JobFile, parse, read_file
+from infra.settings.secrets import REDACTED
+from jobs.model.secret_variables import filled, named_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import date
+    from pathlib import Path
+
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.provider.runs import Record
+    from infra.contents.assets import PlannedAsset
+    from infra.declaration import Declaration
+    from infra.runs import Run
+    from infra.settings import Reading
+    from jobs.local_data import DataUpload
+
+OWNER: Final = ("no-stack", "submit")
+"""Project and stack in the place of those that there are not."""
+_ANYWHERE: Final = "westeurope"
+"""The region assumed for a workspace that no stack declares; nothing of a job follows from it."""
+_KNOWN_ELSEWHERE: Final = "cluster-unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredRuns:
+    """What a job file declares, as it is meant here.
+
+    Attributes:
+        runs: Those of the file.
+        others: All of the stack, which they may come after.
+        findings: What is wrong with them; errors refuse them.
+        project, stack: Whose runs they are.
+        stack_id: The stack's id where its settings give it.
+        secrets: The values of the stack's secrets, as far as they are readable.
+        assets: The stack's data assets.
+    """
+
+    runs: tuple[Run, ...]
+    others: tuple[Run, ...]
+    findings: tuple[Finding, ...]
+    project: str
+    stack: str
+    stack_id: str | None = None
+    secrets: Any = None
+    assets: tuple[PlannedAsset, ...] = ()
+
+
+def of_stack(file: Path, stack: str, on: date) -> DeclaredRuns:
+    """The runs of a file as ``pulumi up`` of a stack has them: listed by it, or as if it were listed alone.
+
+    Raises:
+        NoStackError: There is no such stack.
+    """
+    from amlstack.cli.stack.anywhere import judged
+
+    path, name, project = settings_file(stack), stack.rpartition("/")[2], judged.project()
+    reading, root = read_file(path), path.parent
+    if reading.partial is None:
+        return DeclaredRuns((), (), reading.findings, project, name)
+    reading, index = _listing(reading, file, root)
+    declaration = declare(reading, on=on, root=root, place=f"{name}::{project}")
+    runs = _of_file(declaration, reading, index)
+    findings = tuple(_meant(declaration.findings, file, index, runs, path))
+    settings = reading.partial
+    assert settings is not None  # noqa: S101 - see above
+    return DeclaredRuns(
+        runs, declaration.runs, findings, project, name, settings.stack_id, settings.secrets, declaration.data
+    )
+
+
+def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threading.Event) -> DeclaredRuns:
+    """The runs of a file against the clusters that a workspace has; no stack declares anything.
+
+    Raises:
+        ArmError: The workspace's computes cannot be listed.
+    """
+    clusters = capacity.of_workspace(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
+    settings = {
+        "location": _ANYWHERE,
+        "workspace": {"existing": place.workspace},
+        "clusters": [
+            {"name": row["name"], "size": row["size"], "nodes": {"min": 0, "max": max(1, row["max"])}}
+            for row in clusters
+        ],
+        "jobs": [{"file": str(file.resolve())}],
+    }
+    reading = parse(settings)
+    declaration = declare(replace(reading, findings=()), on=on, place="::".join(reversed(OWNER)))
+    runs = _of_file(declaration, reading, 0)
+    findings = [_of_no_stack(each) for each in _meant(declaration.findings, file, 0, runs, PROJECT / "none")]
+    # A Kubernetes cluster or a compute instance has no size that is known here: the service judges it.
+    known = {str(row).lower() for row in _names_of_computes(place)} if _unknown(findings) else set()
+    computes = {
+        str(part.job.compute or "").removeprefix("azureml:").lower() for run in runs for part in run.plan.parts.values()
+    }
+    if computes & known:
+        findings = [each for each in findings if each.code != _KNOWN_ELSEWHERE]
+    return DeclaredRuns(runs, declaration.runs, tuple(findings), *OWNER)
+
+
+def _names_of_computes(place: WorkspacePlace) -> Iterator[str]:
+    answer = place.arm.get(f"{place.workspace}/computes", allow=(404,))
+    while True:
+        yield from (str(row.get("name")) for row in answer.body.get("value") or ())
+        if not answer.body.get("nextLink"):
+            return
+        answer = place.arm.request("GET", str(answer.body["nextLink"]), None)
+
+
+def _unknown(findings: Iterable[Finding]) -> bool:
+    return any(each.code == _KNOWN_ELSEWHERE for each in findings)
+
+
+def _listing(reading: Reading, file: Path, root: Path) -> tuple[Reading, int]:
+    """The settings with the file among their jobs, and where it is."""
+    settings = reading.partial
+    assert settings is not None  # noqa: S101 - who calls has looked
+    for index, each in enumerate(settings.jobs):
+        if (root / each.file).resolve() == file.resolve():
+            return reading, index
+    written = os.path.relpath(file.resolve(), root.resolve())
+    more = settings.model_copy(update={"jobs": (*settings.jobs, JobFile(file=written))})
+    return replace(reading, partial=more), len(settings.jobs)
+
+
+def _of_file(declaration: Declaration, reading: Reading, index: int) -> tuple[Run, ...]:
+    assert reading.partial is not None  # noqa: S101 - who calls has looked
+    named = reading.partial.jobs[index].file
+    names = {run for file, run in declaration.listed if file == named}
+    return tuple(run for run in declaration.runs if run.name in names)
+
+
+def _meant(
+    findings: Iterable[Finding], file: Path, index: int, runs: Iterable[Run], settings: Path
+) -> Iterator[Finding]:
+    """What is about these runs, and what is wrong with the settings: of other jobs nothing."""
+    folders = {code.root.resolve() for run in runs for code in run.codes.values()}
+    for each in findings:
+        place = None if each.file is None else (settings.parent / each.file).resolve()
+        listed = each.where.startswith("amlstack:jobs[")
+        own = listed and each.where.startswith(f"amlstack:jobs[{index}]")
+        if place is not None and place.name != settings.name:
+            own = place == file.resolve() or any(place.is_relative_to(folder) for folder in folders)
+        elif not listed:
+            own = bool(errors((each,)))
+        if own:
+            yield each
+
+
+def _of_no_stack(finding: Finding) -> Finding:
+    return replace(
+        finding,
+        seen=finding.seen.replace("The stack has no cluster", "The workspace has no cluster"),
+        rule=finding.rule.replace("a cluster of its stack", "a cluster of its workspace"),
+        remedy=finding.remedy.replace(
+            "Declare it under amlstack:clusters.", "`az ml compute list` lists those there are."
+        ),
+    )
+
+
+NO_RESOURCE: Final = Call(urn="")
+
+
+def register(
+    services: Services, workspace: str, registration: Registration, assets: Iterable[PlannedAsset] = ()
+) -> None:
+    """Registers code, environments, data and component versions; what is there already is taken as it is.
+
+    Args:
+        services: The provider's, with a host that takes the progress.
+        workspace: ARM id of the workspace.
+        registration: What the run needs.
+        assets: The stack's data assets, of which those are registered that the run reads.
+
+    Raises:
+        ArmError, ProviderError: The service refused something.
+    """
+    there: dict[str, Any] = {"workspace": workspace}
+    for part in registration.parts:
+        if (code := part.code) is not None:
+            beside = os.pathsep.join(map(str, part.beside))
+            Snapshots(services).create(
+                NO_RESOURCE, {**there, "path": str(code.root), "hash": code.hash, "beside": beside}
+            )
+        if (environment := part.environment) is not None:
+            given = {**there, "name": environment.name, "body": environment.body}
+            RegisteredEnvironments(services).create(NO_RESOURCE, given)
+    for upload in registration.uploads:
+        _upload(services, there, upload)
+    wanted = set(registration.assets)
+    for asset in assets:
+        if asset.reference in wanted:
+            if asset.upload is not None:
+                _upload(services, there, asset.upload)
+            given = {**there, "name": asset.spec.name, "version": asset.version, "body": asset.body}
+            RegisteredData(services).create(NO_RESOURCE, given)
+    for component in registration.components:
+        given = {"name": component.name, "version": component.version, "body": dict(component.properties)}
+        RegisteredComponents(services).create(NO_RESOURCE, {**there, **given})
+
+
+def _upload(services: Services, there: dict[str, Any], upload: DataUpload) -> None:
+    given = {**there, "path": str(upload.path), "hash": upload.content.hash, "datastore": upload.datastore}
+    DataUploads(services).create(NO_RESOURCE, given)
+
+
+class ProgressHost(Host):
+    """Takes what the provider's resources say of their work, in the place of the engine."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+        self._shown = ""
+
+    def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:
+        text = self.clean(message, urn).replace("the next `up`", "the same command")
+        if severity == "DEBUG" or (ephemeral and (text == self._shown or text.startswith("submitted "))):
+            return
+        self._shown = text
+        self._progress.note(f"warning: {text}" if severity == "WARNING" else text)
+
+
+@dataclass
+class Submission:
+    """The runs of a job file, against one workspace.
+
+    Attributes:
+        place: The workspace.
+        declared: What the file declares.
+        progress: Where its progress is shown.
+        cancelled: Ends requests and uploads when it is set.
+    """
+
+    place: WorkspacePlace
+    declared: DeclaredRuns
+    progress: Progress
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    _services: Services = field(init=False)
+    _jobs: JobRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        arm = self.place.arm
+        self._services = Services(arm, Runs(arm), ProgressHost(self.progress), self.cancelled)
+        self._jobs = JobRuns(self._services)
+
+    @property
+    def names(self) -> Names:
+        """Ids in the workspace."""
+        _, _, subscription, _, group, *_, workspace = self.place.workspace.split("/")
+        return Names(subscription, group, workspace)
+
+    def foreseen(self, run: Run) -> tuple[str, Record | None]:
+        """The run's name in the workspace, and its record where it is there already.
+
+        Raises:
+            ProviderError: A run that is there keeps this one from being submitted.
+            ArmError: The workspace cannot be asked.
+        """
+        _, state = self._jobs.create(self._call(run, preview=True), self._inputs(run, self.registration(run)))
+        name = _name(state)
+        return name, self._services.runs.find(self.place.workspace, name)
+
+    def send(self, run: Run) -> str:
+        """Registers what the run needs and submits it, unless it is there already.
+
+        Returns:
+            Its name in the workspace.
+
+        Raises:
+            ProviderError, ArmError: The service refused something; nothing was submitted then.
+        """
+        registration = self.registration(run)
+        register(self._services, self.place.workspace, registration, self.declared.assets)
+        run_id, _ = self._jobs.create(self._call(run), self._inputs(run, registration, submits=True))
+        return run_id
+
+    def registration(self, run: Run) -> Registration:
+        """What the run needs, and its body."""
+        return Registration.of(run.name, run.plan, run.codes, self.names, run.data, assets=run.assets)
+
+    @cached_property
+    def _stack_id(self) -> str | None:
+        """That of the settings, else the one that the stack's runs bear: its state is the engine's alone."""
+        if self.declared.stack_id or self.place.stack is None:
+            return self.declared.stack_id
+        owner = f"{self.declared.project}/{self.declared.stack}"
+        return owned.stack_id_of(self.place.arm, self.place.workspace, owner) or None
+
+    def _call(self, run: Run, *, preview: bool = False) -> Call:
+        """With the URN that the engine gives the run's resource: what its record then says of its owner."""
+        where = f"urn:pulumi:{self.declared.stack}::{self.declared.project}"
+        return Call(f"{where}::{tokens.JOBS}${tokens.JOB}::{run.name}", preview=preview)
+
+    def _inputs(self, run: Run, registration: Registration, *, submits: bool = False) -> dict[str, Any]:
+        """The inputs of the run's resource, as `infra.components.training` composes them."""
+        job = run.declared
+        inputs = {
+            "workspace": self.place.workspace,
+            "name": run.name,
+            "declaration": run.data.identity(run.plan.declaration),
+            "codeHash": run.own.hash,
+            "rerun": job.rerun or "",
+            "body": self._filled(registration.body) if submits else registration.body,
+            "onEdit": job.on_edit if self.place.stack else OnEdit.KEEP.value,
+            "wait": Wait.NONE.value,
+            "deleteHistory": job.delete_history,
+            "stackId": self._stack_id,
+            "after": [self._before(name) for name in run.after] if submits else None,
+        }
+        failures = Failures()
+        checked = self._jobs.check(
+            self._call(run), {key: value for key, value in inputs.items() if value is not None}, failures
+        )
+        if failures:
+            raise ProviderError("; ".join(failures.reasons))
+        return checked
+
+    def _before(self, name: str) -> dict[str, str]:
+        """A run that this one comes after, as the provider looks it up."""
+        other = next(run for run in self.declared.others if run.name == name)
+        silent = JobRuns(replace(self._services, host=Host()))
+        _, state = silent.create(self._call(other, preview=True), self._inputs(other, self.registration(other)))
+        return {"job": name, "run": str(state["jobId"]), "status": ""}
+
+    def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
+        values = {name: value for name, value in (self.declared.secrets or {}).items() if value != REDACTED}
+        closed = sorted({secret for _, secret in named_in(body) if secret not in values})
+        if closed:
+            shown = ", ".join(f"`{name}`" for name in closed)
+            stack = f" --stack {self.place.stack}" if self.place.stack else ""
+            raise ProviderError(
+                f"The job has variables with secrets of the stack ({shown}), and only Pulumi opens its encrypted "
+                f"settings. `amlstack up{stack}` submits it."
+            )
+        found: dict[str, Any] = filled(body, values)
+        return found
+
+
+def _name(state: dict[str, Any]) -> str:
+    return str(state["jobId"]).rpartition("/")[2]

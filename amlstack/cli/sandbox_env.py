@@ -40,14 +40,14 @@ def variables(endpoint: Endpoint) -> dict[str, str]:
     Raises:
         EngineError: No engine could be had, or it refused to create the stack.
     """
-    from amlstack import engine as engines
-    from amlstack.cli.stack import state
+    from amlstack import engine
+    from amlstack.cli import stack_state
 
-    engine = engines.find()
-    env = engines.environ(engine, endpoint.environ())
-    if engines.STACK not in state.files():
-        engines.select(env)
-    return {**endpoint.environ(), **engines.variables(engine)}
+    pulumi = engine.find()
+    env = engine.environ(pulumi, endpoint.environ())
+    if engine.STACK not in stack_state.files(stack_state.backend_of(engine.STACK)):
+        engine.select(env)
+    return {**endpoint.environ(), **engine.variables(pulumi)}
 
 
 def for_shell(values: Mapping[str, str]) -> Iterator[str]:

@@ -30,7 +30,7 @@ MADE_UP = {
     "deploy/state/__main__.py": "0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27",
     "infra/account.py": ZEROS,  # of no subscription
     "infra/settings/repair.py": ZEROS,
-    "amlstack/cli/stack/anywhere/bring_up.py": ZEROS,
+    "amlstack/cli/stack/bring_up.py": ZEROS,
     "amlstack/provider/types/data.py": "8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11",  # namespace of versions of data
     "amlstack/sandbox/kinds/platform/monitoring.py": "8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11",  # of instrumentation keys
     # The sandbox's tenant, client, subscriptions and principal.

@@ -11,8 +11,8 @@ import pytest
 
 from amlstack import engine
 from amlstack.base import paths, pulumi_wire
-from amlstack.cli.stack import unchanged
-from amlstack.cli.stack.state import State
+from amlstack.cli.stack.plan import changes_nothing
+from amlstack.cli.stack_state import State
 from amlstack.engine import Outcome
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SAME = {"op": "same", "urn": URN, "type": "t", "old": {"parent": "a"}, "new": {"
 def by(folder: Path, *, preview: Outcome | None = None, plan: object = None, state: State = STATE) -> bool:
     file = folder / "plan.json"
     file.write_text(json.dumps({"resourcePlans": {URN: PLAN}} if plan is None else plan))
-    return unchanged.by(preview or Outcome(ops={URN: "same"}), file, state)
+    return changes_nothing(preview or Outcome(ops={URN: "same"}), file, state)
 
 
 def test_an_update_is_left_out_where_all_is_as_recorded(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_another_number_of_resources_is_a_change(tmp_path: Path) -> None:
 )
 def test_a_plan_of_another_form_is_a_change(plan: object, tmp_path: Path) -> None:
     assert not by(tmp_path, plan=plan)
-    assert not unchanged.by(Outcome(ops={URN: "same"}), tmp_path / "none.json", STATE)
+    assert not changes_nothing(Outcome(ops={URN: "same"}), tmp_path / "none.json", STATE)
 
 
 def test_a_resource_that_moves_to_another_parent_is_a_change_though_the_engine_calls_it_the_same(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
 
 from amlstack.cli import consent
+from amlstack.cli.progress import Progress
 from amlstack.cli.stack import losses
-from amlstack.cli.stack.deploy import Deployment
-from amlstack.cli.stack.missing_resources import lost
-from amlstack.cli.stack.state import State, read
-from amlstack.engine import Engine, Outcome
+from amlstack.cli.stack.deployment import Deployment
+from amlstack.cli.stack.losses import missing
+from amlstack.cli.stack.pulumi_stack import PulumiStack
+from amlstack.cli.stack_state import State, read
+from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("op", ["delete", "replace", "create-replacement", "delete-replaced"])
 def test_what_holds_data_or_runs_is_named_whatever_the_operation(op: str, home: Path) -> None:
-    lines = losses.of(dict.fromkeys(map(urn, TYPES), op), STATE, home)
+    lines = losses.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home)
 
     verb = "deletes" if op == "delete" else "replaces"
     assert lines == (
@@ -67,28 +70,28 @@ def test_what_holds_data_or_runs_is_named_whatever_the_operation(op: str, home: 
 
 @pytest.mark.parametrize("op", ["create", "same", "update"])
 def test_what_stays_is_not_asked_about(op: str, home: Path) -> None:
-    assert losses.of(dict.fromkeys(map(urn, TYPES), op), STATE, home) == ()
+    assert losses.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home) == ()
 
 
 def test_what_the_engine_retains_is_not_lost(home: Path) -> None:
     state = State(tuple({**one, "retainOnDelete": True} for one in STATE.resources))
 
-    assert losses.of(dict.fromkeys(map(urn, TYPES), "delete"), state, home) == ()
+    assert losses.losses_of(dict.fromkeys(map(urn, TYPES), "delete"), state, home) == ()
 
 
 def test_what_the_sandbox_has_not_is_lost_and_a_run_is_not(home: Path) -> None:
-    assert lost(STATE, home) == (urn("azure-native:resources:ResourceGroup"),)
-    assert lost(State(), home) == ()
-    assert len(lost(STATE, home / "after a reset")) == len(TYPES) - 1
+    assert missing(STATE, home) == (urn("azure-native:resources:ResourceGroup"),)
+    assert missing(State(), home) == ()
+    assert len(missing(STATE, home / "after a reset")) == len(TYPES) - 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"checkpoint": {}}', '{"checkpoint": {"latest": null}}'])
 def test_a_state_file_of_an_unknown_form_records_nothing(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "pulumi" / ".pulumi" / "stacks" / "amlstack" / "sandbox.json"
+    file = tmp_path / ".pulumi" / "stacks" / "amlstack" / "sandbox.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
 
-    assert read(tmp_path) == State()
+    assert read(tmp_path, "sandbox") == State()
 
 
 @pytest.mark.parametrize(
@@ -117,18 +120,17 @@ def test_the_update_begins_only_after_an_agreement(
         return Outcome(ops={urn("azure-native:resources:ResourceGroup"): "replace"})
 
     monkeypatch.setattr("amlstack.engine.run", run)
-    monkeypatch.setattr("amlstack.cli.stack.state.read", lambda: STATE)
-    monkeypatch.setattr("amlstack.cli.stack.deploy.lost", lambda *_: ())
+    monkeypatch.setattr(PulumiStack, "state", lambda _: STATE)
     monkeypatch.setattr("amlstack.cli.consent.on_a_terminal", lambda: terminal)
     monkeypatch.setattr("amlstack.cli.consent.given", lambda _: answer)
-    from amlstack.cli.progress import Progress
+    stack = PulumiStack("sandbox", {}, home)
+    judged: Any = SimpleNamespace(settings=None, findings=())
 
-    done = Deployment(Engine((), "3", official=False), {}, Progress(), ()).run(yes=yes, refresh=False)
+    done = Deployment(stack, judged, Progress()).run(yes=yes, refresh=False)
 
     assert [words[0] for words in ran] == verbs
     assert done.refused is (verbs == ["preview"])
     assert done.ok is not done.refused
-    assert home.is_dir()
 
 
 @pytest.mark.parametrize(("typed", "raised"), [("\n", None), (EOFError, None), (KeyboardInterrupt, KeyboardInterrupt)])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.cli import stack_settings
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack.anywhere import judged as judging
-from amlstack.cli.stack.anywhere import take_down
-from amlstack.cli.stack.anywhere.place import StackPlace
-from amlstack.cli.stack.state import State
+from amlstack.cli.stack import take_down
+from amlstack.cli.stack.pulumi_stack import PulumiStack
+from amlstack.cli.stack_state import State
 from amlstack.engine import Outcome
 from amlstack.provider.arm import ArmError
 from amlstack.provider.stacks import foreign, keeper
@@ -27,7 +27,7 @@ KEEPER = {
     "outputs": {"owner": "amlstack/prod"},
 }
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/w"
-UNKEPT = (
+WITHOUT_KEEPER = (
     {"type": "pulumi:pulumi:Stack", "urn": "urn:pulumi:prod::amlstack::pulumi:pulumi:Stack::amlstack-prod"},
     {"type": "azure-native:resources:ResourceGroup", "urn": "a::b::c::group", "id": GROUP},
     {"type": "azure-native:machinelearningservices:Workspace", "urn": "a::b::c::w", "id": WORKSPACE},
@@ -50,7 +50,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The engine's commands; Azure has one account of others in the stack's group."""
     asked: list[tuple[str, ...]] = []
 
-    def run(_place: Any, _progress: Any, *words: str, **_: Any) -> Outcome:
+    def run(_stack: Any, *words: str, **_: Any) -> Outcome:
         asked.append(words)
         return Outcome(0)
 
@@ -58,16 +58,16 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         assert (places, owners) == ({"group": GROUP}, ("amlstack/prod",))
         return [HELD]
 
-    monkeypatch.setattr(take_down, "_engine", run)
+    monkeypatch.setattr(PulumiStack, "run", run)
     monkeypatch.setattr(keeper, "held", held)
-    monkeypatch.setattr(judging, "client", lambda _: None)
-    monkeypatch.setattr(StackPlace, "state", lambda _: State((KEEPER,)))
+    monkeypatch.setattr(stack_settings, "client", lambda _: None)
+    monkeypatch.setattr(PulumiStack, "state", lambda _: State((KEEPER,)))
     return asked
 
 
 def destroyed(*names: str) -> int:
     asked = take_down.AskedDown("prod", sandbox=False, yes=True, foreign=names)
-    place = StackPlace("prod", take_down._agreed(asked), Path())
+    place = PulumiStack("prod", take_down._agreed(asked), Path())
     judged: Any = None
     return take_down._destroyed(asked, judged, place, Progress())
 
@@ -102,7 +102,7 @@ def test_a_stack_without_a_keeper_is_asked_about_by_what_its_state_has(
         return [HELD]
 
     monkeypatch.setattr(keeper, "held", held)
-    monkeypatch.setattr(StackPlace, "state", lambda _: State(UNKEPT))
+    monkeypatch.setattr(PulumiStack, "state", lambda _: State(WITHOUT_KEEPER))
     assert destroyed() == 1
     assert [words[1] for words in engine] == ["--preview-only"]
     ((places, asked, owners),) = seen
@@ -119,6 +119,6 @@ def test_a_stack_without_a_keeper_stays_where_nobody_can_be_asked(
         raise ArmError(503, "Unavailable", "not now")
 
     monkeypatch.setattr(keeper, "held", held)
-    monkeypatch.setattr(StackPlace, "state", lambda _: State(UNKEPT))
+    monkeypatch.setattr(PulumiStack, "state", lambda _: State(WITHOUT_KEEPER))
     assert destroyed() == 1
     assert [words[1] for words in engine] == ["--preview-only"]

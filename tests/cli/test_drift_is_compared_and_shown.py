@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import engine as engines
+from amlstack import engine
 from amlstack.base import home as homes
 from amlstack.catalog import own_changes
 from amlstack.cli.main import main
-from amlstack.cli.stack import turns
-from amlstack.cli.stack.anywhere.place import StackPlace, turn_of
-from amlstack.cli.stack.drift import looking, markdown, text
-from amlstack.cli.stack.drift.comparison import Comparison
+from amlstack.cli.stack import lock
+from amlstack.cli.stack.drift import found
 from amlstack.cli.stack.drift.found import Declaring, Look, PropertyDrift, ResourceDrift
-from amlstack.cli.stack.drift.mending import StackMending
-from amlstack.cli.stack.drift.property_paths import MISSING, differences, value_at
-from amlstack.cli.stack.state import State
+from amlstack.cli.stack.drift.look import Comparison, look_through
+from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, value_at
+from amlstack.cli.stack.pulumi_stack import PulumiStack, lock_file
+from amlstack.cli.stack_state import State
 from infra.settings import read_file
 
 if TYPE_CHECKING:
@@ -268,7 +267,7 @@ def test_the_text_tells_both_ways_and_lists_the_rest_only_when_asked(mending: St
         event("amlstack:jobs:Job", "train", op="same", outputs=({"status": "Running"}, {"status": "Failed"})),
         event(WORKSPACE, "w", op="same", outputs=({}, {"etag": "1"})),
     )
-    short, long = ("\n".join(text.lines(look, everything=each)) for each in (False, True))
+    short, long = ("\n".join(found.lines(look, everything=each)) for each in (False, True))
     assert short.startswith("drift: 1 changed of 3 resources of `prod` on Azure\nCompute busy was changed\n")
     assert f"    {SCALE}.maxNodeCount: declared 8, there 5\n" in short
     assert "train, /train: Failed (recorded: Running)" in short
@@ -283,20 +282,20 @@ def test_the_issue_is_the_same_text_while_the_drift_is(mending: StackMending) ->
         runs = event("amlstack:jobs:Job", "train", op="same", outputs=({"status": "Running"}, {"status": status}))
         service = event(WORKSPACE, "w", op="same", outputs=({}, {"etag": str(count)}))
         events = [cluster("busy", 5), runs, service]
-        return markdown.body(looked(mending, *(events if count % 2 else reversed(events))))
+        return found.issue_body(looked(mending, *(events if count % 2 else reversed(events))))
 
     assert body(1, "Running") == body(2, "Completed")
-    assert markdown.body(looked(mending)) == "The stack `prod` is as it was deployed.\n\n"
-    assert markdown.title("prod") == "Drift of the stack prod"
+    assert found.issue_body(looked(mending)) == "The stack `prod` is as it was deployed.\n\n"
+    assert found.issue_title("prod") == "Drift of the stack prod"
 
 
 def test_an_issue_survives_whatever_values_there_are(mending: StackMending) -> None:
-    assert markdown.code("a`b|c\nd") == "``a`b\\|c d``"
-    assert markdown.code("`x`") == "`` `x` ``"
+    assert found.code("a`b|c\nd") == "``a`b\\|c d``"
+    assert found.code("`x`") == "`` `x` ``"
     many = PropertyDrift("p", "x" * 100, "y" * 100, Declaring("no"))
     look = Look("prod", "Azure", 1)
     look.resources = [ResourceDrift(f"u{n}", "t", f"n{n}", "i", "changed", (many,) * 10) for n in range(200)]
-    shown = markdown.body(look)
+    shown = found.issue_body(look)
     assert len(shown) < 65_536
     assert "more parts: `amlstack drift --stack prod`" in shown
 
@@ -313,23 +312,23 @@ def test_a_look_that_cannot_be_trusted_is_refused(
     mending: StackMending, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     states = [State(({"urn": "a"},)), State(({"urn": "b"},))]
-    monkeypatch.setattr(StackPlace, "state", lambda _: states.pop(0))
-    monkeypatch.setattr(engines, "run", lambda *_, **__: engines.Outcome())
-    place = StackPlace("prod", {}, tmp_path)
-    with pytest.raises(turns.BusyError, match="changed the state of `prod` while it was looked at"):
-        looking.look(place, mending)
+    monkeypatch.setattr(PulumiStack, "state", lambda _: states.pop(0))
+    monkeypatch.setattr(engine, "run", lambda *_, **__: engine.Outcome())
+    place = PulumiStack("prod", {}, tmp_path)
+    with pytest.raises(lock.BusyError, match="changed the state of `prod` while it was looked at"):
+        look_through(place, mending)
     states[:] = [State()]
-    with pytest.raises(engines.EngineError, match="has no resources"):
-        looking.look(place, mending)
+    with pytest.raises(engine.EngineError, match="has no resources"):
+        look_through(place, mending)
     states[:] = [State(({"urn": "a"},), ("a",))] * 2
     urns = [f"urn:pulumi:p::p::t::{name}" for name in "nmo"]
     errors = [("error", urn, "Preview failed: no credential") for urn in urns]
-    failed = engines.Outcome(code=255, diagnostics=[*errors, ("error", "", "preview failed")])
-    monkeypatch.setattr(engines, "run", lambda *_, **__: failed)
-    look = looking.look(place, mending)
+    failed = engine.Outcome(code=255, diagnostics=[*errors, ("error", "", "preview failed")])
+    monkeypatch.setattr(engine, "run", lambda *_, **__: failed)
+    look = look_through(place, mending)
     assert look.exit_status == 2
     assert look.errors[0] == "t m (and 2 more): no credential"
-    assert text.headline(look) == "nothing of `prod` on Azure could be looked at"
+    assert found.headline(look) == "nothing of `prod` on Azure could be looked at"
     assert "1 operation was cut off" in look.errors[1]
 
 
@@ -345,7 +344,7 @@ def test_what_cannot_be_looked_at_ends_with_two(
     backend = tmp_path / "home" / "pulumi" / ".pulumi" / "stacks" / "amlstack"
     backend.mkdir(parents=True)
     (backend / "sandbox.json").write_text("{}")
-    with turns.alone(turn_of("sandbox", sandbox=True), "sandbox", "amlstack up"):
+    with lock.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
         assert main(["drift"]) == 2
     assert "another `amlstack up` works on the stack" in capsys.readouterr().err
     assert main(["drift", "--stack", "prod", "--title"]) == 0

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 from amlstack.cli import main
-from amlstack.cli.stack import turns
-from amlstack.cli.stack.anywhere.place import turn_of
+from amlstack.cli.stack import lock
+from amlstack.cli.stack.pulumi_stack import lock_file
 from amlstack.engine import Outcome
 
 if TYPE_CHECKING:
@@ -30,22 +30,22 @@ the stack is currently locked by 1 lock(s). Either wait for the other process(es
 
 def test_the_second_one_names_the_first(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "turn"
-    with turns.alone(file, "dev", "amlstack up"):
-        with pytest.raises(turns.BusyError) as busy, turns.alone(file, "dev", "amlstack down"):
+    with lock.hold(file, "dev", "amlstack up"):
+        with pytest.raises(lock.BusyError) as busy, lock.hold(file, "dev", "amlstack down"):
             pytest.fail("two at once")
         message = str(busy.value)
     assert message.startswith(f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since ")
     assert "nothing was changed here" in message
-    with turns.alone(file, "dev", "amlstack down"):
+    with lock.hold(file, "dev", "amlstack down"):
         pass
 
 
 def test_a_turn_without_a_word_on_its_holder_is_busy_all_the_same(tmp_path: Path) -> None:
     file = tmp_path / "turn"
-    with turns.alone(file, "dev", "amlstack up"):
+    with lock.hold(file, "dev", "amlstack up"):
         file.write_text("")
-        with pytest.raises(turns.BusyError, match="another `amlstack` works on the stack `dev`; nothing was changed"):
-            turns.alone(file, "dev", "amlstack up").__enter__()
+        with pytest.raises(lock.BusyError, match="another `amlstack` works on the stack `dev`; nothing was changed"):
+            lock.hold(file, "dev", "amlstack up").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_turn_without_a_word_on_its_holder_is_busy_all_the_same(tmp_path: Path
     ids=["file backend", "Pulumi Cloud"],
 )
 def test_the_engines_own_lock_is_one_line(words: str, who: str) -> None:
-    message = turns.engine_is_locked(Outcome(code=255, diagnostics=[("error", "", words)]), "dev")
+    message = lock.engine_is_locked(Outcome(code=255, diagnostics=[("error", "", words)]), "dev")
     assert message.startswith(f"another `pulumi` command works on the stack `dev`{who}; nothing was changed here.")
     assert "\n" not in message
 
@@ -72,7 +72,7 @@ def test_a_command_begins_again_when_both_gave_up_in_the_same_moment() -> None:
     answers = [locked(0), locked(0), Outcome()]
     notes: list[str] = []
     pauses: list[float] = []
-    done = turns.under_the_engines_lock(lambda: answers.pop(0), "dev", notes.append, pauses.append)
+    done = lock.run_when_free(lambda: answers.pop(0), "dev", notes.append, pauses.append)
     assert done.code == 0
     assert len(pauses) == 2
     assert min(pauses) >= 0.5, "longer than from the engine's first look for locks to its second"
@@ -96,16 +96,16 @@ def test_a_command_begins_again_when_both_gave_up_in_the_same_moment() -> None:
 )
 def test_a_command_ends_when_the_lock_stays(answer: Callable[[], Outcome], attempts: int) -> None:
     pauses: list[float] = []
-    with pytest.raises(turns.BusyError):
-        turns.under_the_engines_lock(answer, "dev", lambda line: None, pauses.append)
+    with pytest.raises(lock.BusyError):
+        lock.run_when_free(answer, "dev", lambda line: None, pauses.append)
     assert len(pauses) == attempts - 1
 
 
 def test_a_lock_that_outlives_the_first_attempt_is_somebody_at_work() -> None:
     answers = [locked(0), locked(60)]
     pauses: list[float] = []
-    with pytest.raises(turns.BusyError, match=r"ann@mill, process 4711"):
-        turns.under_the_engines_lock(lambda: answers.pop(0), "dev", lambda line: None, pauses.append)
+    with pytest.raises(lock.BusyError, match=r"ann@mill, process 4711"):
+        lock.run_when_free(lambda: answers.pop(0), "dev", lambda line: None, pauses.append)
     assert len(pauses) == 1
 
 
@@ -121,8 +121,8 @@ def test_a_turn_whose_folder_goes_meanwhile_is_taken_anew(tmp_path: Path, monkey
         real(turn, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with turns.alone(file, "dev", "amlstack up"), pytest.raises(turns.BusyError):
-        turns.alone(file, "dev", "amlstack up").__enter__()
+    with lock.hold(file, "dev", "amlstack up"), pytest.raises(lock.BusyError):
+        lock.hold(file, "dev", "amlstack up").__enter__()
 
 
 def test_of_many_that_begin_at_once_exactly_one_has_the_turn(tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_of_many_that_begin_at_once_exactly_one_has_the_turn(tmp_path: Path) -> 
         begin.wait()
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(turns.alone(tmp_path / "folder" / "turn", "dev", "amlstack up"))
+                held.enter_context(lock.hold(tmp_path / "folder" / "turn", "dev", "amlstack up"))
                 won.append("one")
-            except turns.BusyError:
+            except lock.BusyError:
                 pass
             done.wait()
 
@@ -153,15 +153,15 @@ def test_the_sandbox_stays_while_another_of_its_stacks_is_worked_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
-    with turns.alone(turn_of("dev", sandbox=True), "dev", "amlstack up"):
-        assert main.main(["down", "--yes"]) == turns.BUSY
+    with lock.hold(lock_file("dev", sandbox=True), "dev", "amlstack up"):
+        assert main.main(["down", "--yes"]) == lock.BUSY
     assert "another `amlstack up` works on the stack `dev`" in capsys.readouterr().out
-    assert turn_of("dev", sandbox=True).is_file()
+    assert lock_file("dev", sandbox=True).is_file()
 
 
 def test_other_failures_are_no_lock() -> None:
-    assert turns.engine_is_locked(Outcome(code=255, output="error: no such bucket"), "dev") == ""
-    assert turns.engine_is_locked(Outcome(code=0, output=LOCKED), "dev") == ""
+    assert lock.engine_is_locked(Outcome(code=255, output="error: no such bucket"), "dev") == ""
+    assert lock.engine_is_locked(Outcome(code=0, output=LOCKED), "dev") == ""
 
 
 @pytest.mark.parametrize("verb", ["up", "down"])
@@ -169,13 +169,13 @@ def test_a_verb_of_the_sandbox_stack_ends_with_3_while_another_works_on_it(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
-    with turns.alone(turn_of("sandbox", sandbox=True), "sandbox", "amlstack up"):
-        assert main.main([verb]) == turns.BUSY
+    with lock.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
+        assert main.main([verb]) == lock.BUSY
     assert "another `amlstack up` works on the stack `sandbox`" in capsys.readouterr().out
 
 
 def test_stacks_have_turns_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
-    places = [turn_of(name, sandbox=where) for name in ("sandbox", "dev", "prod") for where in (True, False)]
+    places = [lock_file(name, sandbox=where) for name in ("sandbox", "dev", "prod") for where in (True, False)]
     assert len(set(places)) == len(places)

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import engine as engines
 from amlstack.base import paths, pulumi_wire
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
-from amlstack.cli import main
-from amlstack.cli.stack import summary
-from amlstack.cli.stack.anywhere import cost, judged, protected
-from amlstack.cli.stack.anywhere.plan import StackPlan
-from amlstack.cli.stack.anywhere.sandboxed import MADE_UP, SandboxedStack
-from amlstack.cli.stack.state import State
+from amlstack.cli import main, stack_settings
+from amlstack.cli.stack import bring_up, cost, pulumi_stack, take_down
+from amlstack.cli.stack.plan import StackPlan
+from amlstack.cli.stack.pulumi_stack import MADE_UP, StackFolder
+from amlstack.cli.stack_state import State
+from amlstack.engine import PASSPHRASE
 from infra.settings import parse, stackfile
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("priced")
 def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
-    costs = cost.of(
+    costs = cost.costs_of(
         settings(
             {"name": "aaa", "size": SIZE, "nodes": {"min": 1, "max": 4}},
             {"name": "bbb", "size": SIZE, "nodes": {"max": 2}, "priority": "low_priority"},
@@ -113,7 +112,8 @@ def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
 
 def test_one_price_list_of_one_region_is_named_once() -> None:
     sizes = ("Standard_NC40ads_H100_v5", "Standard_NC24ads_A100_v4")
-    found = cost.of(settings(*({"name": f"gpu{i}", "size": size, "nodes": {"max": 1}} for i, size in enumerate(sizes))))
+    clusters = ({"name": f"gpu{i}", "size": size, "nodes": {"max": 1}} for i, size in enumerate(sizes))
+    found = cost.costs_of(settings(*clusters))
     lines = list(cost.lines(found))
     assert len(lines) == len(set(lines)) == 4
 
@@ -124,7 +124,7 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
     here = {"name": "aaa", "size": size, "nodes": {"max": 2}, "location": "uksouth", "priority": low}
     elsewhere = {"name": "bbb", "size": size, "nodes": {"max": 1}}
 
-    lines = list(cost.lines(cost.of(settings(here, elsewhere))))
+    lines = list(cost.lines(cost.costs_of(settings(here, elsewhere))))
 
     assert lines[1] == "at most: 176.98 USD per hour for nodes"  # 2 x 24.58 + 127.816
     assert lines[2] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
@@ -132,18 +132,8 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
     assert len(lines) == 5
 
 
-def test_the_summary_takes_the_price_of_region_and_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AMLSTACK_TODAY", "2026-09-01")
-    cluster = {"size": "Standard_ND96isr_H100_v5", "min": 0, "max": 2, "priority": "dedicated"}
-
-    assert "up to 245.80 USD per hour (2 nodes; uksouth, 2026-08" in summary._cost({**cluster, "location": "UK South"})
-    low = {**cluster, "location": "uksouth", "priority": "low_priority"}
-    assert "up to 49.16 USD per hour (2 nodes; uksouth" in summary._cost(low)
-    assert "up to 196.64 USD per hour (2 nodes; eastus" in summary._cost(cluster)
-
-
 def test_a_price_that_is_not_known_is_shown_as_no_number() -> None:
-    costs = cost.of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
+    costs = cost.costs_of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
     idle, most, rest = cost.lines(costs)
     assert idle == "while idle: 0.00 USD per hour for nodes"
     assert most.startswith("at most: unknown for 2 nodes of Standard_ND128isr_GB300_v6: no price in the catalogue")
@@ -156,12 +146,25 @@ def test_what_is_protected_is_named_with_the_ways_to_lift_it() -> None:
     state = State(
         ({"urn": urn, "protect": True}, {"urn": "urn:a::b::c::d"}, {"urn": "x", "protect": True, "delete": True})
     )
-    assert protected.of(state) == (urn,)
-    lines = list(protected.refusal((urn,), "dev"))
+    assert state.protected == (urn,)
+    lines = list(take_down.protection_lines((urn,), "dev"))
     assert lines[0] == "1 resource is protected from deletion:"
     assert lines[1].strip() == "Vault key-vault"
     assert "amlstack:protect false --stack dev" in lines[2]
     assert "pulumi state unprotect" in lines[3]
+
+
+@pytest.mark.parametrize(
+    ("environment", "studio"),
+    [("public", "ml.azure.com"), ("usgovernment", "ml.azure.us"), ("china", "studio.ml.azure.cn")],
+)
+def test_the_studio_is_that_of_the_stacks_cloud(environment: str, studio: str) -> None:
+    arm = stack_settings.client_of({"azure-native:environment": environment})
+    outputs = {"workspace": {"id": "/w"}, "jobs": {"train": {"jobId": "/w/jobs/train-1"}}}
+    assert list(bring_up.studio_lines(arm, outputs)) == [
+        f"workspace: https://{studio}/?wsid=/w",
+        f"job train: https://{studio}/runs/train-1?wsid=/w",
+    ]
 
 
 @pytest.fixture
@@ -223,20 +226,18 @@ def test_without_a_terminal_nothing_is_done_unless_it_is_agreed_to(
 
 
 def test_settings_of_the_sandbox_leave_out_the_account_and_what_is_encrypted() -> None:
-    from amlstack.cli.stack.anywhere import sandboxed
-
     secret: list[str] = []
     value = {"a.b": [{"secure": "v1:x"}], "plain": 1}
-    assert sandboxed._opened(value, "amlstack:tags", secret) == {"a.b": [sandboxed.MADE_UP], "plain": 1}
+    assert pulumi_stack._opened(value, "amlstack:tags", secret) == {"a.b": [pulumi_stack.MADE_UP], "plain": 1}
     assert secret == ['amlstack:tags["a.b"][0]']
-    assert not sandboxed._is_ours("azure-native:clientSecret")
-    assert not sandboxed._is_ours("azure-native:config:subscriptionId")
-    assert not sandboxed._is_ours("amlstack:armEndpoint")
-    assert sandboxed._is_ours("azure-native:location")
+    assert not pulumi_stack._is_ours("azure-native:clientSecret")
+    assert not pulumi_stack._is_ours("azure-native:config:subscriptionId")
+    assert not pulumi_stack._is_ours("amlstack:armEndpoint")
+    assert pulumi_stack._is_ours("azure-native:location")
 
 
 def test_the_module_of_paths_names_this_project() -> None:
-    assert judged.project() == "amlstack"
+    assert stack_settings.project_name() == "amlstack"
 
 
 @pytest.mark.engine
@@ -247,11 +248,11 @@ def test_a_state_is_copied_with_a_made_up_value_for_each_secret_and_without_the_
         "config:\n  amlstack:location: westeurope\n  azure-native:tenantId: theirs\n"
         "  amlstack:secrets:\n    token: {secure: AAAA}\n"
     )
-    here = SandboxedStack(tmp_path / "copy", "dev")
+    here = StackFolder(tmp_path / "copy", "dev")
     here.backend.mkdir(parents=True)
     env = {**os.environ, "PATH": os.pathsep.join([*map(str, engine.folders), os.environ["PATH"]])}
     env |= {"PULUMI_BACKEND_URL": f"file://{here.backend}?metadata=skip", "PULUMI_HOME": str(tmp_path / "home")}
-    env |= {"PULUMI_CONFIG_PASSPHRASE": engines.PASSPHRASE, "PULUMI_SKIP_UPDATE_CHECK": "1"}
+    env |= {"PULUMI_CONFIG_PASSPHRASE": PASSPHRASE, "PULUMI_SKIP_UPDATE_CHECK": "1"}
     secret = {pulumi_wire.SIGNATURE: pulumi_wire.SECRET, "ciphertext": "of a vault that nobody here may ask"}
     urn, kind = "urn:pulumi:dev::amlstack::pulumi:pulumi:Stack::amlstack-dev", "pulumi:pulumi:Stack"
     resource = {"urn": urn, "type": kind, "outputs": {"shown": "plain", "hidden": [{"deep": secret}]}}

@@ -10,6 +10,7 @@ import pytest
 
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import runs
+from amlstack.cli.stack_state import State
 from amlstack.sandbox.kinds.base import iso
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def followed(names: list[str], home: Path) -> dict[str, Any]:
     endpoint: Any = SimpleNamespace(url="https://127.0.0.1:1", environ=dict, home=home)
     outputs = {"jobs": {name: {"jobId": f"{WORKSPACE}/jobs/{name}"} for name in names}}
-    return dict(runs.followed(Progress(), outputs, endpoint, since=NOW - 60))
+    return dict(runs.followed(Progress(), outputs, endpoint, since=NOW - 60, state=State()))
 
 
 def test_only_a_run_that_did_not_end_before_is_followed(tmp_path: Path, lines: list[tuple[str, str]]) -> None:

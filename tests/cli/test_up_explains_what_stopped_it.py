@@ -6,7 +6,7 @@ import pytest
 
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain
-from amlstack.cli.stack.deploy import Deployed
+from amlstack.cli.stack.plan import counted_operations
 from amlstack.engine import Outcome
 
 CLOSING = "an unhandled error occurred: program exited with non-zero exit code: 1"
@@ -88,7 +88,7 @@ def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_going_on_is_promised_only_where_up_would_go_on(*, updated: bool, outcome: Outcome, step: str) -> None:
-    line = explain.next_step(Deployed(outcome, updated=updated))
+    line = explain.next_step(outcome, "`make up`", updated=updated)
 
     assert step in line
     assert ("goes on from here" in line) is ("goes on from here" in step)
@@ -97,5 +97,5 @@ def test_going_on_is_promised_only_where_up_would_go_on(*, updated: bool, outcom
 def test_changes_are_counted_in_words_and_a_replacement_once() -> None:
     ops = {"a": "delete-replaced", "b": "replace", "c": "create", "d": "same", "e": "update", "f": "create-replacement"}
 
-    assert explain.changes(Outcome(ops=ops)) == "stack is up: 1 created, 3 replaced, 1 updated"
-    assert explain.changes(Outcome(ops={"d": "same"})) == "nothing to change: everything is as declared"
+    assert counted_operations(ops) == "1 created, 1 updated in place, 3 replaced"
+    assert counted_operations({"d": "same"}) == ""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from amlstack.base import paths
-from amlstack.cli.commands import up
+from amlstack.cli import stack_settings
 from amlstack.cli.main import main
 from amlstack.cli.policy_pack import CONFIG_VARIABLE, PACK_VARIABLE, GivenRules
 from amlstack.engine import Engine
@@ -20,9 +20,14 @@ from policies.config import BUILT_IN
 STACK = "config:\n  amlstack:location: westeurope\n  amlstack:workspace: aml-team\n"
 
 
+def rules_of_the_stack() -> Path | None:
+    return stack_settings.judge("sandbox", {}).rules
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
+    (tmp_path / "Pulumi.yaml").write_text("name: amlstack\n")
     (tmp_path / "rules.json").write_text("{}")
     (tmp_path / "Pulumi.sandbox.yaml").write_text(STACK)
     return tmp_path
@@ -31,14 +36,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_file_of_the_settings_is_the_pack_s(project: Path) -> None:
     (project / "Pulumi.sandbox.yaml").write_text(f"{STACK}  amlstack:policies: rules.json\n")
 
-    assert up._rules() == project / "rules.json"
+    assert rules_of_the_stack() == project / "rules.json"
 
 
 @pytest.mark.parametrize("policies", ["", "  amlstack:policies: none.json\n"])
 def test_without_one_the_pack_has_its_own(project: Path, policies: str) -> None:
     (project / "Pulumi.sandbox.yaml").write_text(STACK + policies)
 
-    assert up._rules() is None
+    assert rules_of_the_stack() is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +87,7 @@ def test_what_is_no_pack_and_no_file_is_said_before_anything_starts(
 
 
 def test_check_judges_by_the_pack_that_is_given_and_not_by_the_settings(project: Path) -> None:
-    root = Path(up.__file__).parents[3]
+    root = Path(stack_settings.__file__).parents[2]
     shutil.copytree(root / "policies", project / "pack" / "policies", ignore=shutil.ignore_patterns("__pycache__"))
     (project / "pack" / "PulumiPolicy.yaml").write_text("")
     (project / "pack" / "policies" / BUILT_IN.name).write_text('{"node-ceiling": {"nodes": 1}}')

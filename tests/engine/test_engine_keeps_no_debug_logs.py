@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack import engine as engines
+from amlstack import engine
 
 if TYPE_CHECKING:
     from tests.support.running import MakeStack
@@ -28,5 +28,5 @@ def test_engine_deploys_and_writes_no_log_where_their_folder_is_a_file(stack: Ma
 def test_folder_of_logs_that_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "pulumi.log").write_text("kept")
-    engines.keep_no_logs(tmp_path)
+    engine.keep_no_logs(tmp_path)
     assert (tmp_path / "logs" / "pulumi.log").read_text() == "kept"

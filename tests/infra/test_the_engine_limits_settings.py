@@ -55,6 +55,7 @@ def test_up_reports_settings_that_do_not_fit_and_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "Pulumi.sandbox.yaml", location="westeurope", workspace="aml-team", clusters=clusters(3_000))
+    (tmp_path / "Pulumi.yaml").write_text("name: amlstack\n")
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
     assert up() == 1

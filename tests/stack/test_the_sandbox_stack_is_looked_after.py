@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.cli import stack_state
 from amlstack.cli.sandbox_arm import SandboxArm
-from amlstack.cli.stack import state
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack.fresh_clone import Clone, Output
@@ -116,7 +116,7 @@ def visited(visit: Visit) -> Visit:
 
 
 def state_file(home: Path) -> Path:
-    return state.files(home)["sandbox"]
+    return stack_state.files(home / "pulumi")["sandbox"]
 
 
 def without_dependencies(file: Path) -> list[str]:

@@ -134,7 +134,7 @@ def check(  # noqa: PLR0917 - typer's options
     if not files and not against:
         files = _of_stack(stack)
     if against:
-        from amlstack.cli.stack.tenant.verb import judge_stack
+        from amlstack.cli.stack.tenant.against import judge_stack
 
         raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked, read_group=read_group))
     if read_group:

@@ -135,11 +135,11 @@ def compare(
     Examples:
         amlstack gitops compare pull-request/preview.json preview.json
     """
-    from amlstack.cli.stack.anywhere import agreed_plan
+    from amlstack.cli.stack import plan
 
     try:
-        then, later = agreed_plan.read(agreed), agreed_plan.read(now)
-    except agreed_plan.NoPlanError as error:
+        then, later = plan.read_agreed(agreed), plan.read_agreed(now)
+    except plan.NoPlanError as error:
         _wrong(str(error))
     lines = tuple(then.differences([*later.steps.values()]))
     for line in lines:

@@ -1,30 +1,43 @@
-"""What stopped the engine, and what helps: each error once, and a next step only where it is one."""
+"""Explanations: what the policies found, what stopped a command on a stack, and what helps."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.home import ForeignHomeError
 from amlstack.cli.progress import name_of
-from amlstack.engine import EngineInterruptedError
+from amlstack.cli.stack.lock import BUSY, BusyError
+from amlstack.cli.stack.plan import NoPlanError, counted_operations
+from amlstack.cli.stack_settings import NoStackError
+from amlstack.engine import EngineError, EngineInterruptedError
+from amlstack.sandbox.server.daemon import SandboxError
+from amlstack.sandbox.store.holdings import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from amlstack.cli.progress import Progress
-    from amlstack.cli.stack.deploy import Deployed
     from amlstack.engine import Outcome
 
-_DONE: Final = {
-    "create": "created",
-    "update": "updated",
-    "delete": "deleted",
-    "discard": "forgotten",
-    "import": "imported",
-    "refresh": "refreshed",
-    # Each step of a replacement is an operation; the last one that is seen depends on their order.
-    **dict.fromkeys(("replace", "create-replacement", "delete-replaced", "discard-replaced"), "replaced"),
-}
+USAGE: Final = 2
+INTERRUPTED: Final = 130
+
+
+class NotBegunError(Exception):
+    """A command on a stack ends before it has changed anything; the message is for the user.
+
+    Attributes:
+        code: The exit status.
+    """
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+UNREACHABLE: Final = (NoStackError, BusyError, EngineError, ForeignHomeError, SandboxError)
+"""Why a stack cannot be worked on."""
+FAILURES: Final = (*UNREACHABLE, NoPlanError, NotBegunError, KeyboardInterrupt)
 
 _PROTECTED = "as it is currently marked for protection"
 """In the engine's refusal of each resource that a change would delete or replace."""
@@ -63,15 +76,15 @@ def failures(progress: Progress, outcome: Outcome) -> None:
         progress.fail(outcome.output.strip())
 
 
-def next_step(deployed: Deployed, again: str = "`make up`") -> str:
+def next_step(outcome: Outcome, again: str, *, updated: bool) -> str:
     """What helps after a deployment that failed.
 
     Args:
-        deployed: How it ended.
+        outcome: What the engine did.
         again: The command that was run.
+        updated: Whether the update had begun.
     """
-    outcome = deployed.outcome
-    if not deployed.updated:
+    if not updated:
         return f"nothing was changed; once the cause is gone, {again} again"
     gates = [urn for severity, urn, text in outcome.diagnostics if severity == "error" and _is_closed_gate(urn, text)]
     if gates:
@@ -91,17 +104,20 @@ def next_step(deployed: Deployed, again: str = "`make up`") -> str:
     return f"{again} again goes on from here"
 
 
-def changes(outcome: Outcome) -> str:
-    """What a deployment did, in one line: ``stack is up: 2 created, 1 replaced``."""
-    if not outcome.changed:
-        return "nothing to change: everything is as declared"
-    return f"stack is up: {_counted(outcome.changed)}"
+def ending(error: BaseException, again: str) -> tuple[str, int]:
+    """The message and the exit status of a command that one of the failures ended.
 
-
-def _counted(ops: Mapping[str, str]) -> str:
-    """``2 created, 1 replaced``."""
-    counts = Counter(_DONE.get(op, op) for op in ops.values())
-    return ", ".join(f"{number} {done}" for done, number in sorted(counts.items()))
+    Args:
+        error: What was raised.
+        again: The command that was run.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return interrupted(error, again), INTERRUPTED
+    if isinstance(error, NotBegunError):
+        return str(error), error.code
+    return str(error), BUSY if isinstance(error, BusyError) else USAGE if isinstance(
+        error, NoStackError | NoPlanError
+    ) else 1
 
 
 def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
@@ -112,10 +128,43 @@ def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
         again: The command that was run.
     """
     applied = interruption.outcome.applied if isinstance(interruption, EngineInterruptedError) else {}
-    done = f"{_counted(applied)} until then" if applied else "no resource was changed"
+    done = f"{counted_operations(applied)} until then" if applied else "no resource was changed"
     return f"interrupted: {done}; runs that were submitted go on. `{again}` goes on from here"
 
 
 def _is_closed_gate(urn: str, text: str) -> bool:
     """Whether an error is that of a failed run which others wait for: only another word for `rerun` opens that gate."""
     return "amlstack:jobs:Job::" in urn and "not run again by itself" in text.replace("\n", " ")
+
+
+def verdicts(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str]:
+    """Lines on what the policies found.
+
+    Args:
+        outcome: Of the engine.
+        known: Rules whose findings were printed before, with the names and places of the settings.
+    """
+    yield _verdict(outcome)
+    yield from (f"advice: {line}" for policy, line in _advice(outcome) if policy not in known)
+
+
+def _verdict(outcome: Outcome) -> str:
+    packs = (
+        ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
+        or "pack"
+    )
+    refused = len(outcome.refusals)
+    verdict = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
+    return f"{packs}: {verdict} in {len(outcome.ops)} resources"
+
+
+def _advice(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Name and one line of each policy that advises: its advice for the first of its resources."""
+    by_policy: dict[str, list[Mapping[str, Any]]] = {}
+    for advice in outcome.advice:
+        by_policy.setdefault(advice["policyName"], []).append(advice)
+    for policy, all_advice in sorted(by_policy.items()):
+        names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
+        description, *finding = all_advice[0]["message"].strip().splitlines()
+        text = " ".join(finding) or description
+        yield policy, f"{policy} ({names}): {text.removesuffix(f' [{policy}]')}"

@@ -1,4 +1,4 @@
-"""What a deployment would take away with what it deletes or replaces: data, secrets, images, records of runs."""
+"""Losses: the data and records that a deployment takes away, and the resources that the sandbox lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.progress import name_of
+from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import Store, cluster_of, folder
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from amlstack.cli.stack.state import State
+    from amlstack.cli.stack_state import State
 
 WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"
 CLUSTER: Final = "azure-native:machinelearningservices:Compute"
@@ -35,12 +37,18 @@ REPLACED: Final = frozenset({"replace", "create-replacement", "delete-replaced",
 _VERSION = re.compile(r"/v\d{8}[^:]*(?=:)")
 
 
-def is_worth_asking(state: State) -> bool:
-    """Whether the state holds anything that a deployment could take away."""
-    return any(_kind(str(one["type"])) in HOLDS for one in state.resources)
+CONVERGING: Final = (
+    "azure-native:",
+    "amlstack:code:",
+    "amlstack:data:",
+    "amlstack:environments:",
+    "amlstack:components:",
+    "amlstack:schedules:",
+)
+"""Types that `up` makes again. A run is none of them: one whose record is gone is not run again by itself."""
 
 
-def of(ops: Mapping[str, str], state: State, home: Path) -> tuple[str, ...]:
+def losses_of(ops: Mapping[str, str], state: State, home: Path) -> tuple[str, ...]:
     """A line for each resource that holds something and would be deleted or replaced.
 
     Args:
@@ -80,3 +88,31 @@ def _runs(home: Path) -> dict[str, tuple[str, ...]]:
 
 def _kind(token: str) -> str:
     return _VERSION.sub("", token)
+
+
+def missing(state: State, home: Path) -> tuple[str, ...]:
+    """URNs of resources of the state that the sandbox of a home does not have."""
+    wanted = {
+        str(one["urn"]): str(one["id"])
+        for one in state.resources
+        if str(one["type"]).startswith(CONVERGING) and str(one.get("id", "")).startswith("/subscriptions/")
+    }
+    if not wanted:
+        return ()
+    if not (folder(home) / "state.db").is_file():
+        return tuple(wanted)
+    with contextlib.closing(Store(home)) as store:
+        return tuple(urn for urn, resource_id in wanted.items() if not _has(store, resource_id))
+
+
+def _has(store: Store, resource_id: str) -> bool:
+    """Whether the sandbox has a resource; of data that were uploaded to a datastore, the files."""
+    workspace, _, place = resource_id.partition("/datastores/")
+    if "/" not in place:
+        return store.resources.get(resource_id) is not None
+    storage = Storage(store, workspace)
+    try:
+        found = storage.locate(f"azureml://datastores/{place}", "The data")
+    except RefusedError:
+        return False
+    return isinstance(found, Location) and any(True for _ in storage.files(found))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.stack import state as states
 from amlstack.provider.states import TERMINAL
 from amlstack.sandbox.runner.files import origins
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from amlstack.cli.progress import Progress
-    from amlstack.cli.stack.state import State
+    from amlstack.cli.stack_state import State
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.endpoint import Endpoint
 
@@ -37,7 +36,7 @@ def followed(
     endpoint: Endpoint,
     *,
     since: float,
-    state: State | None = None,
+    state: State,
     shown: Collection[str] = (),
 ) -> dict[str, Mapping[str, Any]]:
     """Waits for the end of a stack's runs.
@@ -47,7 +46,7 @@ def followed(
         outputs: The stack's outputs.
         endpoint: The sandbox.
         since: Seconds since the epoch. A run that had ended by then is named, and its log is not printed again.
-        state: What is recorded of the stack; the sandbox stack's state when absent.
+        state: What is recorded of the stack.
         shown: Runs whose logs were printed while the engine waited for them; they are not printed again.
 
     Returns:
@@ -86,7 +85,7 @@ def followed(
         for run in completed:
             progress.done(f"job {run} has run before: Completed")
     for name, job in going.items():
-        _note_code(endpoint.home, job["jobId"].rsplit("/", 1)[-1], state or states.read(endpoint.home))
+        _note_code(endpoint.home, job["jobId"].rsplit("/", 1)[-1], state)
         records[name] = _follow(progress, arm, job, endpoint)
     return records
 

@@ -1,4 +1,4 @@
-"""The summary that ends ``make up``: resources, policies, jobs, and what Azure would charge."""
+"""The summary that ends ``amlstack up`` on the sandbox: workspace, clusters, jobs, schedules and the next step."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from amlstack.base import paths
-from amlstack.catalog import clock, regions, sizes
+from amlstack.catalog import sizes
 from amlstack.cli.stack.runs import GOOD, statuses
 from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from rich.console import Console
 
-    from amlstack.engine import Outcome
+    from infra.settings import Settings
 
 FEW = 5
 """So many of a kind have their own lines; more are counted."""
@@ -30,23 +30,23 @@ _INDENT = 11
 
 def show(
     console: Console,
-    outcome: Outcome,
     outputs: Mapping[str, Any],
     records: Mapping[str, Mapping[str, Any]],
     *,
+    again: str,
     edit: str = "",
 ) -> None:
     """Print the summary.
 
     Args:
         console: Where to.
-        outcome: What the engine did.
         outputs: The stack's outputs.
         records: Name → last record (ARM ``properties``) of each job.
+        again: The command that was run.
         edit: The file whose edit is another run; empty for a stack without jobs.
     """
     console.print()
-    for name, text in rows(outcome, outputs, records, edit=edit):
+    for name, text in rows(outputs, records, again=again, edit=edit):
         # No word is ever broken: paths, ids and commands stay whole, to be copied. In a file a row is one line.
         width = max(console.width - _INDENT, 20) if console.is_terminal else len(text) + 1
         first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
@@ -56,43 +56,47 @@ def show(
 
 
 def rows(
-    outcome: Outcome, outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]], *, edit: str = ""
+    outputs: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]], *, again: str, edit: str = ""
 ) -> Iterator[tuple[str, str]]:
     """Pairs of heading and text; of what there is a lot, numbers and the few that need a look."""
     workspace = outputs["workspace"]
     yield "workspace", f"{workspace['name']} in resource group {workspace['resource_group']}"
     yield from _clusters(outputs["clusters"])
-    yield "policies", _verdict(outcome)
-    yield from (("advice", line) for _, line in _advice(outcome))
     yield from _jobs(outputs["jobs"], records)
     yield from _schedules(outputs.get("schedules", {}))
-    yield "next", _next(outputs["jobs"], records, edit)
+    yield "next", _next(outputs["jobs"], records, again, edit)
     yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
 
 
-def _next(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]], edit: str) -> str:
+def edited_file(settings: Settings | None) -> str:
+    """The file or folder whose edit is another run: of the stack's first job."""
+    first = settings.jobs[0].file if settings and settings.jobs else ""
+    return f"{first.rpartition('/')[0]}/train.py" if first == "examples/ddp_torchrun/job.py" else first
+
+
+def _next(
+    jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]], again: str, edit: str
+) -> str:
     """What a person does now: look at what failed, else edit."""
     bad = [name for name in jobs if records.get(name, {}).get("status") not in {*GOOD, "Canceled", None}]
     if bad:
         run = jobs[bad[0]]["jobId"].rsplit("/", 1)[-1]
-        return f".venv/bin/amlstack diagnose {run} names the first cause; edit the job and `make up` again: a new run"
-    what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in Pulumi.sandbox.yaml"
-    return f"{what} and `make up` again: an edited job is a new run"
+        return f".venv/bin/amlstack diagnose {run} names the first cause; edit the job and `{again}` again: a new run"
+    what = f"edit {edit}" if edit else "name a job file under amlstack:jobs in the stack's settings"
+    return f"{what} and `{again}` again: an edited job is a new run"
 
 
 def _clusters(clusters: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     if len(clusters) <= FEW:
         for name, cluster in clusters.items():
             yield "cluster", f"{name}: {cluster['min']}–{cluster['max']} nodes of {_described(cluster['size'])}"
-            yield "on Azure", _cost(cluster)
         return
-    alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    alike: dict[str, list[Mapping[str, Any]]] = {}
     for cluster in clusters.values():
-        alike.setdefault((cluster["size"], cluster.get("location"), cluster.get("priority")), []).append(cluster)
-    for (size, _, _), same in alike.items():
+        alike.setdefault(cluster["size"], []).append(cluster)
+    for size, same in alike.items():
         least, most = sum(each["min"] for each in same), sum(each["max"] for each in same)
         yield "clusters", f"{len(same)} of {_described(size)}, {least}–{most} nodes together"
-        yield "on Azure", _cost({**same[0], "min": least, "max": most})
 
 
 def _jobs(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -126,59 +130,6 @@ def _described(name: str) -> str:
         f", {size.fabric.infiniband} InfiniBand {size.fabric.gbps_per_node:g} Gb/s" if size.fabric.infiniband else ""
     )
     return f"{size.name} ({size.gpus} × {size.gpu_model}{fabric})"
-
-
-def _cost(cluster: Mapping[str, Any]) -> str:
-    size = sizes.get(cluster["size"])
-    price = size.price_in(regions.code(cluster.get("location") or "")) if size else None
-    if price is None:
-        nodes = f"{cluster['max']} node{'' if cluster['max'] == 1 else 's'}"
-        return f"nothing while idle{_but(cluster)}; at most {nodes} at a price that the catalogue does not have"
-    total = price.of(low_priority=cluster.get("priority") == "low_priority") * cluster["max"]
-    return f"up to {total:,.2f} USD per hour ({cluster['max']} nodes; {price.basis(clock.today())})"
-
-
-def verdict_lines(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str]:
-    """What the policies found, without headings.
-
-    Args:
-        outcome: Of the engine.
-        known: Rules whose findings were printed before, with the names and places of the settings.
-    """
-    yield _verdict(outcome)
-    yield from (f"advice: {line}" for policy, line in _advice(outcome) if policy not in known)
-
-
-def _but(cluster: Mapping[str, Any]) -> str:
-    least = cluster.get("min", 0)
-    return f" but for {least} node{'' if least == 1 else 's'}" if least else ""
-
-
-def _verdict(outcome: Outcome) -> str:
-    packs = (
-        ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
-        or "pack"
-    )
-    refused = len(outcome.refusals)
-    verdict = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
-    return f"{packs}: {verdict} in {len(outcome.ops)} resources"
-
-
-def _advice(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """Name and one line of each policy that advises: its advice for the first of its resources.
-
-    Where the stack's program has found the same, its words count: they name the setting and its place, where the policy
-    only sees the request body.
-    """
-    by_policy: dict[str, list[Mapping[str, Any]]] = {}
-    for advice in outcome.advice:
-        by_policy.setdefault(advice["policyName"], []).append(advice)
-    of_program = {text.rpartition(" [")[2].rstrip("]"): text for _, _, text in reversed(outcome.diagnostics)}
-    for policy, all_advice in sorted(by_policy.items()):
-        names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
-        description, *finding = all_advice[0]["message"].strip().splitlines()
-        text = of_program.get(policy) or " ".join(finding) or description
-        yield policy, f"{policy} ({names}): {text.removesuffix(f' [{policy}]')}"
 
 
 def _job(name: str, job: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -208,7 +208,12 @@ def studio_of_workspace(arm: ArmClient, workspace_id: str) -> str:
     return f"{arm.cloud.studio}/?wsid={workspace_id}"
 
 
+def studio_of_run(arm: ArmClient, workspace_id: str, name: str) -> str:
+    """The page of a run."""
+    return f"{arm.cloud.studio}/runs/{name}?wsid={workspace_id}"
+
+
 def studio_of_job(arm: ArmClient, found: WorkspaceJob) -> str:
     """The page of a job: as the service gives it, else composed."""
     given = found.record.services.get("Studio", "")
-    return given if given.startswith("https://") else f"{arm.cloud.studio}/runs/{found.name}?wsid={found.workspace}"
+    return given if given.startswith("https://") else studio_of_run(arm, found.workspace, found.name)

@@ -82,9 +82,9 @@ def of_stack(file: Path, stack: str, on: date) -> DeclaredRuns:
     Raises:
         NoStackError: There is no such stack.
     """
-    from amlstack.cli.stack.anywhere import judged
+    from amlstack.cli import stack_settings
 
-    path, name, project = settings_file(stack), stack.rpartition("/")[2], judged.project()
+    path, name, project = settings_file(stack), stack.rpartition("/")[2], stack_settings.project_name()
     reading, root = read_file(path), path.parent
     if reading.partial is None:
         return DeclaredRuns((), (), reading.findings, project, name)

@@ -74,7 +74,7 @@ def submit(
     from amlstack.catalog import clock
     from amlstack.cli.console import print_findings
     from amlstack.cli.progress import Progress
-    from amlstack.cli.stack.anywhere.judged import NoStackError
+    from amlstack.cli.stack_settings import NoStackError
     from amlstack.cli.workspace import place, refusals
     from amlstack.cli.workspace import submission as declaring
     from amlstack.cli.workspace.submission import Submission

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import contextlib
+import sys
+from typing import Annotated, Final
 
 import typer
 
-from amlstack.cli.console import say
+from amlstack.cli.console import print_json, say
 from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.engine import STACK
 
 app = typer.Typer(add_completion=False)
+_UNKNOWN: Final = 2
+"""Exit status where drift could not be looked for."""
 
 Stack = Annotated[
     str | None,
@@ -60,11 +64,35 @@ def drift(
     asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, as_json=as_json)
     name = stack or STACK
     if title:
-        from amlstack.cli.stack.drift import markdown
+        from amlstack.cli.stack.drift.found import issue_title
 
-        say(markdown.title(name))
+        say(issue_title(name))
         return
-    from amlstack.cli.stack.drift import verb
+    raise typer.Exit(_run(name, asked, sandbox=sandbox or name.rpartition("/")[2] == STACK, everything=everything))
 
-    own = name.rpartition("/")[2] == STACK
-    raise typer.Exit(verb.run(verb.AskedDrift(name, sandbox or own, asked, everything)))
+
+def _run(name: str, form: Format, *, sandbox: bool, everything: bool) -> int:
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.stack import explain
+    from amlstack.cli.stack.drift import found
+    from amlstack.cli.stack.drift.look import look_at
+
+    try:
+        # What is printed for a program is what was found and nothing else.
+        with contextlib.nullcontext() if form is Format.TEXT else contextlib.redirect_stdout(sys.stderr):
+            look = look_at(name, Progress(), sandbox=sandbox)
+    except explain.UNREACHABLE as error:
+        if form is Format.JSON:
+            print_json({"stack": name, "drift": None, "errors": [str(error)], "exit_status": _UNKNOWN})
+        say(f"could not look: {error}", err=True)
+        return _UNKNOWN
+    except KeyboardInterrupt:
+        say("interrupted; nothing was changed", err=True)
+        return explain.INTERRUPTED
+    if form is Format.JSON:
+        print_json(look.as_dict())
+    elif form is Format.GITHUB:
+        say(found.issue_body(look), nl=False)
+    else:
+        say("\n".join(found.lines(look, everything=everything)))
+    return look.exit_status

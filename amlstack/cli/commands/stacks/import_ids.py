@@ -31,8 +31,8 @@ def import_ids(*, stack: Stack, output: Output = Path("import.json")) -> int:
 
 
 def _run(stack: str, output: Path, answer: TextIO) -> int:
+    from amlstack.cli import stack_settings
     from amlstack.cli.console import print_findings
-    from amlstack.cli.stack.anywhere import judged as judging
     from amlstack.provider.arm import ArmError
     from infra.account import resolve
     from infra.names import Names
@@ -40,27 +40,28 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
 
     progress = Progress()
     try:
-        path = judging.settings_file(stack)
-    except judging.NoStackError as error:
+        path = stack_settings.settings_file(stack)
+    except stack_settings.NoStackError as error:
         progress.fail(str(error))
         return 2
     reading = read_file(path)
-    config = judging.config_of(reading)
+    config = stack_settings.config_of(reading)
     who, unknown = resolve(config, os.environ)
     settings = reading.settings
     if settings is None or unknown:
         print_findings((*reading.findings, *unknown))
         return 1
-    names = Names.of(settings, project=judging.project(), stack=stack.rpartition("/")[2], subscription=who.subscription)
-    from amlstack.cli.stack.adoption import estate as estates
-    from amlstack.cli.stack.adoption.adoption import Adoption
-    from amlstack.cli.stack.adoption.import_file import provider_urn
+    names = Names.of(
+        settings, project=stack_settings.project_name(), stack=stack.rpartition("/")[2], subscription=who.subscription
+    )
+    from amlstack.cli.stack.adoption import estate
+    from amlstack.cli.stack.adoption.adoption import Adoption, provider_urn
 
     elsewhere = names.subscription.lower() != who.subscription.lower()
-    provider = provider_urn(stack.rpartition("/")[2], judging.project()) if elsewhere else None
+    provider = provider_urn(stack.rpartition("/")[2], stack_settings.project_name()) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
-        found = estates.read(judging.client_of(config), names)
+        found = estate.read(stack_settings.client_of(config), names)
     except ArmError as error:
         progress.fail(str(error))
         return 1

@@ -1,23 +1,118 @@
-"""What of an estate a stack takes over, what has to be written first, and what stays outside."""
+"""The adoption of an estate by a stack: the import file, the settings to write first, and what stays outside."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TextIO
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.files import write_whole
-from amlstack.cli.stack.adoption import wanted
-from amlstack.cli.stack.adoption.import_file import ImportFile
+from amlstack.cli.stack.adoption import estate
+from infra.components import tokens
+from infra.components.workspace.existing import PROVIDER
+from infra.names import OWN_SETTINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.adoption.estate import Body, Estate
-    from infra.names import Names
+    from infra.names import Names, Part
     from infra.settings import Reading, Settings
+
+_PARTS: Final[Mapping[Part, tuple[str, str]]] = {
+    "storage": (tokens.STORAGE_ACCOUNT, "storage"),
+    "key_vault": (tokens.KEY_VAULT, "key-vault"),
+    "registry": (tokens.REGISTRY, "registry"),
+    "logs": (tokens.LOGS, "logs"),
+    "insights": (tokens.INSIGHTS, "insights"),
+}
+"""Part → type and name in the stack."""
+_WORKSPACE, _CLUSTERS, _SCHEDULES = "in the workspace", "in the clusters", "in the schedules"
+
+_PROVIDER = "of the workspace"
+
+
+def provider_urn(stack: str, project: str) -> str:
+    """URN of the provider that a stack has for a workspace in another subscription."""
+    return f"urn:pulumi:{stack}::{project}::pulumi:providers:azure-native::{PROVIDER}"
+
+
+class ImportFile:
+    """The engine's import file: resources under the names and parents that the stack's program gives them.
+
+    Parents come first.
+
+    Args:
+        provider: URN of the azure-native provider that they are registered with, which the state has already; the
+            default one without it.
+    """
+
+    def __init__(self, provider: str | None = None) -> None:
+        self._provider = provider
+        self._resources: list[dict[str, Any]] = []
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """As ``pulumi import --file`` reads it."""
+        named = {"nameTable": {_PROVIDER: self._provider}} if self._provider else {}
+        return {**named, "resources": self._resources}
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of what is imported."""
+        return [str(one["id"]) for one in self._resources if "id" in one]
+
+    def workspace(self, estate: Estate, names: Names, name: str, *, owns_group: bool = True) -> None:
+        """Group, parts and workspace, as far as they are there and the stack's own.
+
+        Args:
+            estate: What there is.
+            names: As the settings give them.
+            name: The workspace's, which is that of its parent in the stack.
+            owns_group: The settings do not say of the group that it exists for others too.
+        """
+        if estate.group is None:
+            return
+        self._parent(tokens.WORKSPACE_PARENT, name, _WORKSPACE)
+        if owns_group:
+            self._add(tokens.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
+        if estate.workspace is None:
+            return
+        for part in OWN_SETTINGS:
+            given = part in names.elsewhere or (part == "logs" and "insights" in names.elsewhere)
+            if (part_id := estate.parts.get(part)) and not given:
+                self._add(*_PARTS[part], part_id, _WORKSPACE)
+        self._add(tokens.WORKSPACE, "workspace", str(estate.workspace["id"]), _WORKSPACE)
+
+    def clusters(self, ids: Mapping[str, str]) -> None:
+        """Clusters, ids by name."""
+        self._children(tokens.CLUSTERS, _CLUSTERS, tokens.COMPUTE, ids)
+
+    def schedules(self, ids: Mapping[str, str]) -> None:
+        """Schedules, ids by name."""
+        self._children(tokens.SCHEDULES, _SCHEDULES, tokens.SCHEDULE, ids)
+
+    def _children(self, parent: str, key: str, token: str, ids: Mapping[str, str]) -> None:
+        if ids:
+            self._parent(parent, parent.rsplit(":", 1)[-1].lower(), key)
+        for name, resource_id in ids.items():
+            self._add(token, name, resource_id, key)
+
+    def _parent(self, token: str, name: str, key: str) -> None:
+        self._resources.append({"type": token, "name": key, "logicalName": name, "component": True})
+
+    def _add(self, token: str, name: str, resource_id: str, parent: str) -> None:
+        # Names in the file are the file's own: a cluster may be called like a part.
+        entry = {"type": token, "name": f"{token} {name}", "logicalName": name, "id": resource_id, "parent": parent}
+        if token.startswith("azure-native:") and self._provider:
+            entry["provider"] = _PROVIDER
+        elif token.startswith("azure-native:"):
+            entry["version"] = metadata.version("pulumi-azure-native")
+        self._resources.append(entry)
 
 
 @dataclass(frozen=True)
@@ -60,7 +155,7 @@ class Adoption:
             return 1
         owned = not self.settings.workspace.existing
         adopted = self.settings.workspace.adopted
-        if owned and wanted.differs(self.found, self.names, adopted=adopted):
+        if owned and estate.differs(self.found, self.names, adopted=adopted):
             self._advise(whole=True)
             self.progress.fail("nothing was written: write the settings above first, then run the same command again")
             return 1
@@ -93,7 +188,7 @@ class Adoption:
     @cached_property
     def _there(self) -> dict[str, Body]:
         """Clusters by their names in lower case, which Azure does not tell apart."""
-        return {str(one["name"]).lower(): one for one in self.found.computes if wanted.is_cluster(one)}
+        return {str(one["name"]).lower(): one for one in self.found.computes if estate.is_cluster(one)}
 
     @property
     def _undeclared(self) -> list[Body]:
@@ -114,9 +209,11 @@ class Adoption:
         text: dict[str, object] = {}
         if whole:
             text["amlstack:resource_group"] = self.names.group
-            text["amlstack:workspace"] = wanted.workspace(self.found, self.names)
+            text["amlstack:workspace"] = estate.workspace_settings(self.found, self.names)
         if self._undeclared:
-            text["amlstack:clusters"] = [wanted.cluster(one, self.settings.location) for one in self._undeclared]
+            text["amlstack:clusters"] = [
+                estate.cluster_settings(one, self.settings.location) for one in self._undeclared
+            ]
         self.progress.step(f"the settings of what there is, for Pulumi.{self.stack}.yaml under `config:`")
         self.answer.write(yaml.safe_dump(text, sort_keys=False, width=120))
 
@@ -131,7 +228,7 @@ class Adoption:
         for body in self._undeclared:
             note(f"cluster `{body['name']}` is there and not declared: it stays outside the stack")
         for body in self.found.computes:
-            if not wanted.is_cluster(body):
+            if not estate.is_cluster(body):
                 note(f"compute `{body['name']}` is no cluster: it stays outside the stack")
         for name in sorted(schedules):
             note(f"schedule `{name}` is there and not declared: it stays outside the stack")

@@ -1,20 +1,74 @@
-"""How a difference is mended, either way: written into the settings, or put back by an `up` that looks first."""
+"""Mending of drift, either way: written into the settings, or put back by an `up` that looks first.
+
+Paths of properties are in the engine's grammar: ``scaleSettings.maxNodeCount``, ``tags["a.b"]``, ``rules[0]``.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.cli.stack.drift.found import Declaring
-from amlstack.cli.stack.drift.property_paths import MISSING, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from infra.settings import Reading
+
+_PART: Final = re.compile(r'\.?(?P<name>[^.\[\]"]+)|\["(?P<quoted>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d+)\]')
+MISSING: Final = object()
+"""Stands for a value that is not there; None is one that is."""
+
+
+def parts(path: str) -> list[str | int]:
+    """The names and indices of a path."""
+    found: list[str | int] = []
+    for match in _PART.finditer(path):
+        if match["index"] is not None:
+            found.append(int(match["index"]))
+        elif match["quoted"] is not None:
+            found.append(re.sub(r"\\(.)", r"\1", match["quoted"]))
+        else:
+            found.append(match["name"])
+    return found
+
+
+def value_at(values: Any, path: str) -> Any:
+    """The value of a path; `MISSING` where there is none."""
+    for part in parts(path):
+        if isinstance(part, str):
+            values = values.get(part, MISSING) if isinstance(values, dict) else MISSING
+        else:
+            values = values[part] if isinstance(values, list) and part < len(values) else MISSING
+    return values
+
+
+def member(path: str, name: str) -> str:
+    """The path of a member."""
+    if name and not any(sign in name for sign in '.[]"'):
+        return f"{path}.{name}" if path else name
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{path}["{quoted}"]'
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Path, old and new value of each difference; objects are gone through, lists are one value.
+
+    Nothing there, None and an empty object are the same: services differ in which of them they answer.
+    """
+    old, new = (None if value is MISSING or value == {} else value for value in (old, new))
+    if old == new:
+        return
+    if isinstance(old, dict | None) and isinstance(new, dict | None):
+        for name in dict.fromkeys((*(old or ()), *(new or ()))):
+            yield from differences((old or {}).get(name), (new or {}).get(name), member(path, name))
+        return
+    yield path, old, new
+
 
 CLUSTER: Final = "azure-native:machinelearningservices:Compute"
 WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"
@@ -166,10 +220,10 @@ class StackMending:
 
 def _setting_value(setting: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
     """The value of a cluster's setting by which Azure's properties are declared; `MISSING` where that is not known."""
-    from amlstack.cli.stack.adoption import wanted
+    from amlstack.cli.stack.adoption import estate
 
     body = {"name": "", **inputs, "properties": inputs.get("properties") or {}}
-    found: Any = wanted.cluster(body, "")
+    found: Any = estate.cluster_settings(body, "")
     for name in setting:
         if not isinstance(found, dict) or name not in found:
             return MISSING

@@ -1,4 +1,4 @@
-"""The verdicts of tenants' policies on a stack, as findings and as JSON."""
+"""`amlstack check --against`: the verdicts of tenants' policies on a stack, as findings and as JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import typer
+
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import hint
+from amlstack.cli import stack_settings, targets
+from amlstack.cli.console import print_findings, print_json, say, tally
+from amlstack.cli.jobfiles.formats import Format, beside_code
 from policies.tenant import library, stated_verdicts, statements, wording
 from policies.tenant.application import applied
 from policies.tenant.verdicts import of_files
@@ -56,6 +61,44 @@ class TenantJudgement:
             ],
             "findings": [one.as_dict() for one in self.findings],
         }
+
+
+def judge_stack(
+    files: Sequence[Path],
+    stack: str | None,
+    asked: Sequence[str],
+    exempt: Sequence[str],
+    *,
+    form: Format,
+    read_group: bool,
+) -> int:
+    """Judge a stack, print the findings, and give the exit status.
+
+    Args:
+        files: Further files of policies.
+        stack: The stack; None as for the other checks.
+        asked: Words of initiatives, files and folders.
+        exempt: Definitions of which the stack is exempt.
+        form: In which form.
+        read_group: Azure is asked for location and tags of a resource group that exists.
+
+    Raises:
+        typer.BadParameter: A file is a job file.
+    """
+    if others := [str(one) for one in files if one.suffix.lower() != ".json" and not one.is_dir()]:
+        raise typer.BadParameter(f"{others[0]} is no policy: check job files in a run of their own.")
+    where = targets.find(None, stack)
+    judgement = judged(where, [*asked, *map(str, files)], exempt, read_group=read_group)
+    closing = [*summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]
+    if form is Format.JSON:
+        print_json(judgement.as_dict())
+    elif form in beside_code.FORMS:
+        fallback = str(where.root / f"Pulumi.{where.stack}.yaml")
+        beside_code.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
+    else:
+        print_findings(judgement.findings)
+        say("\n".join(closing))
+    return 1 if errors(judgement.findings) else 0
 
 
 def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_group: bool = False) -> TenantJudgement:
@@ -124,8 +167,7 @@ _EFFECTS = ("effect", "effects", "audit_effect")
 
 
 def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, list[Finding]]:
-    from amlstack.cli.stack.tenant.declared import declared
-    from amlstack.cli.stack.tenant.rendered import NotRenderedError
+    from amlstack.cli.stack.tenant.declared import NotRenderedError, declared
     from infra import account
 
     if where.reading is None:
@@ -139,8 +181,8 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
             *found,
             Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
         ]
-    config = where.reading.file.config if where.reading.file else {}
-    who, unknown = account.resolve({key: str(value) for key, value in config.items()}, os.environ)
+    config = stack_settings.config_of(where.reading)
+    who, unknown = account.resolve(config, os.environ)
     known = not any("subscription" in one.where for one in unknown)
     try:
         stack = declared(where.reading.settings, who, known=known, stack=where.stack or "")
@@ -152,18 +194,16 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
     return stack, found
 
 
-def _read_group(stack: DeclaredStack, config: Mapping[str, Any]) -> Finding | None:
+def _read_group(stack: DeclaredStack, config: Mapping[str, str]) -> Finding | None:
     """Take location and tags of the stack's resource group from Azure; a finding where it cannot be read."""
-    from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
+    from amlstack.provider.arm import ArmError
     from amlstack.provider.stacks import foreign
 
     group = stack.place.group
     if "tags" in group:
         return None  # the stack makes the group: its settings say them
-    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("azure-native:")}
     try:
-        sign_in = SignIn.read(own)
-        arm = ArmClient(endpoint(config.get("amlstack:armEndpoint") or None, sign_in.cloud), sign_in=sign_in)
+        arm = stack_settings.client_of(config)
         seen = arm.look(str(group["id"]), foreign.GROUPS_VERSION)
         missing = "There is no such resource group" if seen.status == 404 else ""
     except ArmError as error:

@@ -1,20 +1,40 @@
-"""From a stack's settings to the requests that Azure Policy is asked about."""
+"""The requests of a stack that Azure Policy is asked about, from its settings and without an engine.
+
+The program itself runs, against a monitor that keeps what it is asked to register and answers as an engine does at a
+preview. What only Azure gives (the id of a new identity's principal) is not known.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
+import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf import json_format, struct_pb2
+from pulumi import RunError
+from pulumi.runtime import mocks
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import SETTINGS
+from pulumi.runtime.stack import run_pulumi_func
+
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
+from amlstack.cli import stack_settings
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
+from infra import program
+from infra.components.workspace.lookup import FUNCTION as LOOK_UP
 from policies.tenant.stack import DeclaredStack, indexed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from amlstack.cli.stack.tenant.rendered import RegisteredResource
     from infra.account import Account
     from infra.settings import Settings
+
+    Keep = Callable[[str, str, dict[str, Any], str, str], None]
 
 _PREFIX = "azure-native:"
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
@@ -30,8 +50,6 @@ def declared(settings: Settings, who: Account, *, known: bool, stack: str) -> De
         known: Whether the subscription is the stack's own, and not one of zeros.
         stack: The stack's name.
     """
-    from amlstack.cli.stack.tenant.rendered import resources_of
-
     targets, unknown = requests(resources_of(settings, who, stack=stack))
     group = next((one for one in targets if one.type == _GROUP), None)
     name = group.name if group else _group_of(targets)
@@ -76,3 +94,179 @@ def _type_of(path: str) -> str:
     namespace, _, rest = below.partition("/")
     # Types and names take turns; a name may be fixed, as in `blobServices/default/containers/{containerName}`.
     return "/".join([namespace, *rest.split("/")[::2]]) if before or namespace else _GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredResource:
+    """One resource as the program registers it.
+
+    Attributes:
+        token: Its Pulumi type.
+        name: Its name in the stack.
+        properties: Its inputs, plain; `amlstack.base.pulumi_wire.UNKNOWN` for what only Azure gives.
+        subscription: That of its provider.
+    """
+
+    token: str
+    name: str
+    properties: Mapping[str, Any]
+    subscription: str
+
+
+_STATE = (
+    "callbacks",
+    "dry_run",
+    "engine",
+    "monitor",
+    "monitor_features",
+    "organization",
+    "project",
+    "rpc_manager",
+    "stack",
+)
+"""Of the SDK, what a run of the program sets."""
+
+
+_OUTPUTS = {"amlstack:network:Isolation": {"mode": "wanted"}}
+"""Of our provider, what it decides: a workspace that is made now gets the isolation that is wanted."""
+
+
+class NotRenderedError(Exception):
+    """The program refuses the stack; the message is what it shows."""
+
+
+def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[RegisteredResource, ...]:
+    """The custom resources of a stack, by type and name; its runs are left out.
+
+    Args:
+        settings: The settings, with nothing wrong.
+        who: Subscription and tenant.
+        stack: The stack's name.
+
+    Raises:
+        NotRenderedError: The program refuses the stack.
+    """
+    found: list[RegisteredResource] = []
+    before = {name: getattr(SETTINGS, name) for name in _STATE}
+    try:
+        # The SDK keeps its state in context variables: those of a copy end with it.
+        contextvars.copy_context().run(_run, settings, who, stack, found)
+    finally:
+        # Yet what is first set in any context becomes the default of all.
+        for name, value in before.items():
+            setattr(SETTINGS, name, value)
+    # Registrations run beside each other, in another order each time.
+    return tuple(sorted(found, key=lambda one: (one.token, one.name)))
+
+
+def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:
+    async def declared() -> None:
+        await program.build(settings, (), who)
+
+    async def whole() -> None:
+        subscriptions: dict[str, str] = {}
+
+        def keep(token: str, name: str, inputs: dict[str, Any], urn: str, provider: str) -> None:
+            if token.startswith("pulumi:providers:"):
+                subscriptions[urn] = str(inputs.get("subscriptionId") or "")
+            else:
+                # A reference to a provider is its URN and its id.
+                subscription = subscriptions.get(provider.rpartition("::")[0]) or who.subscription
+                found.append(RegisteredResource(token, name, inputs, subscription))
+
+        # What the settings give by `existing` is taken to be there.
+        monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}}, _OUTPUTS)
+        project = stack_settings.project_name()
+        mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=_logger(shown), monitor=monitor)
+        await run_pulumi_func(declared)
+
+    shown: list[str] = []
+    with asyncio.Runner() as runner:
+        try:
+            runner.run(whole())
+        except RunError as error:
+            raise NotRenderedError(" ".join(shown) or str(error)) from None
+
+
+def _logger(shown: list[str]) -> logging.Logger:
+    """A logger that keeps errors, and prints nothing."""
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            shown.append(record.getMessage())
+
+    logger = logging.Logger("amlstack.rendered", logging.ERROR)
+    logger.addHandler(Kept())
+    return logger
+
+
+_GIVEN = ("clientId", "principalId", "tenantId")
+"""Properties that only Azure gives and that the program passes on."""
+
+
+class NoMocks(mocks.Mocks):
+    """What the SDK wants beside a monitor; nobody asks it."""
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
+        """Nothing."""
+        del args
+        return {}, None
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        """Nothing."""
+        del args
+        return "", {}
+
+
+class KeepingMonitor(mocks.MockMonitor):
+    """Hands each custom resource to a function; the SDK's own would leave an event loop open in each of its threads."""
+
+    def __init__(
+        self, keep: Keep, answers: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Make a monitor.
+
+        Args:
+            keep: Takes each resource.
+            answers: What functions of providers answer, by their tokens; others answer nothing.
+            outputs: By a resource's token: output → the input whose value it has.
+        """
+        super().__init__(NoMocks())
+        self._keep, self._answers, self._outputs = keep, answers, outputs
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A resource that the program registers."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if not request.custom:
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        inputs = decode(request.object)
+        self._keep(request.type, request.name, inputs, urn, request.provider)
+        answer = _answer(request.object, self._outputs.get(request.type, {}))
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=UNKNOWN_TEXT, object=answer)
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A resource that exists: nothing of it is known."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=request.properties)
+
+    def Invoke(self, request: Any) -> Any:  # noqa: N802 - of the protocol
+        """A function of a provider: nobody is asked."""
+        answer = struct_pb2.Struct()
+        answer.update(self._answers.get(request.tok, {}))
+        found = resource_pb2.ResourceInvokeResponse()
+        getattr(found, "return").CopyFrom(answer)
+        return found
+
+
+def _answer(inputs: struct_pb2.Struct, outputs: Mapping[str, str]) -> struct_pb2.Struct:
+    """What the provider foresees: the inputs, a group's name, and what only Azure gives as not known."""
+    given: dict[str, Any] = json_format.MessageToDict(inputs)
+    found = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **given}
+    if "resourceGroupName" in given:
+        found.setdefault("name", given["resourceGroupName"])
+    if isinstance(identity := given.get("identity"), dict):
+        found["identity"] = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **identity}
+    found |= {name: given[source] for name, source in outputs.items() if source in given}
+    answer = struct_pb2.Struct()
+    answer.update(found)
+    return answer

@@ -40,16 +40,16 @@ class BusyError(Exception):
 
 
 @contextlib.contextmanager
-def alone(file: Path, stack: str, verb: str) -> Iterator[None]:
-    """Takes the turn of a stack until the end of the context, or of this process however it ends.
+def hold(file: Path, stack: str, verb: str) -> Iterator[None]:
+    """Locks a stack until the end of the context, or of this process however it ends.
 
     Args:
-        file: Where the turn is taken; its folder is made.
+        file: The file that is locked; its folder is made.
         stack: The stack's name, for the message.
         verb: What this process does, e.g. ``amlstack up``.
 
     Raises:
-        BusyError: Another process has the turn.
+        BusyError: Another process has locked it.
     """
     with contextlib.ExitStack() as opened:
         turn = opened.enter_context(_open(file))
@@ -61,7 +61,7 @@ def alone(file: Path, stack: str, verb: str) -> Iterator[None]:
         yield
 
 
-def under_the_engines_lock(
+def run_when_free(
     command: Callable[[], Outcome],
     stack: str,
     note: Callable[[str], None],
@@ -107,7 +107,7 @@ def engine_is_locked(outcome: Outcome, stack: str) -> str:
 
 
 def _open(file: Path) -> TextIO:
-    """The file of a turn; its folder may go between the two steps, with a `down` that ends."""
+    """The file of a lock; its folder may go between the two steps, with a `down` that ends."""
     while True:
         file.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
@@ -115,10 +115,10 @@ def _open(file: Path) -> TextIO:
 
 
 def _is_taken(turn: TextIO, file: Path, stack: str) -> bool:
-    """Takes the turn; False where the file that was opened is not the one that others open, as a `down` removed it.
+    """Locks the file; False where the file that was opened is not the one that others open, as a `down` removed it.
 
     Raises:
-        BusyError: Another process has the turn.
+        BusyError: Another process has locked it.
     """
     try:
         fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -157,7 +157,7 @@ def _ours(holder: dict[str, Any], stack: str) -> str:
 
 
 def _content(file: Path) -> dict[str, Any]:
-    """Who has the turn; empty while that is being written."""
+    """Who has locked it; empty while that is being written."""
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):

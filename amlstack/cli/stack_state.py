@@ -1,4 +1,4 @@
-"""What the sandbox's file backend has recorded, read without the engine, which takes a second.
+"""The recorded state of a stack; that of the sandbox's file backends is read without the engine, which takes a second.
 
 The file is the engine's own: what is not found in the form that is known here counts as not recorded.
 """
@@ -36,32 +36,40 @@ class State:
             return None
         return outputs
 
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """URNs of the resources that the engine refuses to delete."""
+        return tuple(str(one["urn"]) for one in self.resources if one.get("protect") and not one.get("delete"))
 
-def files(home: Path | None = None) -> dict[str, Path]:
-    """Name → file of every stack of the backend."""
-    return files_in((paths.home() if home is None else home) / "pulumi")
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """URNs of the resources that stay in Azure when the stack forgets them."""
+        return tuple(str(one["urn"]) for one in self.resources if one.get("retainOnDelete"))
 
 
-def files_in(backend: Path) -> dict[str, Path]:
+def backend_of(stack: str, home: Path | None = None) -> Path:
+    """The folder of a stack's state on the sandbox of a home: the sandbox's own stack has one, each other its own."""
+    root = paths.home() if home is None else home
+    return root / "pulumi" if stack == STACK else root / "stacks" / stack / "state"
+
+
+def files(backend: Path) -> dict[str, Path]:
     """Name → file of every stack of a file backend in a folder."""
     return {path.stem: path for path in sorted((backend / ".pulumi" / "stacks").rglob("*.json"))}
 
 
-def read(home: Path | None = None) -> State:
-    """The sandbox stack; empty when nothing is recorded of it."""
-    file = files(home).get(STACK)
-    return State() if file is None else read_file(file)
-
-
-def read_file(file: Path) -> State:
-    """A stack by its file in a file backend; empty when nothing is recorded there in the form that is known."""
+def read(backend: Path, stack: str) -> State:
+    """A stack of a file backend; empty when nothing is recorded there in the form that is known."""
+    file = files(backend).get(stack)
+    if file is None:
+        return State()
     try:
-        return of_deployment(json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {})
+        return state_of(json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return State()
 
 
-def of_deployment(latest: Mapping[str, Any]) -> State:
+def state_of(latest: Mapping[str, Any]) -> State:
     """A stack as the engine writes it: a checkpoint's latest deployment, or what `pulumi stack export` prints.
 
     Raises:

@@ -58,7 +58,7 @@ class ClusterCost:
         return None if self.each is None else self.most * self.each
 
 
-def of(settings: Settings) -> tuple[ClusterCost, ...]:
+def costs_of(settings: Settings) -> tuple[ClusterCost, ...]:
     """The clusters of a stack."""
     found = []
     for cluster in settings.clusters:

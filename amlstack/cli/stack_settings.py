@@ -28,14 +28,14 @@ class JudgedStack:
     """A stack before its deployment.
 
     Attributes:
-        stack: Its name without organization and project.
+        name: Its name without organization and project.
         path: Its settings file.
         file: The same as it was read.
         settings: The settings; None where they are of no use.
         findings: All that is wrong or worth a look.
     """
 
-    stack: str
+    name: str
     path: Path
     file: StackFile
     settings: Settings | None
@@ -96,19 +96,19 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
     reading = read_file(path)
     if reading.file is None:
         raise NoStackError("; ".join(map(str, reading.findings)))
-    _, unknown = resolve(of_the_engine(reading.file.config), os.environ if account is None else account)
-    declaration = declare(reading, on=clock.today(), place=f"{name}::{project()}")
+    _, unknown = resolve(engine_config(reading.file.config), os.environ if account is None else account)
+    declaration = declare(reading, on=clock.today(), place=f"{name}::{project_name()}")
     return JudgedStack(name, path, reading.file, reading.partial, (*unknown, *declaration.findings))
 
 
 def config_of(reading: Reading) -> dict[str, str]:
     """The whole configuration of a stack file as the engine hands it over, without what is encrypted."""
-    return of_the_engine(reading.file.config) if reading.file else {}
+    return engine_config(reading.file.config) if reading.file else {}
 
 
 def client(judged: JudgedStack) -> ArmClient:
     """Azure as the stack's providers reach it."""
-    return client_of(of_the_engine(judged.file.config))
+    return client_of(engine_config(judged.file.config))
 
 
 def client_of(config: Mapping[str, str]) -> ArmClient:
@@ -125,7 +125,7 @@ def client_of(config: Mapping[str, str]) -> ArmClient:
     return arm.ArmClient(arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud), sign_in=sign_in)
 
 
-def project() -> str:
+def project_name() -> str:
     """The project's name."""
     import yaml
 
@@ -133,7 +133,7 @@ def project() -> str:
     return str(content["name"])
 
 
-def of_the_engine(config: Mapping[str, object]) -> dict[str, str]:
+def engine_config(config: Mapping[str, object]) -> dict[str, str]:
     """Settings as the engine hands them over, under their newer spelling; what is encrypted is left out."""
     found = {}
     for key, value in config.items():

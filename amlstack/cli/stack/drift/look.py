@@ -1,4 +1,8 @@
-"""From the events of `pulumi refresh --preview-only` to what differs.
+"""A look at a stack that changes neither it nor its state: the engine reads each resource and says what it would note.
+
+Measured with the pinned engine: `pulumi refresh --preview-only` reads all resources through their providers, writes no
+state, takes no lock and notices none. So that nothing is called drift which an update is just making, the state is read
+before and after the look.
 
 An event has a resource's inputs and outputs as the state has them, and as the service has them now. What a declaration
 can say are the inputs; an output that is none of them the service wrote, so it changes by itself.
@@ -10,17 +14,25 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack import engine
 from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.catalog import own_changes
+from amlstack.cli import stack_state
 from amlstack.cli.progress import name_of
-from amlstack.cli.stack.drift.found import CHANGED, DELETED, LeftOut, PropertyDrift, ResourceDrift, SeenRun
-from amlstack.cli.stack.drift.property_paths import MISSING, differences, parts, value_at
+from amlstack.cli.stack import lock, pulumi_stack
+from amlstack.cli.stack.drift.found import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
+from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
+from amlstack.cli.stack_settings import JudgedStack, NoStackError, settings_file
+from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from amlstack.cli.stack.drift.found import Look
-    from amlstack.cli.stack.drift.mending import StackMending
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.stack.pulumi_stack import PulumiStack
+    from amlstack.cli.stack_state import State
+    from amlstack.engine import Outcome
 
 JOB: Final = "amlstack:jobs:Job"
 SCHEDULE: Final = "amlstack:schedules:Schedule"
@@ -174,3 +186,114 @@ def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: Sequence[
         change = own_changes.of(kind, path, there)
         who, source = (change.who, change.source) if change else (SERVICE, "the resource's inputs")
         yield LeftOut(meta["urn"], path, was, there, who, source)
+
+
+WORDS: Final = ("refresh", "--preview-only", "--run-program=false", "--non-interactive")
+
+
+def look_through(
+    stack: PulumiStack,
+    mending: StackMending,
+    *,
+    on_event: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    cwd: Path | None = None,
+) -> Look:
+    """Look at a stack.
+
+    Args:
+        stack: The stack.
+        mending: How its differences are mended.
+        on_event: Called with each event of the engine.
+        cwd: The folder of Pulumi.yaml; this clone's by default.
+
+    Raises:
+        BusyError: Another command changed the state meanwhile.
+        EngineError: The state is out of reach.
+        EngineInterruptedError: Ctrl-C.
+    """
+    before = stack.state()
+    if not before.resources:
+        raise engine.EngineError(f"the stack `{stack.name}` has no resources: it was never brought up, or is down")
+    found = Look(mending.stack, stack.where)
+    comparison = Comparison(found, mending)
+
+    def taken(event: Mapping[str, Any]) -> None:
+        comparison.take(event)
+        on_event(event)
+
+    command = [*WORDS, "--stack", stack.name, *stack.options]
+    outcome = engine.run(command, stack.env, cwd=cwd, on_event=taken, owner=stack.owner)
+    if busy := lock.engine_is_locked(outcome, stack.name):
+        raise lock.BusyError(busy)
+    if _recorded(stack.state()) != _recorded(before):
+        raise lock.BusyError(
+            f"another command changed the state of `{stack.name}` while it was looked at; run this again when it ended"
+        )
+    comparison.done()
+    found.errors += _errors(outcome)
+    if before.pending:
+        number = len(before.pending)
+        found.errors.append(
+            f"{number} operation{' was' if number == 1 else 's were'} cut off and may go on: `{mending.up}` first"
+        )
+    return found
+
+
+def _recorded(state: State) -> tuple[object, ...]:
+    return state.resources, state.pending
+
+
+def _errors(outcome: Outcome) -> list[str]:
+    if not outcome.code:
+        return []
+    together: dict[str, list[str]] = {}
+    for severity, urn, text in outcome.diagnostics:
+        words = text.removeprefix("Preview failed: ")
+        if severity == "error" and words and words != "preview failed":
+            together.setdefault(words, []).append(_name(urn))
+    reasons = [_in_one_line(words, names) for words, names in sorted(together.items())]
+    return reasons or [outcome.output.strip() or f"the engine ended with {outcome.code}"]
+
+
+def _in_one_line(words: str, names: Sequence[str]) -> str:
+    """``Compute a100 (and 3 more): no answer``: one cause that many resources share is one line."""
+    first, more = min(names), len(names) - 1
+    return f"{first}{f' (and {more} more)' if more else ''}: {words}" if first else words
+
+
+def _name(urn: str) -> str:
+    """The resource of a message; empty for the stack as a whole."""
+    return "" if not urn or "::pulumi:pulumi:Stack::" in urn else name_of(urn)
+
+
+def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:
+    """Find a stack without making one, and look at it.
+
+    Args:
+        name: Its name; organization and project may stand before it.
+        progress: Where what happens is printed.
+        sandbox: Whether it is the one on this machine's sandbox.
+
+    Raises:
+        NoStackError: There is no such stack, or its settings cannot be read.
+        BusyError: Another command works on it.
+        EngineError: The state is out of reach, or the sandbox has no such stack.
+        SandboxError, ForeignHomeError: The sandbox cannot be used.
+    """
+    from infra.settings import read_file
+
+    path, short = settings_file(name), name.rpartition("/")[2]
+    reading = read_file(path)
+    if reading.file is None:
+        raise NoStackError("; ".join(map(str, reading.findings)))
+    judged = JudgedStack(short, path, reading.file, reading.partial, reading.findings)
+    if sandbox and short not in stack_state.files(stack_state.backend_of(short)):
+        raise engine.EngineError(f"the stack `{short}` is not on this machine's sandbox: it was never brought up there")
+    with lock.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
+        progress.step("Pulumi engine")
+        pulumi = engine.find()
+        stack = pulumi_stack.on_sandbox(judged, pulumi, daemon.up()) if sandbox else pulumi_stack.on_azure(name, pulumi)
+        progress.done(f"Pulumi {pulumi.version}; `{name}` on {stack.where}")
+        options = f" --stack {name}{' --sandbox' if sandbox else ''}" if name != engine.STACK else ""
+        mending = StackMending(name, f"amlstack up{options}", reading, path, plain=not sandbox)
+        return look_through(stack, mending, on_event=progress.follow("looking"))

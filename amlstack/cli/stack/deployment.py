@@ -1,0 +1,183 @@
+"""A deployment of a stack: preview, the plan with its cost, a question, and only then the update."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlstack import engine
+from amlstack.base import paths
+from amlstack.cli import consent
+from amlstack.cli.stack import cost, explain, losses, plan
+from amlstack.cli.stack.waited_runs import WaitedRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.cli.progress import Progress
+    from amlstack.cli.stack.pulumi_stack import PulumiStack
+    from amlstack.cli.stack_settings import JudgedStack
+    from amlstack.engine import Outcome
+
+REFUSED = (
+    "nothing was changed. What holds data or records is deleted or replaced only when you agree: "
+    "`amlstack up --yes` (`make up YES=1`), or on a terminal"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """The end of a deployment.
+
+    Attributes:
+        outcome: What the engine's last command did.
+        updated: Whether the update had begun; before it nothing is changed.
+        refused: The plan is another one than agreed, or the answer was no. It has been printed.
+    """
+
+    outcome: Outcome
+    updated: bool
+    refused: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the stack is as declared."""
+        return not self.outcome.code and not self.refused
+
+
+@dataclass(slots=True)
+class Deployment:
+    """A stack about to be deployed.
+
+    Attributes:
+        stack: The stack.
+        judged: Its settings.
+        progress: Where what happens is printed.
+        pack: The engine's options for the policies.
+        agreed: The plan that alone may be applied; None for any.
+        plan: What the preview would do, once there was one.
+        unchanged: Whether the preview found nothing to do.
+        waited: Prints the logs of runs that the engine waits for; None on Azure.
+    """
+
+    stack: PulumiStack
+    judged: JudgedStack
+    progress: Progress
+    pack: tuple[str, ...] = ()
+    agreed: plan.AgreedPlan | None = None
+    plan: plan.StackPlan = field(default_factory=plan.StackPlan)
+    unchanged: bool = False
+    waited: WaitedRuns | None = None
+
+    def __post_init__(self) -> None:
+        if self.stack.endpoint is not None:
+            self.waited = WaitedRuns(self.progress, self.stack.endpoint.home)
+
+    def run(self, *, yes: bool, refresh: bool, preview: bool = False) -> Deployed:
+        """Deploys, or shows what it would do. The update is left out where it would change nothing.
+
+        Args:
+            yes: Whether to apply without a question.
+            refresh: Whether to look at the service first, also where nothing is known to be missing.
+            preview: Whether to end after the plan.
+
+        Raises:
+            BusyError: The engine found the stack locked.
+            EngineError: The state is out of reach.
+            EngineInterruptedError: Ctrl-C.
+        """
+        before = self.stack.state()
+        missing = losses.missing(before, self.stack.endpoint.home) if self.stack.endpoint else ()
+        if not preview and (missing or refresh):
+            if missing:
+                number = f"{len(missing)} resource{'' if len(missing) == 1 else 's'}"
+                self.progress.note(f"the state records {number} that the sandbox does not have: looking again")
+            refreshed = self._refresh()
+            if refreshed.code and not missing:
+                return Deployed(refreshed, updated=False)
+            before = self.stack.state()
+        with tempfile.TemporaryDirectory(prefix="amlstack-plan-") as folder:
+            file = Path(folder) / "plan.json"
+            words = ("--save-plan", str(file), *(("--refresh",) if preview and refresh else ()))
+            looked = self._engine("preview", *words, *self.pack, phase="previewing")
+            self.unchanged = plan.changes_nothing(looked, file, before)
+        if looked.code or self.unchanged:
+            return Deployed(looked, updated=False)
+        taken = losses.losses_of(looked.ops, before, paths.home())
+        self._show(looked, taken)
+        if not self._is_as_agreed():
+            return Deployed(looked, updated=False, refused=True)
+        if preview:
+            return Deployed(looked, updated=False)
+        if not yes and not self._may_apply(taken):
+            return Deployed(looked, updated=False, refused=True)
+        done = self._engine("up", "--yes", "--skip-preview", *self.pack, phase="updating")
+        return Deployed(done, updated=True)
+
+    def tidy(self) -> None:
+        """Clears operations that a killed engine left open and this deployment has completed."""
+        if self.stack.state().pending:
+            self._refresh("--clear-pending-creates")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        costs = cost.costs_of(self.judged.settings) if self.judged.settings else ()
+        return {"plan": self.plan.as_list(), "unchanged": self.unchanged, "cost": cost.as_dict(costs)}
+
+    def _show(self, looked: Outcome, taken: tuple[str, ...]) -> None:
+        """Prints the plan: resources, what is lost with them, what the policies say, what it costs."""
+        counts = self.plan.counts()
+        self.progress.step(f"plan of `{self.stack.name}` on {self.stack.where}: {counts or 'the state alone changes'}")
+        self._notes(self.plan.lines())
+        if taken:
+            self.progress.step("it takes away what holds data or records:")
+            self._notes(taken)
+        self.progress.step("policies")
+        self._notes(explain.verdicts(looked, known={finding.code for finding in self.judged.findings}))
+        if self.judged.settings is not None:
+            self.progress.step("cost per hour on Azure")
+            self._notes(cost.lines(cost.costs_of(self.judged.settings)))
+
+    def _notes(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.progress.note(line)
+
+    def _is_as_agreed(self) -> bool:
+        differs = () if self.agreed is None else tuple(self.agreed.differences(self.plan.as_list()))
+        if self.agreed is not None and differs:
+            self.progress.fail(f"nothing was changed: this is not the plan of {self.agreed.file}")
+            self._notes(differs)
+        return not differs
+
+    def _may_apply(self, taken: tuple[str, ...]) -> bool:
+        """A person's answer; the sandbox's own stack is asked about only where something is lost."""
+        if self.stack.name == engine.STACK:
+            if not taken:
+                return True
+            if not consent.on_a_terminal():
+                self.progress.fail(REFUSED)
+                return False
+        if consent.given(f"Apply this to `{self.stack.name}` on {self.stack.where}?"):
+            return True
+        self.progress.note("nothing was changed")
+        return False
+
+    def _refresh(self, *words: str) -> Outcome:
+        return self._engine("refresh", "--yes", "--skip-preview", *words, phase="refreshing")
+
+    def _engine(self, verb: str, *words: str, phase: str) -> Outcome:
+        follow = self.progress.follow(phase)
+        if self.waited:
+            follow = self.waited.before(follow)
+
+        def taken(event: Mapping[str, Any]) -> None:
+            if verb == "preview":
+                self.plan.take(event)
+            follow(event)
+
+        outcome = self.stack.run(verb, *words, on_event=taken, note=self.progress.note)
+        if self.waited:
+            self.waited.look()
+        return outcome

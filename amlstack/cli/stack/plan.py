@@ -1,0 +1,271 @@
+"""The plan of a stack: the steps of a preview, the plan that was agreed to, and whether anything changes at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.base import paths
+from amlstack.cli.progress import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from amlstack.cli.stack_state import State
+    from amlstack.engine import Outcome
+
+CREATED, UPDATED, REPLACED, DELETED = "created", "updated in place", "replaced", "deleted"
+FORGOTTEN, IMPORTED, READ_AGAIN = "forgotten", "imported", "read again"
+_DOES: Final = {
+    "create": CREATED,
+    "update": UPDATED,
+    "delete": DELETED,
+    "discard": FORGOTTEN,
+    "import": IMPORTED,
+    "refresh": READ_AGAIN,
+    **dict.fromkeys(("replace", "create-replacement", "delete-replaced", "discard-replaced"), REPLACED),
+}
+ORDER: Final = (DELETED, REPLACED, UPDATED, IMPORTED, READ_AGAIN, FORGOTTEN, CREATED)
+"""What takes something away comes first."""
+_NO_RESOURCES: Final = (
+    "pulumi:",
+    "amlstack:infra:",
+    "amlstack:stack:Record",
+    "amlstack:stack:Keeper",
+    "amlstack:runs:Guard",
+)
+"""What groups others, and what this project keeps in the state for itself: nothing of it is in Azure."""
+_UNFINISHED: Final = ("delete", "pendingReplacement", "initErrors")
+"""The state's marks of a resource that an update has not brought to its end."""
+FEW: Final = 12
+"""So many that are created have their names; more are counted by type. What takes something away always has names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """What happens to one resource.
+
+    Attributes:
+        urn, type: As the engine has them.
+        does: One of the words above.
+        changes: The properties that differ; for a replacement those that cause it.
+        inputs: Hash of all that is asked for, by which two plans of one step are compared; empty where nothing is.
+    """
+
+    urn: str
+    type: str
+    does: str
+    changes: tuple[str, ...] = ()
+    inputs: str = ""
+
+    @property
+    def name(self) -> str:
+        """``Compute a100``."""
+        return name_of(self.urn)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for ``--json``."""
+        return {
+            "urn": self.urn,
+            "type": self.type,
+            "operation": self.does,
+            "properties": list(self.changes),
+            "inputs": self.inputs,
+        }
+
+
+@dataclass(slots=True)
+class StackPlan:
+    """The operations of the last phase whose events were taken."""
+
+    steps: dict[str, PlannedStep] = field(default_factory=dict)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Folds one event of the engine in."""
+        if "preludeEvent" in event:
+            self.steps.clear()
+        meta = (event.get("resourcePreEvent") or {}).get("metadata")
+        if not meta or (does := _DOES.get(meta["op"])) is None or meta["type"].startswith(_NO_RESOURCES):
+            return
+        urn = meta["urn"]
+        known = self.steps.get(urn)
+        changes = _changes(meta, does)
+        inputs = _hash_of((meta.get("new") or {}).get("inputs"))
+        if known is not None and known.does == does:
+            changes = tuple(dict.fromkeys((*known.changes, *changes)))
+            inputs = inputs or known.inputs
+        self.steps[urn] = PlannedStep(urn, meta["type"], does, changes, inputs)
+
+    def lines(self) -> Iterator[str]:
+        """``replaced: Compute a100 (vmSize)``; of many new resources the number of each type."""
+        by_word: dict[str, list[PlannedStep]] = {}
+        for step in self.steps.values():
+            by_word.setdefault(step.does, []).append(step)
+        for word in ORDER:
+            steps = by_word.get(word, [])
+            if word == CREATED and len(steps) > FEW:
+                yield f"{word}: {len(steps)} resources: {_by_type(steps)}"
+            elif word == CREATED and steps:
+                yield f"{word}: {', '.join(step.name for step in steps)}"
+            else:
+                yield from (f"{word}: {step.name}{_in_brackets(step.changes)}" for step in steps)
+
+    def counts(self) -> str:
+        """``12 created, 1 updated in place``; empty when nothing changes."""
+        return counted(step.does for step in self.steps.values())
+
+    def as_list(self) -> list[dict[str, Any]]:
+        """Plain data for ``--json``."""
+        return [step.as_dict() for step in self.steps.values()]
+
+
+def counted(words: Iterable[str]) -> str:
+    """``12 created, 1 updated in place``; empty for none."""
+    counts = Counter(words)
+    return ", ".join(f"{counts[word]} {word}" for word in reversed(ORDER) if counts[word])
+
+
+def counted_operations(ops: Mapping[str, str]) -> str:
+    """The same of the engine's operations by URN; each of a replacement's steps has its resource's URN."""
+    return counted(_DOES[op] for op in ops.values() if op in _DOES)
+
+
+def _changes(meta: Mapping[str, Any], does: str) -> tuple[str, ...]:
+    if does == REPLACED and meta.get("keys"):
+        return tuple(meta["keys"])
+    if does not in {UPDATED, REPLACED}:
+        return ()
+    return tuple(meta.get("detailedDiff") or meta.get("diffs") or ())
+
+
+def _hash_of(inputs: Mapping[str, Any] | None) -> str:
+    """The same on every machine: the folder of the clone, which folders of code and data lie in, is left out."""
+    if not inputs:
+        return ""
+    text = json.dumps(inputs, sort_keys=True).replace(f"{paths.PROJECT}/", "")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _in_brackets(changes: tuple[str, ...]) -> str:
+    return f" ({', '.join(changes)})" if changes else ""
+
+
+def _by_type(steps: list[PlannedStep]) -> str:
+    counts = Counter(step.name.partition(" ")[0] for step in steps)
+    return ", ".join(f"{number} {kind}" if number > 1 else kind for kind, number in counts.items())
+
+
+class NoPlanError(Exception):
+    """The file has no plan; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedPlan:
+    """The plan of an earlier preview, which somebody has looked at.
+
+    Attributes:
+        file: Where it was read.
+        steps: URN → the step as ``--json`` printed it.
+    """
+
+    file: Path
+    steps: Mapping[str, Mapping[str, Any]]
+
+    def differences(self, plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """A line for each step that this plan and another one do not have in common; none where they are the same.
+
+        Args:
+            plan: The other plan's steps, as ``--json`` prints them.
+        """
+        now = {str(step["urn"]): step for step in plan}
+        for urn, step in now.items():
+            agreed = self.steps.get(urn)
+            if agreed is None:
+                yield f"{_does(step)}: that plan leaves it alone"
+            elif agreed["operation"] != step["operation"]:
+                yield f"{_does(step)}: in that plan it is {agreed['operation']}"
+            elif sorted(agreed["properties"]) != sorted(step["properties"]):
+                yield f"{_does(step)}: in that plan ({', '.join(agreed['properties'])}) differ"
+            elif agreed["inputs"] != step["inputs"]:
+                yield f"{_does(step)}: with other values than in that plan"
+        for urn in self.steps.keys() - now.keys():
+            yield f"not {_does(self.steps[urn])}: in that plan it is"
+
+
+def read_agreed(file: Path) -> AgreedPlan:
+    """Read the plan that ``amlstack up --preview --json`` has printed.
+
+    Raises:
+        NoPlanError: The file cannot be read, or has no plan.
+    """
+    try:
+        content = json.loads(file.read_text("utf-8"))
+        steps = {
+            str(step["urn"]): {
+                "operation": str(step["operation"]),
+                "properties": [str(name) for name in step["properties"]],
+                "inputs": str(step["inputs"]),
+                "urn": str(step["urn"]),
+            }
+            for step in content["plan"]
+        }
+    except OSError as error:
+        message = f"{file} cannot be read: {error.strerror}"
+        raise NoPlanError(message) from None
+    except (ValueError, KeyError, TypeError):
+        message = f"{file} has no plan: it must be what `amlstack up --stack NAME --preview --json` prints"
+        raise NoPlanError(message) from None
+    return AgreedPlan(file, steps)
+
+
+def _does(step: Mapping[str, Any]) -> str:
+    return f"{step['operation']}: {name_of(str(step['urn']))}{_in_brackets(tuple(step['properties']))}"
+
+
+def changes_nothing(preview: Outcome, file: Path, state: State) -> bool:
+    """Whether an update after a preview would leave everything as it is: resources, and what the state records of them.
+
+    A preview also calls a resource `same` whose dependencies, parent, protection or outputs differ from the record.
+    The update writes these (the rules are `mustWrite` of the engine's `backend/snapshot.go`), so it may be left out
+    only where they are as recorded. What is not found in the form that is known here counts as a change.
+
+    Args:
+        preview: What the preview did.
+        file: What it wrote for `--save-plan`.
+        state: What was recorded before it.
+    """
+    if preview.code or preview.redescribed or state.pending or set(preview.ops.values()) - {"same"}:
+        return False
+    try:
+        planned = json.loads(file.read_text("utf-8"))["resourcePlans"]
+        # A copy that is pending deletion has its resource's URN.
+        return sorted(planned) == sorted(one["urn"] for one in state.resources) and all(
+            _stays(planned[one["urn"]], one) for one in state.resources
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _stays(planned: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+    goal = planned["goal"]
+    return (
+        planned["steps"] == ["same"]
+        and not goal["inputDiff"]
+        and not goal["outputDiff"]
+        and not any(recorded.get(mark) for mark in _UNFINISHED)
+        and _order(goal) == _order(recorded)
+    )
+
+
+def _order(described: Mapping[str, Any]) -> tuple[object, ...]:
+    """The dependencies of a resource and the limits of its operations: no event of the engine has these."""
+    properties = described.get("propertyDependencies") or {}
+    return (
+        sorted(described.get("dependencies") or ()),
+        {name: sorted(urns or ()) for name, urns in properties.items()},
+        described.get("customTimeouts") or {},
+    )

@@ -1,9 +1,9 @@
-"""A stack's settings and all that is wrong with them before an engine starts: sizes, regions, tags, jobs, account."""
+"""The settings of a stack, and all that is wrong with them before an engine starts."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from amlstack.base import paths
@@ -24,26 +24,31 @@ class NoStackError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedStack:
-    """A stack before its deployment.
+class StackSettings:
+    """The settings of a stack.
 
     Attributes:
-        name: Its name without organization and project.
-        path: Its settings file.
+        name: The stack's name without organization and project.
+        path: The settings file.
         file: The same as it was read.
-        settings: The settings; None where they are of no use.
+        reading: The settings with their places.
         findings: All that is wrong or worth a look.
     """
 
     name: str
     path: Path
     file: StackFile
-    settings: Settings | None
+    reading: Reading
     findings: tuple[Finding, ...]
 
     @property
+    def settings(self) -> Settings | None:
+        """The values; None where they are of no use."""
+        return self.reading.partial
+
+    @property
     def errors(self) -> tuple[Finding, ...]:
-        """What refuses it."""
+        """The findings that refuse it."""
         return errors(self.findings)
 
     @property
@@ -51,6 +56,11 @@ class JudgedStack:
         """The configuration of the rules that the settings name, for the engine's policy pack; None for none."""
         file = paths.PROJECT / self.settings.policies if self.settings and self.settings.policies else None
         return file if file and file.is_file() else None
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The whole configuration as the engine hands it over, without what is encrypted."""
+        return engine_config(self.file.config)
 
 
 def settings_file(stack: str) -> Path:
@@ -76,8 +86,26 @@ def settings_file(stack: str) -> Path:
     )
 
 
-def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
-    """Read and judge a stack as its program will.
+def read(stack: str) -> StackSettings:
+    """Read the settings of a stack.
+
+    Args:
+        stack: Its name; organization and project may stand before it.
+
+    Raises:
+        NoStackError: There is no file, or it is not YAML.
+    """
+    from infra.settings import read_file
+
+    path = settings_file(stack)
+    reading = read_file(path)
+    if reading.file is None:
+        raise NoStackError("; ".join(map(str, reading.findings)))
+    return StackSettings(stack.rpartition("/")[2], path, reading.file, reading, reading.findings)
+
+
+def judge(stack: str, account: Mapping[str, str] | None = None) -> StackSettings:
+    """Read and judge a stack as its program will: sizes, regions, tags, jobs and account.
 
     Args:
         stack: Its name; organization and project may stand before it.
@@ -89,26 +117,11 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> JudgedStack:
     from amlstack.catalog import clock
     from infra.account import resolve
     from infra.declaration import declare
-    from infra.settings import read_file
 
-    path = settings_file(stack)
-    name = stack.rpartition("/")[2]
-    reading = read_file(path)
-    if reading.file is None:
-        raise NoStackError("; ".join(map(str, reading.findings)))
-    _, unknown = resolve(engine_config(reading.file.config), os.environ if account is None else account)
-    declaration = declare(reading, on=clock.today(), place=f"{name}::{project_name()}")
-    return JudgedStack(name, path, reading.file, reading.partial, (*unknown, *declaration.findings))
-
-
-def config_of(reading: Reading) -> dict[str, str]:
-    """The whole configuration of a stack file as the engine hands it over, without what is encrypted."""
-    return engine_config(reading.file.config) if reading.file else {}
-
-
-def client(judged: JudgedStack) -> ArmClient:
-    """Azure as the stack's providers reach it."""
-    return client_of(engine_config(judged.file.config))
+    found = read(stack)
+    _, unknown = resolve(found.config, os.environ if account is None else account)
+    declaration = declare(found.reading, on=clock.today(), place=f"{found.name}::{project_name()}")
+    return replace(found, findings=(*unknown, *declaration.findings))
 
 
 def client_of(config: Mapping[str, str]) -> ArmClient:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,7 +61,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
     monkeypatch.setattr(PulumiStack, "run", run)
     monkeypatch.setattr(keeper, "held", held)
-    monkeypatch.setattr(stack_settings, "client", lambda _: None)
+    monkeypatch.setattr(stack_settings, "client_of", lambda _: None)
     monkeypatch.setattr(PulumiStack, "state", lambda _: State((KEEPER,)))
     return asked
 
@@ -68,8 +69,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def destroyed(*names: str) -> int:
     asked = take_down.AskedDown("prod", sandbox=False, yes=True, foreign=names)
     place = PulumiStack("prod", take_down._agreed(asked), Path())
-    judged: Any = None
-    return take_down._destroyed(asked, judged, place, Progress())
+    settings: Any = SimpleNamespace(config={})
+    return take_down._destroyed(asked, settings, place, Progress())
 
 
 def test_what_others_have_is_named_and_nothing_is_destroyed(

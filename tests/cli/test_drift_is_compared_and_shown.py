@@ -12,10 +12,10 @@ from amlstack.base import home as homes
 from amlstack.catalog import own_changes
 from amlstack.cli.main import main
 from amlstack.cli.stack import lock
-from amlstack.cli.stack.drift import found
-from amlstack.cli.stack.drift.found import Declaring, Look, PropertyDrift, ResourceDrift
+from amlstack.cli.stack.drift import report
 from amlstack.cli.stack.drift.look import Comparison, look_through
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, value_at
+from amlstack.cli.stack.drift.report import Declaring, Look, PropertyDrift, ResourceDrift
 from amlstack.cli.stack.pulumi_stack import PulumiStack, lock_file
 from amlstack.cli.stack_state import State
 from infra.settings import read_file
@@ -267,7 +267,7 @@ def test_the_text_tells_both_ways_and_lists_the_rest_only_when_asked(mending: St
         event("amlstack:jobs:Job", "train", op="same", outputs=({"status": "Running"}, {"status": "Failed"})),
         event(WORKSPACE, "w", op="same", outputs=({}, {"etag": "1"})),
     )
-    short, long = ("\n".join(found.lines(look, everything=each)) for each in (False, True))
+    short, long = ("\n".join(report.lines(look, everything=each)) for each in (False, True))
     assert short.startswith("drift: 1 changed of 3 resources of `prod` on Azure\nCompute busy was changed\n")
     assert f"    {SCALE}.maxNodeCount: declared 8, there 5\n" in short
     assert "train, /train: Failed (recorded: Running)" in short
@@ -282,20 +282,20 @@ def test_the_issue_is_the_same_text_while_the_drift_is(mending: StackMending) ->
         runs = event("amlstack:jobs:Job", "train", op="same", outputs=({"status": "Running"}, {"status": status}))
         service = event(WORKSPACE, "w", op="same", outputs=({}, {"etag": str(count)}))
         events = [cluster("busy", 5), runs, service]
-        return found.issue_body(looked(mending, *(events if count % 2 else reversed(events))))
+        return report.issue_body(looked(mending, *(events if count % 2 else reversed(events))))
 
     assert body(1, "Running") == body(2, "Completed")
-    assert found.issue_body(looked(mending)) == "The stack `prod` is as it was deployed.\n\n"
-    assert found.issue_title("prod") == "Drift of the stack prod"
+    assert report.issue_body(looked(mending)) == "The stack `prod` is as it was deployed.\n\n"
+    assert report.issue_title("prod") == "Drift of the stack prod"
 
 
 def test_an_issue_survives_whatever_values_there_are(mending: StackMending) -> None:
-    assert found.code("a`b|c\nd") == "``a`b\\|c d``"
-    assert found.code("`x`") == "`` `x` ``"
+    assert report.code("a`b|c\nd") == "``a`b\\|c d``"
+    assert report.code("`x`") == "`` `x` ``"
     many = PropertyDrift("p", "x" * 100, "y" * 100, Declaring("no"))
     look = Look("prod", "Azure", 1)
     look.resources = [ResourceDrift(f"u{n}", "t", f"n{n}", "i", "changed", (many,) * 10) for n in range(200)]
-    shown = found.issue_body(look)
+    shown = report.issue_body(look)
     assert len(shown) < 65_536
     assert "more parts: `amlstack drift --stack prod`" in shown
 
@@ -328,7 +328,7 @@ def test_a_look_that_cannot_be_trusted_is_refused(
     look = look_through(place, mending)
     assert look.exit_status == 2
     assert look.errors[0] == "t m (and 2 more): no credential"
-    assert found.headline(look) == "nothing of `prod` on Azure could be looked at"
+    assert report.headline(look) == "nothing of `prod` on Azure could be looked at"
     assert "1 operation was cut off" in look.errors[1]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import JudgedStack
+    from amlstack.cli.stack_settings import StackSettings
     from amlstack.engine import Engine
     from amlstack.provider.arm import ArmClient
 
@@ -124,13 +124,13 @@ def _brought_up(asked: AskedUp, progress: Progress, values: dict[str, Any], ends
         return code
     if not stack.endpoint:
         values["outputs"] = outputs = stack.outputs()
-        for line in studio_lines(stack_settings.client(judged), outputs):
+        for line in studio_lines(stack_settings.client_of(judged.config), outputs):
             progress.note(line)
         return 0
     return _followed(asked, deployment, values, began)
 
 
-def _judged(asked: AskedUp, progress: Progress, values: dict[str, Any]) -> JudgedStack:
+def _judged(asked: AskedUp, progress: Progress, values: dict[str, Any]) -> StackSettings:
     """The settings, with their findings printed.
 
     Raises:
@@ -148,7 +148,7 @@ def _judged(asked: AskedUp, progress: Progress, values: dict[str, Any]) -> Judge
 
 
 def _stack(
-    asked: AskedUp, judged: JudgedStack, pulumi: Engine, progress: Progress, ends: contextlib.ExitStack
+    asked: AskedUp, judged: StackSettings, pulumi: Engine, progress: Progress, ends: contextlib.ExitStack
 ) -> PulumiStack:
     if asked.without_secrets:
         progress.step("a copy of settings and state without secrets")
@@ -185,12 +185,12 @@ def _deployed(asked: AskedUp, deployment: Deployment, values: dict[str, Any]) ->
         progress.note(explain.next_step(outcome, f"`{asked.command}`", updated=deployed.updated))
         values["error"] = "\n".join(text for level, _, text in outcome.diagnostics if level == "error")
         return 1
-    if deployment.unchanged:
+    if not deployment.plan.steps:
         progress.done("nothing to change: everything is as declared")
     elif asked.preview:
         progress.done("nothing was changed: a preview")
     else:
-        progress.done(f"`{asked.stack}` is up: {deployment.plan.counts() or 'nothing to change'}")
+        progress.done(f"`{asked.stack}` is up: {deployment.plan.counts()}")
     if asked.preview:
         return 0
     deployment.tidy()

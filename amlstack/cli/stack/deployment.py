@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import JudgedStack
+    from amlstack.cli.stack_settings import StackSettings
     from amlstack.engine import Outcome
 
 REFUSED = (
@@ -63,7 +63,7 @@ class Deployment:
     """
 
     stack: PulumiStack
-    judged: JudgedStack
+    judged: StackSettings
     progress: Progress
     pack: tuple[str, ...] = ()
     agreed: plan.AgreedPlan | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from amlstack.cli.stack_settings import JudgedStack
+    from amlstack.cli.stack_settings import StackSettings
     from amlstack.cli.stack_state import State
     from amlstack.engine import Engine, Outcome
     from amlstack.sandbox.server.endpoint import Endpoint
@@ -147,20 +147,20 @@ class PulumiStack:
 
 
 def on_sandbox(
-    judged: JudgedStack, pulumi: Engine, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None
+    settings: StackSettings, pulumi: Engine, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None
 ) -> PulumiStack:
     """Any stack's settings on this machine's sandbox; the stack `sandbox` is at home there.
 
     Raises:
         EngineError: The engine refused to make the stack there.
     """
-    if judged.name == engine.STACK:
+    if settings.name == engine.STACK:
         return sandbox_stack(pulumi, endpoint, note)
-    here = StackFolder.on_sandbox(judged.name, endpoint.home)
+    here = StackFolder.on_sandbox(settings.name, endpoint.home)
     env = _env_on_sandbox(pulumi, endpoint, here.backend, note)
-    made_up = here.prepare(judged.file, env)
+    made_up = here.prepare(settings.file, env)
     options = ("--config-file", str(here.config))
-    return PulumiStack(judged.name, env, endpoint.home, options, endpoint, here.backend, made_up)
+    return PulumiStack(settings.name, env, endpoint.home, options, endpoint, here.backend, made_up)
 
 
 def sandbox_stack(pulumi: Engine, endpoint: Endpoint, note: Callable[[str], None] = lambda _: None) -> PulumiStack:
@@ -188,13 +188,13 @@ def on_azure(stack: str, pulumi: Engine) -> PulumiStack:
     return PulumiStack(stack, engine.users_own(pulumi), lock_file(stack, sandbox=False).parent)
 
 
-def without_secrets(judged: JudgedStack, stack: str, pulumi: Engine, folder: Path) -> PulumiStack:
+def without_secrets(settings: StackSettings, stack: str, pulumi: Engine, folder: Path) -> PulumiStack:
     """The stack of a preview that opens nothing: a copy of settings and state with made-up values for all secrets.
 
     It needs neither passphrase nor key, and where to sign in says the environment alone.
 
     Args:
-        judged: The settings.
+        settings: The settings.
         stack: The stack's name in the user's backend.
         pulumi: The engine.
         folder: A folder for the copy, which the caller removes.
@@ -204,7 +204,7 @@ def without_secrets(judged: JudgedStack, stack: str, pulumi: Engine, folder: Pat
     """
     real = on_azure(stack, pulumi)
     exported = real.exported()
-    here = StackFolder(folder, judged.name)
+    here = StackFolder(folder, settings.name)
     here.backend.mkdir(parents=True)
     own = {
         "PULUMI_BACKEND_URL": f"file://{here.backend}?metadata=skip",
@@ -212,10 +212,10 @@ def without_secrets(judged: JudgedStack, stack: str, pulumi: Engine, folder: Pat
         "PULUMI_CONFIG_PASSPHRASE_FILE": "",
     }
     env = {**real.env, **own}
-    made_up = here.prepare(judged.file, env)
+    made_up = here.prepare(settings.file, env)
     here.restore(exported, env)
     options = ("--config-file", str(here.config))
-    return PulumiStack(judged.name, env, real.owner, options, backend=here.backend, made_up=made_up)
+    return PulumiStack(settings.name, env, real.owner, options, backend=here.backend, made_up=made_up)
 
 
 def lock_file(stack: str, *, sandbox: bool) -> Path:

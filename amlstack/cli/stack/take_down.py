@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import JudgedStack
+    from amlstack.cli.stack_settings import StackSettings
     from amlstack.cli.stack_state import State
 
 VERB = "amlstack down"
@@ -70,15 +70,15 @@ def run(asked: AskedDown) -> int:
         if asked.sandbox and not folder.is_dir():
             progress.done(f"the sandbox has no stack `{asked.stack}`")
             return 0
-        judged = stack_settings.judge(asked.stack, {})
+        settings = stack_settings.read(asked.stack)
         with lock.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, VERB):
             pulumi = engine.find()
             stack = (
-                pulumi_stack.on_sandbox(judged, pulumi, daemon.up())
+                pulumi_stack.on_sandbox(settings, pulumi, daemon.up())
                 if asked.sandbox
                 else pulumi_stack.on_azure(asked.stack, pulumi)
             )
-            code = _destroyed(asked, judged, replace(stack, env={**stack.env, **_agreed(asked)}), progress)
+            code = _destroyed(asked, settings, replace(stack, env={**stack.env, **_agreed(asked)}), progress)
             if code == 0 and asked.sandbox:
                 shutil.rmtree(folder, ignore_errors=True)
     except explain.FAILURES as error:
@@ -174,7 +174,7 @@ def _agreed(asked: AskedDown) -> dict[str, str]:
     return {foreign.VARIABLE: names} if names else {}
 
 
-def _foreign(stack: PulumiStack, judged: JudgedStack, state: State, progress: Progress) -> str:
+def _foreign(stack: PulumiStack, settings: StackSettings, state: State, progress: Progress) -> str:
     """A sentence on resources of others that would go with the stack; empty for none.
 
     Where it cannot be asked here, the stack's keeper asks as the engine's provider before anything is deleted.
@@ -186,7 +186,7 @@ def _foreign(stack: PulumiStack, judged: JudgedStack, state: State, progress: Pr
     if not places:
         return ""
     try:
-        client = sandbox_arm.SandboxArm(stack.endpoint) if stack.endpoint else stack_settings.client(judged)
+        client = sandbox_arm.SandboxArm(stack.endpoint) if stack.endpoint else stack_settings.client_of(settings.config)
         found = keeper.held(client, places, asked, (owner,))
     except ArmError as error:
         if kept is None:
@@ -232,7 +232,7 @@ def _planned(asked: AskedDown, stack: PulumiStack, progress: Progress) -> bool:
     return True
 
 
-def _destroyed(asked: AskedDown, judged: JudgedStack, stack: PulumiStack, progress: Progress) -> int:
+def _destroyed(asked: AskedDown, settings: StackSettings, stack: PulumiStack, progress: Progress) -> int:
     state = stack.state()
     protected = state.protected
     if protected and not asked.sandbox:
@@ -247,7 +247,7 @@ def _destroyed(asked: AskedDown, judged: JudgedStack, stack: PulumiStack, progre
         return 0
     if not _planned(asked, stack, progress):
         return 1
-    if others := _foreign(stack, judged, state, progress):
+    if others := _foreign(stack, settings, state, progress):
         progress.fail(others)
         return 1
     if left := state.retained:

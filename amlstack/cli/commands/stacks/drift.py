@@ -64,7 +64,7 @@ def drift(
     asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, as_json=as_json)
     name = stack or STACK
     if title:
-        from amlstack.cli.stack.drift.found import issue_title
+        from amlstack.cli.stack.drift.report import issue_title
 
         say(issue_title(name))
         return
@@ -74,7 +74,7 @@ def drift(
 def _run(name: str, form: Format, *, sandbox: bool, everything: bool) -> int:
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack import explain
-    from amlstack.cli.stack.drift import found
+    from amlstack.cli.stack.drift import report
     from amlstack.cli.stack.drift.look import look_at
 
     try:
@@ -92,7 +92,7 @@ def _run(name: str, form: Format, *, sandbox: bool, everything: bool) -> int:
     if form is Format.JSON:
         print_json(look.as_dict())
     elif form is Format.GITHUB:
-        say(found.issue_body(look), nl=False)
+        say(report.issue_body(look), nl=False)
     else:
-        say("\n".join(found.lines(look, everything=everything)))
+        say("\n".join(report.lines(look, everything=everything)))
     return look.exit_status

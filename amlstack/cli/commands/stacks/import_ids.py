@@ -36,29 +36,25 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
     from amlstack.provider.arm import ArmError
     from infra.account import resolve
     from infra.names import Names
-    from infra.settings import read_file
 
     progress = Progress()
     try:
-        path = stack_settings.settings_file(stack)
+        given = stack_settings.read(stack)
     except stack_settings.NoStackError as error:
         progress.fail(str(error))
         return 2
-    reading = read_file(path)
-    config = stack_settings.config_of(reading)
+    reading, config, project = given.reading, given.config, stack_settings.project_name()
     who, unknown = resolve(config, os.environ)
     settings = reading.settings
     if settings is None or unknown:
         print_findings((*reading.findings, *unknown))
         return 1
-    names = Names.of(
-        settings, project=stack_settings.project_name(), stack=stack.rpartition("/")[2], subscription=who.subscription
-    )
+    names = Names.of(settings, project=project, stack=given.name, subscription=who.subscription)
     from amlstack.cli.stack.adoption import estate
     from amlstack.cli.stack.adoption.adoption import Adoption, provider_urn
 
     elsewhere = names.subscription.lower() != who.subscription.lower()
-    provider = provider_urn(stack.rpartition("/")[2], stack_settings.project_name()) if elsewhere else None
+    provider = provider_urn(given.name, project) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
         found = estate.read(stack_settings.client_of(config), names)

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack import engine
 from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.catalog import own_changes
-from amlstack.cli import stack_state
+from amlstack.cli import stack_settings, stack_state
 from amlstack.cli.progress import name_of
 from amlstack.cli.stack import lock, pulumi_stack
-from amlstack.cli.stack.drift.found import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
-from amlstack.cli.stack_settings import JudgedStack, NoStackError, settings_file
+from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
@@ -280,20 +279,17 @@ def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:
         EngineError: The state is out of reach, or the sandbox has no such stack.
         SandboxError, ForeignHomeError: The sandbox cannot be used.
     """
-    from infra.settings import read_file
-
-    path, short = settings_file(name), name.rpartition("/")[2]
-    reading = read_file(path)
-    if reading.file is None:
-        raise NoStackError("; ".join(map(str, reading.findings)))
-    judged = JudgedStack(short, path, reading.file, reading.partial, reading.findings)
+    settings = stack_settings.read(name)
+    short = settings.name
     if sandbox and short not in stack_state.files(stack_state.backend_of(short)):
         raise engine.EngineError(f"the stack `{short}` is not on this machine's sandbox: it was never brought up there")
     with lock.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
         progress.step("Pulumi engine")
         pulumi = engine.find()
-        stack = pulumi_stack.on_sandbox(judged, pulumi, daemon.up()) if sandbox else pulumi_stack.on_azure(name, pulumi)
+        stack = (
+            pulumi_stack.on_sandbox(settings, pulumi, daemon.up()) if sandbox else pulumi_stack.on_azure(name, pulumi)
+        )
         progress.done(f"Pulumi {pulumi.version}; `{name}` on {stack.where}")
         options = f" --stack {name}{' --sandbox' if sandbox else ''}" if name != engine.STACK else ""
-        mending = StackMending(name, f"amlstack up{options}", reading, path, plain=not sandbox)
+        mending = StackMending(name, f"amlstack up{options}", settings.reading, settings.path, plain=not sandbox)
         return look_through(stack, mending, on_event=progress.follow("looking"))

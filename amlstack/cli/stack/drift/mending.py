@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.stack.drift.found import Declaring
+from amlstack.cli.stack.drift.report import Declaring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

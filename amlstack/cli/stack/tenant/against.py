@@ -167,7 +167,7 @@ _EFFECTS = ("effect", "effects", "audit_effect")
 
 
 def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, list[Finding]]:
-    from amlstack.cli.stack.tenant.declared import NotRenderedError, declared
+    from amlstack.cli.stack.tenant.requests import NotRenderedError, declared_stack
     from infra import account
 
     if where.reading is None:
@@ -181,11 +181,11 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
             *found,
             Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
         ]
-    config = stack_settings.config_of(where.reading)
+    config = stack_settings.engine_config(where.reading.file.config) if where.reading.file else {}
     who, unknown = account.resolve(config, os.environ)
     known = not any("subscription" in one.where for one in unknown)
     try:
-        stack = declared(where.reading.settings, who, known=known, stack=where.stack or "")
+        stack = declared_stack(where.reading.settings, who, known=known, stack=where.stack or "")
     except NotRenderedError as error:
         rule = "What a stack registers is known once its program takes it"
         return None, [*found, Finding(NOT_ASKED, "", f"The stack's program refuses it: {error}", rule)]

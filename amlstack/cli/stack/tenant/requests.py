@@ -41,7 +41,7 @@ _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
 _WORKSPACES = "microsoft.machinelearningservices/workspaces"
 
 
-def declared(settings: Settings, who: Account, *, known: bool, stack: str) -> DeclaredStack:
+def declared_stack(settings: Settings, who: Account, *, known: bool, stack: str) -> DeclaredStack:
     """The stack as a tenant's policies see it.
 
     Args:

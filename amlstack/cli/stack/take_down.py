@@ -198,7 +198,7 @@ def _foreign(stack: PulumiStack, settings: StackSettings, state: State, progress
 
 
 def _keeper_inputs(state: State) -> dict[str, Any]:
-    """The inputs of a keeper for a stack that has none, as its state was edited or is of an earlier version."""
+    """The inputs of a keeper for a stack that has none, as its state was edited."""
     own = [one for one in state.resources if one.get("id") and not one.get("external")]
     ids = [str((one.get("outputs") or {}).get("jobId") or one["id"]) for one in own]
     asked: dict[str, Any] = {"owned": [each for each in ids if each.startswith("/")]}

@@ -8,7 +8,8 @@ from typing import Final
 from amlstack.base import paths
 
 ROOMS: Final = (
-    "amlstack/base", "amlstack/cli", "amlstack/engine", "amlstack/report", "amlstack/sandbox", "infra", "policies",
+    "amlstack/base", "amlstack/cli", "amlstack/engine", "amlstack/images", "amlstack/report", "amlstack/sandbox",
+    "infra", "policies",
 )  # fmt: skip
 OTHERWISE: Final = {
     "amlstack/base/files.py": "the function itself",
@@ -19,8 +20,7 @@ OTHERWISE: Final = {
     "amlstack/sandbox/data/blobs/blocks.py": "a new file, which the tables name when it is whole",
     "amlstack/sandbox/data/blobs/wire.py": "a new file, which the tables name when it is whole",
     "amlstack/sandbox/gpu_code/carrying.py": "made anew for each job",
-    "amlstack/sandbox/images/builder.py": "a lock, and a log",
-    "amlstack/sandbox/images/installing.py": "a scratch folder of this process",
+    "amlstack/images/building.py": "a lock, and a scratch folder of this process",
     "amlstack/sandbox/parents/parent.py": "a new name, then a rename",
     "amlstack/sandbox/runner/files/namespace.py": "files of the kernel",
     "amlstack/sandbox/runner/files/parallel_driver.py": "made anew for each job",

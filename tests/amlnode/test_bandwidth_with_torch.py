@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack import images
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox import images
 from amlstack.sandbox.runner import free_ports
 
 if TYPE_CHECKING:

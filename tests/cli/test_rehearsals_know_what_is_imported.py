@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack import images
 from amlstack.cli.main import main
-from amlstack.sandbox import images
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from amlstack.cli import targets
 from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
 from amlstack.cli.rehearsal import environments, mapping_file
-from amlstack.sandbox.images import Chosen
+from amlstack.images import Chosen
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack import images
 from amlstack.diagnose import diagnose
-from amlstack.sandbox import images
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import images
-from amlstack.sandbox.images import interpreters
-from amlstack.sandbox.images.declared import dockerfile
-from amlstack.sandbox.images.declared.pip_lines import PipLines, latest_wins
+from amlstack import images
+from amlstack.images import pythons
+from amlstack.images.dockerfile import read_dockerfile
+from amlstack.images.requirements import PipLines, latest_wins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ def test_the_last_stage_of_a_dockerfile_counts(tmp_path: Path) -> None:
         pip install hjson
         END
         """
-    found = dockerfile.read(text, tmp_path)
+    found = read_dockerfile(text, tmp_path)
     assert (found.image, found.packages.requirements, found.skipped) == ("python:3.11", ["tabulate", "hjson"], [])
 
 
@@ -111,7 +111,7 @@ def test_the_last_stage_of_a_dockerfile_counts(tmp_path: Path) -> None:
     ],
 )
 def test_install_commands_become_requirements(tmp_path: Path, run: str, requirements: list[str]) -> None:
-    assert dockerfile.read(f"FROM python:3.11\nRUN {run}", tmp_path).packages.requirements == requirements
+    assert read_dockerfile(f"FROM python:3.11\nRUN {run}", tmp_path).packages.requirements == requirements
 
 
 def test_requirement_files_keep_markers_and_name_what_cannot_be_had(tmp_path: Path) -> None:
@@ -202,4 +202,4 @@ def test_a_later_line_replaces_an_earlier_one() -> None:
     ],
 )
 def test_a_python_suits_a_rule(rule: str, version: tuple[int, int], *, suits: bool) -> None:
-    assert interpreters.suits(rule, version) is suits
+    assert pythons.suits(rule, version) is suits

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import images
+from amlstack import images
 from amlstack.sandbox.runner.files import environments
 from tests.support.runner.runner_lab import WORKSPACE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amlstack.sandbox import images
+from amlstack import images
 
 BASE = images.resolve("minimal-py")
 

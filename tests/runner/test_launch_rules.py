@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox import images
+from amlstack import images
 from amlstack.sandbox.runner import free_ports, verdict
 from amlstack.sandbox.runner.contract import expressions, launch, spec, torchrun
 

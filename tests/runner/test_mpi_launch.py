@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox import images
+from amlstack import images
 from amlstack.sandbox.runner.contract import launch
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.mpi import mpirun

@@ -250,7 +250,7 @@ def test_python_in_a_job_is_the_environments_own(lab: Lab) -> None:
 
 
 def test_the_curated_environment_is_known() -> None:
-    from amlstack.sandbox import images
+    from amlstack import images
 
     assert images.resolve(CURATED).name == "pytorch"
 
@@ -259,7 +259,7 @@ def test_a_cancel_interrupts_the_building_of_the_environment(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
-    from amlstack.sandbox import images
+    from amlstack import images
 
     place = images.folder(images.resolve("openmpi5.0-ubuntu24.04"))
     place.parent.mkdir(parents=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox import images
+from amlstack import images
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.data import run_history
 from amlstack.sandbox.runner.files import environments

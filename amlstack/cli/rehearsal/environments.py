@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jobs
+from amlstack import images
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT, is_dir
 from amlstack.cli.rehearsal.aspects import Aspect
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.code_reading import shell
-from amlstack.sandbox import images
 from jobs.model.component import NO_ENVIRONMENT
 from jobs.model.distribution import MpiDistribution
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.aspects import Stored
     from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
-    from amlstack.sandbox.images import Chosen, Declared, EnvironmentAnswer, OwnStandIn
+    from amlstack.images import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ def starts_by_mpi(part: jobs.Plan) -> bool:
 
 def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
     """Which mpirun starts the ranks of an MPI job."""
-    from amlstack.sandbox.images import openmpi, ready
+    from amlstack.images import openmpi, ready
     from amlstack.sandbox.runner.mpi import mpirun
 
     if not starts_by_mpi(part):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
-    from amlstack.sandbox.images import Chosen
+    from amlstack.images import Chosen
     from infra.contents.assets import StackData
 
 GROUP = "rehearsal"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.request import RehearsalSurvey
     from amlstack.code_reading.downloads import Download
-    from amlstack.sandbox.images import EnvironmentAnswer
+    from amlstack.images import EnvironmentAnswer
     from infra.runs import CodeFolders
 
 _SECONDS: Final = 0.4

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from amlstack.sandbox.images.own import OwnStandIn
+    from amlstack.images.environments import OwnStandIn
 
 NAME = "rehearsal.toml"
 EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
@@ -64,7 +64,7 @@ class StandInTable(_Model):
     @field_validator("like")
     @classmethod
     def _is_known(cls, value: str | None) -> str | None:
-        from amlstack.sandbox.images.resolving import find
+        from amlstack.images.standins import find
 
         if value is not None and find(value) is None:
             raise ValueError(
@@ -144,7 +144,7 @@ def read(file: Path) -> MappingFile:
         return MappingFile(file, findings=(wrong,))
     lines = text.splitlines()
     tables, findings = _tables(data, file, lines)
-    from amlstack.sandbox.images.own import OwnStandIn
+    from amlstack.images.environments import OwnStandIn
 
     folder = file.parent
     return MappingFile(

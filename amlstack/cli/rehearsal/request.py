@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.targets import Targets
-    from amlstack.sandbox.images import OwnStandIn
+    from amlstack.images import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
     from jobs.model.location import Source
 

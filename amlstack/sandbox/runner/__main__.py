@@ -10,7 +10,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import images
+from amlstack import images
+from amlstack.processes import orphans
 from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.contract import launch, spec
@@ -91,7 +92,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
 def main(home: str, key: str) -> int:
     """Runs one job; 0 when it reached an end, 3 when it was not ours to run."""
     os.umask(PRIVATE)
-    process_tree.adopt_orphans()
+    orphans.adopt_orphans()
     cancel = Cancel()
     store = Store(Path(home))
     try:

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from amlstack.processes import orphans
 from amlstack.sandbox.runner import process_tree
 from amlstack.sandbox.runner.files import namespace
 from amlstack.sandbox.runner.mpi.rsh_socket import RshSocket
@@ -138,7 +139,7 @@ class NodeAgent:
                         stderr=subprocess.STDOUT,
                         process_group=0,
                         umask=USUAL,
-                        preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - this process has one thread
+                        preexec_fn=orphans.die_with_parent,  # noqa: PLW1509 - this process has one thread
                     )
                 except OSError as error:
                     log.write(f"{error}\n".encode())
@@ -222,7 +223,7 @@ def main(handed: int) -> int:
     Args:
         handed: Descriptor of its plan, see `NodePlan.handed`.
     """
-    process_tree.adopt_orphans()
+    orphans.adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
         os.set_blocking(end, False)

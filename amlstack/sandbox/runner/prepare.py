@@ -7,8 +7,9 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amlstack import images
 from amlstack.base.files import write_whole
-from amlstack.sandbox import gpu_code, images
+from amlstack.sandbox import gpu_code
 from amlstack.sandbox.data.datastore_places import output_uri
 from amlstack.sandbox.runner import free_ports, pip_layer
 from amlstack.sandbox.runner.contract import expressions, launch, tracking

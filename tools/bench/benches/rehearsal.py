@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from measure import Row
 
-from amlstack.sandbox import images
+from amlstack import images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

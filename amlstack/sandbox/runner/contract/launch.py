@@ -11,7 +11,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.images import record
+from amlstack.images.building import read_record
 from amlstack.sandbox.runner.contract import torchrun
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     # machine has neither ssh nor rsh, unless the second is set.
     own = (image / "bin" / "mpirun").is_file()
     openmpi = {"OPAL_PREFIX": str(image), "OMPI_MCA_ess_singleton_isolated": "1"} if own else {}
-    of_the_image = {str(name): str(value) for name, value in record.read(image).get("variables", {}).items()}
+    of_the_image = {str(name): str(value) for name, value in read_record(image).get("variables", {}).items()}
     if own and any(image.glob("lib/python3*/site-packages/horovod")):
         # Compiled before the environment had its final name, by which the library would be found.
         openmpi["LD_LIBRARY_PATH"] = str(image / "lib")

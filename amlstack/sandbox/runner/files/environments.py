@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
 from amlstack.catalog import environments as catalogue
-from amlstack.sandbox.images import Chosen
-from amlstack.sandbox.images.references import read as reference
+from amlstack.images import Chosen
+from amlstack.images.references import read as reference
 from amlstack.sandbox.runner.files import substitutes
 from amlstack.sandbox.store.places import job_folder, private
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import images
+from amlstack import images
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan
 

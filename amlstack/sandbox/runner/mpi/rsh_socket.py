@@ -15,7 +15,7 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.runner import process_tree
+from amlstack.processes import orphans
 from amlstack.sandbox.store.places import USUAL
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RshSocket:
             stderr=err,
             process_group=0,
             umask=USUAL,
-            preexec_fn=process_tree.die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=orphans.die_with_parent,  # noqa: PLW1509 - this process has one thread
         )
         child.returncode = 0  # its end is taken by the agent, by pid
         for file in files:

@@ -1,6 +1,7 @@
-"""Lines of pip's requirement files, and the words of a ``pip install``: one grammar for both.
+"""Packages that an environment declares: lines of pip, by file or by command, and conda files.
 
-Source: https://pip.pypa.io/en/stable/reference/requirements-file-format/
+All become pip's requirements (https://pip.pypa.io/en/stable/reference/requirements-file-format/). Azure ML makes a new
+conda environment from a conda file, in which the image's own Python packages are not seen: the file alone counts.
 """
 
 from __future__ import annotations
@@ -8,12 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from packaging.utils import canonicalize_name
 
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading.shell import split_words
-from amlstack.sandbox.images.absent import Absent
-from amlstack.sandbox.images.declared import twins
+from amlstack.images import packages
+from amlstack.images.standins import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -139,21 +142,21 @@ class PipLines:
         self._package(found)
 
     def _package(self, found: re.Match[str]) -> None:
-        name = twins.canonical(found["name"])
-        if (why := twins.why_absent(name)) is not None:
-            self.absent.append(Absent(found["name"], why, twins.modules(name)))
+        name = canonicalize_name(found["name"])
+        if (why := packages.why_absent(name)) is not None:
+            self.absent.append(Absent(found["name"], why, packages.modules(name)))
             return
-        twin = twins.PIP.get(name)
+        twin = packages.PIP.get(name)
         rule, marker = found["rule"].strip(), found["marker"] or ""
         plain = _LOCAL_VERSION.sub("", rule)
         if plain != rule:
             self.notes.append(f"{found['name']}{rule} as {plain.lstrip('=~<>! ')} of PyPI")
-        if (first := twins.on_cpu(name, plain)) is not None:
+        if (first := packages.on_cpu(name, plain)) is not None:
             self.raised[name] = plain.lstrip("= ")
             plain = f"=={first}"
         if twin is not None:
             self.notes.append(f"{twin} for {found['name']}")
-        extras = twins.without_cuda(found["extras"] or "")
+        extras = packages.without_cuda(found["extras"] or "")
         self.requirements.append(f"{twin or found['name']}{extras}{plain}{' ' + marker if marker else ''}")
 
     def _valued(self, option: str, value: str, find: Callable[[str], Path | None], seen: tuple[Path, ...]) -> None:
@@ -181,7 +184,7 @@ class PipLines:
             self.read(text, file.parent, (*seen, file))
 
     def _address(self, url: str, version_control: bool, name: str = "") -> None:
-        release = twins.release_of(url)
+        release = packages.release_of(url)
         if release is not None:
             self.requirements.append(release)
             self.notes.append(f"the release of {release} on PyPI for {url}")
@@ -202,7 +205,7 @@ class PipLines:
 def requirement_name(requirement: str) -> str:
     """The package that a requirement names, in pip's canonical form; empty for an address or a file."""
     found = NAME.match(requirement.partition("@")[0])
-    return twins.canonical(found["name"]) if found is not None and "/" not in requirement.partition("@")[0] else ""
+    return canonicalize_name(found["name"]) if found is not None and "/" not in requirement.partition("@")[0] else ""
 
 
 def latest_wins(requirements: Iterable[str]) -> tuple[str, ...]:
@@ -227,3 +230,104 @@ def _in(folder: Path | None) -> Callable[[str], Path | None]:
         return (folder / Path(path).expanduser()).absolute()
 
     return find
+
+
+_PACKAGE = re.compile(r"^(?:[^\s:\[]+::)?(?P<name>[A-Za-z0-9_.-]+)\s*(?P<rule>.*)$")
+_BRACKETS = re.compile(r"\[(?P<fields>[^\]]*)\]\s*$")
+_FIELD = re.compile(r"(?P<key>\w+)\s*=\s*(?P<value>'[^']*'|\"[^\"]*\"|[^,\s]+)")
+_NO_CONDA = "it is no Python package, and this machine has no conda"
+
+
+class CondaFileError(Exception):
+    """The conda file is not one; the message says what was found."""
+
+
+def read_conda(text: str, folder: Path | None = None) -> tuple[str, PipLines]:
+    """What a conda file declares.
+
+    Args:
+        text: The conda file, as YAML.
+        folder: Where it lies, when that is known: paths in its pip section start there.
+
+    Returns:
+        The Python that it asks for, as pip writes versions, ``""`` for none; and its packages.
+
+    Raises:
+        CondaFileError: It is no YAML, or its ``dependencies`` are not a list of packages.
+    """
+    python, found = "", PipLines()
+    for one in _dependencies(text):
+        if isinstance(one, dict):
+            for line in one.get("pip") or []:
+                found.read(str(line), folder)
+            continue
+        declared = conda_package(str(one))
+        if declared is None:
+            message = f"The conda file's `dependencies` must name packages, got `{one}`."
+            raise CondaFileError(message)
+        name, rule = declared
+        if name == "python":
+            python = rule.removeprefix("==").removesuffix(".*")
+        else:
+            add_conda_package(found, name, rule)
+    return python, found
+
+
+def conda_package(text: str) -> tuple[str, str] | None:
+    """The name and pip's version rule in one conda requirement; None for what is none."""
+    found = _PACKAGE.match(text.strip().strip("\"'"))
+    if found is None:
+        return None
+    rule = found["rule"]
+    if (bracket := _BRACKETS.search(rule)) is not None:
+        fields = {each["key"]: each["value"].strip("'\"") for each in _FIELD.finditer(bracket["fields"])}
+        rule = fields.get("version", rule[: bracket.start()])
+    return found["name"].lower(), pip_rule(rule.strip())
+
+
+def add_conda_package(found: PipLines, name: str, rule: str) -> None:
+    """Adds one conda package to what was found, under PyPI's name; or to what cannot be had."""
+    twin = packages.CONDA.get(name, name)
+    if name in packages.LEFT_OUT:
+        found.notes.append(f"without {name}: wheels bring it along, or the machine has its own")
+    elif not twin or packages.NO_PYTHON.match(name):
+        found.absent.append(Absent(name, _NO_CONDA))
+    else:
+        found.one(twin + rule, lambda _path: None)
+
+
+def pip_rule(rule: str) -> str:
+    """A conda version rule in pip's words: ``=1.2`` is any 1.2, a build at the end is dropped."""
+    rule = rule.split(maxsplit=1)[0] if rule[:1].isdigit() else "".join(rule.split())
+    rule = rule.split("|", 1)[0]  # of alternatives the first
+    if not rule or rule == "*" or rule.startswith("=*"):
+        return ""
+    if rule.startswith("=") and not rule.startswith("=="):
+        version, _, build = rule[1:].partition("=")
+        return f"=={version}" if build or version.endswith("*") else f"=={version}.*"
+    if rule.startswith("=="):
+        return "==" + rule[2:].partition("=")[0]
+    if rule[0].isdigit():
+        return "==" + rule.partition("=")[0]
+    return rule
+
+
+def _dependencies(text: str) -> list[Any]:
+    import yaml  # noqa: PLC0415 - few environments have a conda file, and yaml takes a while to import
+
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        message = f"The conda file is no YAML: {' '.join(str(error).split())}"
+        raise CondaFileError(message) from None
+    found = data.get("dependencies", []) if isinstance(data, dict) else None
+    if not isinstance(found, list):
+        message = "The conda file must have a list of packages under `dependencies`."
+        raise CondaFileError(message)
+    return found
+
+
+def module_names(requirement: str) -> tuple[str, ...]:
+    """Modules that a requirement brings, as far as its name tells."""
+    name = requirement_name(requirement)
+    return packages.modules(name) if name else ()

@@ -7,20 +7,35 @@ environment can be had, `build` makes it in the user's cache.
 
 from __future__ import annotations
 
-from amlstack.sandbox.images.absent import Absent
-from amlstack.sandbox.images.answers import EnvironmentAnswer, answer
-from amlstack.sandbox.images.builder import ImageBuildError, build, check_programs, folder, ready
-from amlstack.sandbox.images.chosen import Chosen
-from amlstack.sandbox.images.declared.conda import CondaFileError
-from amlstack.sandbox.images.declared.environment import DOCKERFILE, Declared, DeclaredError, from_conda, standin_of
-from amlstack.sandbox.images.declared.twins import package_of
-from amlstack.sandbox.images.differences import for_diagnosis
-from amlstack.sandbox.images.differences import line as difference
-from amlstack.sandbox.images.own import OwnStandIn
-from amlstack.sandbox.images.own import of as own_of
-from amlstack.sandbox.images.references import image_name
-from amlstack.sandbox.images.resolving import UnknownImageError, find, resolve
-from amlstack.sandbox.images.standins import StandIn, all_standins, has_openmpi_5, openmpi, with_openmpi
+from amlstack.images.building import ImageBuildError, build, check_programs, folder, read_record, ready
+from amlstack.images.differences import for_diagnosis
+from amlstack.images.differences import line as difference
+from amlstack.images.environments import (
+    DOCKERFILE,
+    Chosen,
+    Declared,
+    DeclaredError,
+    EnvironmentAnswer,
+    OwnStandIn,
+    answer,
+    from_conda,
+    own_of,
+    standin_of,
+)
+from amlstack.images.packages import package_of
+from amlstack.images.references import image_name
+from amlstack.images.requirements import CondaFileError
+from amlstack.images.standins import (
+    Absent,
+    StandIn,
+    UnknownImageError,
+    all_standins,
+    find,
+    has_openmpi_5,
+    openmpi,
+    resolve,
+    with_openmpi,
+)
 
 UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
 """Why an environment has no stand-in."""
@@ -52,6 +67,7 @@ __all__ = [
     "openmpi",
     "own_of",
     "package_of",
+    "read_record",
     "ready",
     "resolve",
     "standin_of",

@@ -9,17 +9,34 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 OURS = (sys.version_info.major, sys.version_info.minor)
 _FOLDER = re.compile(r"^(?:cpython-)?(?P<version>3\.\d+(\.\d+)?)")
-_CLAUSE = re.compile(r"^(?P<how>~=|==|!=|<=|>=|<|>)?\s*(?P<version>\d+(\.\d+)*)(\.\*)?$")
+_MINOR = re.compile(r"(?P<how>==|!=)?\s*(?P<version>\d+(?:\.\d+)?)(?:\.\*)?")
+_MOST_PATCHES = 40
+"""More than a minor version of Python has had."""
 
 
 def suits(rule: str, version: tuple[int, ...]) -> bool:
-    """Whether a version fulfils a rule: ``3.10``, ``3.10.13``, ``>=3.9,<3.12``; the third number counts for nothing."""
-    return all(_clause(each.strip(), version[:2]) for each in rule.split(",") if each.strip())
+    """True where some release of a version, ``(3, 11)``, fulfils a rule: ``3.10``, ``3.10.13``, ``>=3.9,<3.12``."""
+    clauses = (_clause(each.strip()) for each in rule.split(",") if each.strip())
+    try:
+        fulfils = SpecifierSet(",".join(clauses)).contains
+    except InvalidSpecifier:
+        return False
+    return any(fulfils(f"{version[0]}.{version[1]}.{patch}") for patch in range(_MOST_PATCHES))
+
+
+def _clause(written: str) -> str:
+    """One rule as packaging takes it: a version alone means its releases."""
+    minor = _MINOR.fullmatch(written)
+    if minor is not None:
+        return f"{minor['how'] or '=='}{minor['version']}.*"
+    return f"=={written}" if written[0].isdigit() else written
 
 
 def find(rule: str) -> str | None:
@@ -57,31 +74,6 @@ def installed() -> Iterator[tuple[tuple[int, ...], str]]:
             python = folder / "bin" / "python3"
             if found is not None and python.exists():
                 yield tuple(int(part) for part in found["version"].split(".")[:2]), str(python)
-
-
-def _clause(text: str, version: tuple[int, ...]) -> bool:
-    found = _CLAUSE.match(text)
-    if found is None:
-        return False
-    wanted_version = tuple(int(part) for part in found["version"].split("."))
-    major_only = len(wanted_version) == 1
-    there = version[:1] if major_only else version
-    here = wanted_version[:2]
-    match found["how"] or "==":
-        case "==":
-            return there == here
-        case "!=":
-            return there != here or len(wanted_version) > 2
-        case ">=":
-            return there >= here
-        case "~=":
-            return there == here if len(wanted_version) > 2 else version >= here and version[:1] == here[:1]
-        case "<=":
-            return there <= here
-        case ">":
-            return there > here
-        case _:
-            return there < here or (there == here and len(wanted_version) > 2 and wanted_version[2] > 0)
 
 
 def nearest(rule: str) -> str:

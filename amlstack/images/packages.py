@@ -141,11 +141,6 @@ _MODULES = {
 }
 
 
-def canonical(name: str) -> str:
-    """A package's name as indexes compare it: lower case, one hyphen for each run of ``-_.``."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def why_absent(name: str) -> str | None:
     """Why no stand-in can have a package, by its canonical name; None for one that may be had."""
     if name in _NEEDS_GPU or name.startswith(("nvidia-dali", "cupy-cuda")):

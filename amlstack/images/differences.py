@@ -1,4 +1,4 @@
-"""What differs between an image and its stand-in, in one line."""
+"""Differences between an image and its stand-in."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.images import builder, interpreters, record
-from amlstack.sandbox.images.absent import Absent
-from amlstack.sandbox.images.declared.environment import module_names
-from amlstack.sandbox.images.declared.pip_lines import NAME, requirement_name
+from amlstack.images import building, pythons
+from amlstack.images.requirements import NAME, module_names, requirement_name
+from amlstack.images.standins import Absent
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.images.standins import StandIn
+    from amlstack.images.standins import StandIn
 
 MOST = 6
 """Names of absent things in the line."""
@@ -37,7 +36,7 @@ def changed(standin: StandIn) -> list[tuple[str, str, str]]:
     found = []
     wanted = dict(standin.versions).get("python", standin.python)
     python = str(noted.get("python") or _python(standin))
-    if wanted and not interpreters.suits(wanted, tuple(int(part) for part in python.split(".")[:2])):
+    if wanted and not pythons.suits(wanted, tuple(int(part) for part in python.split(".")[:2])):
         found.append(("Python", wanted, python))
     for name, real in standin.versions:
         got = _pinned(standin, name)
@@ -85,22 +84,22 @@ def for_diagnosis(standin: StandIn, named: str) -> dict[str, Any]:
 
 
 def _record(standin: StandIn) -> dict[str, Any]:
-    place = builder.ready(standin)
-    return record.read(place) if place is not None else {}
+    place = building.ready(standin)
+    return building.read_record(place) if place is not None else {}
 
 
 def _python(standin: StandIn) -> str:
     """The Python that it will have, as far as that can be seen on this machine."""
-    found = interpreters.find(standin.python)
+    found = pythons.find(standin.python)
     if found is None:
-        return interpreters.wanted(standin.python) if standin.python[:1].isdigit() else _ours()
+        return pythons.wanted(standin.python) if standin.python[:1].isdigit() else _ours()
     if found == sys.executable:
         return _ours()
-    return next((".".join(map(str, version)) for version, path in interpreters.installed() if path == found), _ours())
+    return next((".".join(map(str, version)) for version, path in pythons.installed() if path == found), _ours())
 
 
 def _ours() -> str:
-    return ".".join(map(str, interpreters.OURS))
+    return ".".join(map(str, pythons.OURS))
 
 
 def _pinned(standin: StandIn, name: str) -> str:

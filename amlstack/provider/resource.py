@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from amlstack.base import near_misses
@@ -145,7 +148,7 @@ class Resource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InputField:
-    """One input property.
+    """One input property. Type, default, choices and whether it is required are those of the schema, by `shape_of`.
 
     Attributes:
         kind: The Python type of its JSON value.
@@ -156,7 +159,7 @@ class InputField:
         in_id: Whether the resource's id shows it. The engine keeps ids in clear text.
     """
 
-    kind: type
+    kind: type = object
     required: bool = False
     default: Any = None
     choices: tuple[str, ...] = ()
@@ -173,14 +176,10 @@ _JSON_NAMES: Mapping[type, str] = {
 }
 
 NAME = InputField(
-    str,
-    required=True,
     pattern=(re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"), "letters, digits, '-' and '_', a letter or digit first"),
     in_id=True,
 )
 WORKSPACE_ID = InputField(
-    str,
-    required=True,
     pattern=(
         WORKSPACE,
         "an ARM id, /subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/NAME",
@@ -260,6 +259,51 @@ class InputShape:
             failures.add(name, f"{name} is {value!r}; it must be one of {', '.join(rule.choices)}")
         elif rule.pattern and isinstance(value, str) and not rule.pattern[0].fullmatch(value):
             failures.add(name, f"{name} is {value!r}; it must be {rule.pattern[1]}")
+
+
+_KINDS: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
+
+
+@cache
+def package() -> dict[str, Any]:
+    """The package schema, without its version: the one declaration of what resources take and give."""
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "schema.json").read_bytes())
+    return found
+
+
+def shape_of(
+    token: str,
+    limits: Mapping[str, InputField],
+    *,
+    digests: Mapping[str, tuple[str, ...]] | None = None,
+    inputs_alone: frozenset[str] = frozenset(),
+) -> InputShape:
+    """The inputs of a type of the schema.
+
+    Args:
+        token: The type.
+        limits: What the schema cannot say of an input: its pattern, its place in the id, a default of ours.
+        digests: See `InputShape`.
+        inputs_alone: See `InputShape`.
+    """
+    declared = package()["resources"][token]
+    fields = {
+        name: _field(each, limits.get(name, InputField()), required=name in declared.get("requiredInputs", ()))
+        for name, each in declared["inputProperties"].items()
+    }
+    return InputShape(fields, digests or {}, inputs_alone)
+
+
+def _field(declared: Mapping[str, Any], limits: InputField, *, required: bool) -> InputField:
+    own = package()["types"].get(declared.get("$ref", "").removeprefix("#/types/"), declared)
+    words = tuple(str(each["value"]) for each in own.get("enum", ()))
+    return replace(
+        limits,
+        kind=_KINDS.get(own.get("type"), object),
+        required=required,
+        default=limits.default if limits.default is not None else declared.get("default"),
+        choices=limits.choices or words,
+    )
 
 
 def known(*values: Any) -> bool:

@@ -7,7 +7,6 @@ import contextvars
 import dataclasses
 import json
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import empty_pb2
@@ -15,7 +14,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, capacity, lookup
-from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values
+from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values, package
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.keeper import Keepers
@@ -100,8 +99,7 @@ class Provider(Plugin):
 
     def schema(self) -> str:
         """The package schema of schema.json, with the version of this provider."""
-        schema = json.loads((Path(__file__).parent / "schema.json").read_bytes())
-        return json.dumps({**schema, "version": self.version})
+        return json.dumps({**package(), "version": self.version})
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         failures = Failures()

@@ -6,17 +6,21 @@ content, so that they are known at preview; order comes from ``depends_on``.
 
 from __future__ import annotations
 
-from amlstack.resources.assets import (
+from amlstack.resources.base import OnEdit, Wait
+from amlstack.resources.classes import (
     ComponentVersionResource,
     DataUploadResource,
     DataVersionResource,
     EnvironmentVersionResource,
+    JobResource,
+    ManagedNetwork,
+    NetworkIsolation,
+    ScheduleResource,
     SnapshotResource,
+    StackKeeper,
+    StackRecord,
 )
-from amlstack.resources.base import OnEdit, Wait
-from amlstack.resources.network import ManagedNetwork, NetworkIsolation
-from amlstack.resources.runs import JobResource, ScheduleResource
-from amlstack.resources.stack import RunsGuard, StackKeeper, StackRecord
+from amlstack.resources.guard import RunsGuard
 
 __all__ = [
     "ComponentVersionResource",

@@ -8,7 +8,7 @@ import pulumi
 
 from amlstack import resources
 from infra.runs.order import Order, sequence
-from infra.runs.registration import Registration
+from infra.runs.registration import Registration, job_inputs
 from jobs.model.secret_variables import filled
 
 if TYPE_CHECKING:
@@ -59,19 +59,14 @@ def _job(
     job = run.declared
     return resources.JobResource(
         run.name,
+        **job_inputs(run),
         workspace=assets.names.workspace_id,
-        name=run.name,
-        declaration=run.data.identity(run.plan.declaration),
-        code_hash=run.own.hash,
-        code_files=run.own.files,
-        rerun=job.rerun or "",
         body=filled(registration.body, assets.stack.secrets),
         on_edit=job.on_edit,
         # What others come after has to complete, whatever it says itself.
         wait="completed" if awaited_by else job.wait,
         after=[{"job": name, "run": each.job_id, "status": each.status} for name, each in earlier.items()] or None,
         awaited_by=list(awaited_by) or None,
-        delete_history=job.delete_history,
         placed_on=assets.placed_on(registration),
         stack_id=assets.stack.id,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[assets.stack.before_jobs, *needs]),

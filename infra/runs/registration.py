@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from amlstack import snapshot
     from infra.names import Names
+    from infra.runs import Run
     from jobs.local_data import DataUpload
 
 
@@ -142,3 +143,15 @@ def _components(name: str, rendered: jobs.Rendered, whole: jobs.Refs) -> Iterato
             seen.add(component_id)
             *_, component, _, version = component_id.split("/")
             yield ComponentVersion(f"{name}.{step}", component, version, body["properties"])
+
+
+def job_inputs(run: Run) -> dict[str, Any]:
+    """The inputs of a run's resource that its declaration and code alone decide, by their names in the schema."""
+    return {
+        "name": run.name,
+        "declaration": run.data.identity(run.plan.declaration),
+        "codeHash": run.own.hash,
+        "codeFiles": run.own.files or None,
+        "rerun": run.declared.rerun or "",
+        "deleteHistory": run.declared.delete_history,
+    }

@@ -26,7 +26,7 @@ from amlstack.rpc import Failures, Host, ProviderError
 from infra.components import tokens
 from infra.declaration import declare
 from infra.names import Names
-from infra.runs.registration import Registration
+from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
 from infra.settings.secrets import REDACTED
 from jobs.model.secret_variables import filled, named_in
@@ -326,15 +326,11 @@ class Submission:
         """The inputs of the run's resource, as `infra.components.training` composes them."""
         job = run.declared
         inputs = {
+            **job_inputs(run),
             "workspace": self.place.workspace,
-            "name": run.name,
-            "declaration": run.data.identity(run.plan.declaration),
-            "codeHash": run.own.hash,
-            "rerun": job.rerun or "",
             "body": self._filled(registration.body) if submits else registration.body,
             "onEdit": job.on_edit if self.place.stack else OnEdit.KEEP.value,
             "wait": Wait.NONE.value,
-            "deleteHistory": job.delete_history,
             "stackId": self._stack_id,
             "after": [self._before(name) for name in run.after] if submits else None,
         }

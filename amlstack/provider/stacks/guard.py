@@ -14,7 +14,14 @@ from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import marks
 from amlstack.provider.lifecycle.ending import end
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, InputShape, Services, Values
+from amlstack.provider.resource import (
+    WORKSPACE_ID,
+    Call,
+    Difference,
+    Services,
+    Values,
+    shape_of,
+)
 from amlstack.provider.stacks import busy
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
@@ -28,15 +35,7 @@ if TYPE_CHECKING:
 CLUSTER = "cluster:"
 """A property of this prefix and a cluster's name has the cluster's id: the engine knows dependencies by property."""
 
-SHAPE = InputShape(
-    {
-        "workspace": WORKSPACE_ID,
-        "stackId": InputField(str),
-        "jobs": InputField(dict, required=True),
-        "shared": InputField(bool),
-        "reachedBy": InputField(str),
-    }
-)
+SHAPE = shape_of("amlstack:runs:Guard", {"workspace": WORKSPACE_ID})
 
 
 class Guards:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
@@ -18,9 +17,9 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    InputShape,
     Services,
     Values,
+    shape_of,
 )
 from amlstack.provider.stacks import busy, foreign
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
@@ -31,18 +30,16 @@ if TYPE_CHECKING:
 
     from amlstack.provider.arm import ArmClient
 
-SHAPE = InputShape(
+SHAPE = shape_of(
+    "amlstack:stack:Keeper",
     {
         "group": InputField(
-            str,
             pattern=(
                 re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+", re.IGNORECASE),
                 "an ARM id, /subscriptions/…/resourceGroups/NAME",
             ),
         ),
-        "workspace": replace(WORKSPACE_ID, required=False),
-        "owned": InputField(list),
-        "stackId": InputField(str),
+        "workspace": WORKSPACE_ID,
     },
     inputs_alone=frozenset({"owned"}),
 )

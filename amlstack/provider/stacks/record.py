@@ -6,7 +6,14 @@ import re
 import secrets
 from typing import TYPE_CHECKING
 
-from amlstack.provider.resource import Call, Difference, InputField, InputShape, Services, Values
+from amlstack.provider.resource import (
+    Call,
+    Difference,
+    InputField,
+    Services,
+    Values,
+    shape_of,
+)
 from amlstack.rpc import UNKNOWN, Failures, ProviderError, bare
 
 if TYPE_CHECKING:
@@ -16,7 +23,7 @@ _RULE = (
     re.compile(r"[A-Za-z0-9-]{8,64}"),
     "8 to 64 letters, digits and '-', as a run's property amlstack.stack has it",
 )
-SHAPE = InputShape({"stackId": InputField(str, pattern=_RULE, in_id=True)})
+SHAPE = shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
 
 
 class Records:

@@ -15,22 +15,22 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    InputShape,
     Services,
     Values,
     same_arm_id,
+    shape_of,
 )
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
-SHAPE = InputShape(
+SHAPE = shape_of(
+    "amlstack:code:Snapshot",
     {
         "workspace": WORKSPACE_IN_ID,
-        "path": InputField(str, required=True),
-        "hash": InputField(str, pattern=_HASH, in_id=True),
-        "beside": InputField(str, default=""),
-    }
+        "hash": InputField(pattern=_HASH, in_id=True),
+        "beside": InputField(default=""),
+    },
 )
 
 

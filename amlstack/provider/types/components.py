@@ -11,6 +11,7 @@ class RegisteredComponents(DeclaredVersions):
     """Component versions; their version is made from their content, so that any deployment may register it."""
 
     shape = declared_shape(
+        "amlstack:components:Version",
         (re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}"), "letters, digits, '-', '_' and '.'"),
     )
     noun = "component"

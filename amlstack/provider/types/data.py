@@ -22,10 +22,10 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    InputShape,
     Services,
     Values,
     same_arm_id,
+    shape_of,
 )
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 
 _HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the hash of the content")
 _NAME = (re.compile(r"[A-Za-z0-9_]{1,255}"), "the name of a datastore: letters, digits and '_'")
-SHAPE = InputShape(
+SHAPE = shape_of(
+    "amlstack:data:Upload",
     {
         "workspace": WORKSPACE_IN_ID,
-        "path": InputField(str, required=True, in_id=True),
-        "hash": InputField(str, pattern=_HASH, in_id=True),
-        "datastore": InputField(str, default="workspaceblobstore", pattern=_NAME, in_id=True),
+        "path": InputField(in_id=True),
+        "hash": InputField(pattern=_HASH, in_id=True),
+        "datastore": InputField(default="workspaceblobstore", pattern=_NAME, in_id=True),
     },
     # The address has the last part of the path, and the datastore's name.
     digests={"uri": ("path", "hash", "datastore"), "indicator": ("path", "hash")},

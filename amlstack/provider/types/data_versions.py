@@ -31,7 +31,7 @@ _LONG: Final = re.compile(
 class RegisteredData(DeclaredVersions):
     """Versions of data assets: adopted where they say the same, kept when they are not declared any more."""
 
-    shape = declared_shape(_NAME)
+    shape = declared_shape("amlstack:data:Version", _NAME)
     noun = "data asset"
     needs = ("dataUri",), "a data asset has a dataUri"
     folder = "data"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from amlstack.provider.resource import WORKSPACE_IN_ID, Call, InputField, InputShape, Values
+from amlstack.provider.resource import (
+    WORKSPACE_IN_ID,
+    Call,
+    InputField,
+    Values,
+    shape_of,
+)
 from amlstack.provider.types.versions import RegisteredVersions
 from amlstack.run_identity import environment_version
 
@@ -17,12 +23,9 @@ _NAME = (
 class RegisteredEnvironments(RegisteredVersions):
     """Environments under the hash of their content: an image or a build, in the words of ARM."""
 
-    shape = InputShape(
-        {
-            "workspace": WORKSPACE_IN_ID,
-            "name": InputField(str, required=True, pattern=_NAME, in_id=True),
-            "body": InputField(dict, required=True),
-        },
+    shape = shape_of(
+        "amlstack:environments:Version",
+        {"workspace": WORKSPACE_IN_ID, "name": InputField(pattern=_NAME, in_id=True)},
         digests={"version": ("body",)},
     )
     noun = "environment"

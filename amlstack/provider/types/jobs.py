@@ -19,14 +19,14 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    InputShape,
     Services,
     Values,
     known,
+    shape_of,
 )
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.stacks.verdict import Going, judge
-from amlstack.provider.states import OnEdit, Wait, is_active
+from amlstack.provider.states import Wait, is_active
 from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
@@ -34,23 +34,9 @@ from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHAPE = InputShape(
-    {
-        "workspace": WORKSPACE_ID,
-        "name": NAME,
-        "declaration": InputField(object, required=True),
-        "codeHash": InputField(str, default=""),
-        "codeFiles": InputField(dict),
-        "rerun": InputField(str, default=""),
-        "body": InputField(dict, required=True),
-        "onEdit": InputField(str, default=OnEdit.REFUSE.value, choices=tuple(OnEdit)),
-        "wait": InputField(str, default=Wait.NONE.value, choices=tuple(Wait)),
-        "deleteHistory": InputField(bool, default=False),
-        "after": InputField(list),
-        "awaitedBy": InputField(list),
-        "placedOn": InputField(list),
-        "stackId": InputField(str),
-    },
+SHAPE = shape_of(
+    "amlstack:jobs:Job",
+    {"workspace": WORKSPACE_ID, "name": NAME, "codeHash": InputField(default=""), "rerun": InputField(default="")},
     digests={"identity": edits.IDENTITY_INPUTS},
     inputs_alone=frozenset({"declaration", "codeFiles", "after", "awaitedBy"}),
 )

@@ -15,20 +15,18 @@ from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
     Difference,
-    InputField,
-    InputShape,
     Services,
     Values,
     known,
     same_arm_id,
+    shape_of,
 )
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import ErrorCode, Failures, ProviderError, changed_paths
 from amlstack.run_identity import OWNER, owner_of, sha256
 
-SHAPE = InputShape(
-    {"workspace": WORKSPACE_IN_ID, "name": NAME, "body": InputField(dict, required=True)},
-    digests={"settled": ("body",)},
+SHAPE = shape_of(
+    "amlstack:schedules:Schedule", {"workspace": WORKSPACE_IN_ID, "name": NAME}, digests={"settled": ("body",)}
 )
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)

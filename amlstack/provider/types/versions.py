@@ -15,6 +15,7 @@ from amlstack.provider.resource import (
     Values,
     known,
     same_arm_id,
+    shape_of,
 )
 from amlstack.rpc import ProviderError
 
@@ -124,17 +125,12 @@ class DeclaredVersions(RegisteredVersions):
         return version_id, f"{name}:{version}", {self.output: version_id}
 
 
-def declared_shape(pattern: tuple[re.Pattern[str], str]) -> InputShape:
+def declared_shape(token: str, pattern: tuple[re.Pattern[str], str]) -> InputShape:
     """Inputs of such a type.
 
     Args:
-        pattern: The rule for names and versions, and in words.
+        token: The type.
+        pattern: What its name and its version must look like.
     """
-    return InputShape(
-        {
-            "workspace": WORKSPACE_IN_ID,
-            "name": InputField(str, required=True, pattern=pattern, in_id=True),
-            "version": InputField(str, required=True, pattern=pattern, in_id=True),
-            "body": InputField(dict, required=True),
-        }
-    )
+    named = InputField(pattern=pattern, in_id=True)
+    return shape_of(token, {"workspace": WORKSPACE_IN_ID, "name": named, "version": named})

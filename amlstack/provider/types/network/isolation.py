@@ -14,11 +14,11 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    InputShape,
     Services,
     Values,
     known,
     same_arm_id,
+    shape_of,
 )
 from amlstack.provider.types.network import live
 from amlstack.provider.types.network.live import APPROVED, OFF, OPEN, STRICTER
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 
     from amlstack.provider.types.network.live import LiveNetwork
 
-SHAPE = InputShape(
-    {
-        "workspace": WORKSPACE_IN_ID,
-        "wanted": InputField(str, required=True, choices=STRICTER),
-        "given": InputField(bool, required=True),
-        "excluded": InputField(list),
-    }
-)
+SHAPE = shape_of("amlstack:network:Isolation", {"workspace": WORKSPACE_IN_ID, "wanted": InputField(choices=STRICTER)})
 _WORDS = {OFF: "off", OPEN: "allow_internet_outbound", APPROVED: "only_approved"}
 
 

@@ -14,12 +14,11 @@ from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
     Difference,
-    InputField,
-    InputShape,
     Services,
     Values,
     known,
     same_arm_id,
+    shape_of,
 )
 from amlstack.provider.types.network import live
 from amlstack.provider.types.network.live import OFF
@@ -28,13 +27,7 @@ from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 if TYPE_CHECKING:
     from amlstack.provider.arm import Response
 
-SHAPE = InputShape(
-    {
-        "workspace": WORKSPACE_IN_ID,
-        "mode": InputField(str, required=True),
-        "rules": InputField(dict, required=True),
-    }
-)
+SHAPE = shape_of("amlstack:network:Managed", {"workspace": WORKSPACE_IN_ID})
 ACTIVE: Final = "Active"
 BUSY: Final = 409
 _AGAIN: Final = 10.0

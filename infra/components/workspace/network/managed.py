@@ -31,7 +31,7 @@ def isolation(wanted: WantedIsolation, workspace_id: str, *, parent: pulumi.Reso
         workspace=workspace_id,
         wanted=wanted.mode,
         given=wanted.given,
-        excluded=wanted.excluded,
+        excluded=list(wanted.excluded) or None,
         opts=pulumi.ResourceOptions(parent=parent),
     )
 
@@ -71,4 +71,4 @@ def network(
         parent: The component that it belongs to.
     """
     opts = pulumi.ResourceOptions(parent=parent)
-    return resources.ManagedNetwork("network", workspace=workspace_id, mode=decided.mode, rules=rules, opts=opts)
+    return resources.ManagedNetwork("network", workspace=workspace_id, mode=decided.mode, rules=dict(rules), opts=opts)

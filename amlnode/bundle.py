@@ -27,7 +27,7 @@ RANK = ("errors", "rank_info", *SOURCES, "rank", "environment")
 FILES = {
     "aml_mpienv.py": ((*RANK, "aml_mpienv"), ""),
     "launch.py": (
-        (*RANK, "gpus", "processes/tree", "processes/supervisor", "launch"),
+        (*RANK, "gpus", "processes", "launch"),
         _TAIL,
     ),
 }

@@ -7,18 +7,17 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amlnode.bandwidth.message_sizes import sizes
 from amlnode.bandwidth.sweep import PAIR_BYTES, Ring, join
-from amlnode.bandwidth.verdict import Expectation, judge
+from amlnode.bandwidth.verdict import Expectation, judge, sizes
 from amlnode.errors import NodeError
-from amlnode.preflight.check import BAD, publish, size
+from amlnode.preflight.checks import BAD, publish, size
 from amlnode.preflight.main import REHEARSAL
 from amlnode.preflight.plan import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from amlnode.bandwidth.message_sizes import Measurement
+    from amlnode.bandwidth.verdict import Measurement
 
 EXPECTED = "AMLSTACK_BUSBW_EXPECTED"
 DEFAULT = {"nccl": "1M..1G", "gloo": "1M..16M"}

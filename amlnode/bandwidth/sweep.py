@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlnode.bandwidth import slow_nodes
-from amlnode.bandwidth.message_sizes import Measurement, measurement
-from amlnode.bandwidth.verdict import Network, network
+from amlnode.bandwidth import verdict
+from amlnode.bandwidth.verdict import Measurement, Network, measurement, network
 from amlnode.environment import export
 from amlnode.errors import NodeError
 
@@ -78,18 +77,18 @@ class Ring:
                 "A GPU or a link corrupts data: run on other nodes, report these.",
             )
 
-    def pairs(self, size: int) -> slow_nodes.SlowNodes:
+    def pairs(self, size: int) -> verdict.SlowNodes:
         """Measure nodes in pairs and name who is slow; every rank calls it and learns the same."""
         ids = sorted(self.nodes)
         alone: dict[int, float] = {}
         if len(ids) == 2 and min(len(ranks) for ranks in self.nodes.values()) > 1:
             alone = self._groups([self.nodes[one] for one in ids], ids, size)
         measured: dict[tuple[int, int], float] = {}
-        for pairs in slow_nodes.rounds(ids) if len(ids) > 1 else ():
+        for pairs in verdict.rounds(ids) if len(ids) > 1 else ():
             self._pairs(pairs, size, measured)
-        for pairs in slow_nodes.confirm(measured):
+        for pairs in verdict.confirm(measured):
             self._pairs(pairs, size, measured)
-        return slow_nodes.name(measured, alone)
+        return verdict.name(measured, alone)
 
     def _pairs(self, pairs: list[tuple[int, int]], size: int, measured: dict[tuple[int, int], float]) -> None:
         groups = [[rank for node in pair for rank in self.nodes[node]] for pair in pairs]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlnode.gpus import ROOT
-from amlnode.preflight import hardware, nccl
-from amlnode.preflight.check import BAD, GOOD, UNJUDGED, Check, publish
+from amlnode.preflight import checks as checks_module
+from amlnode.preflight.checks import BAD, GOOD, UNJUDGED, Check, disk, gpus, infiniband, memlock, publish, shm
 from amlnode.preflight.meeting import meet
 from amlnode.preflight.plan import PlannedNode, read
 from amlnode.rank import resolve
@@ -73,12 +73,12 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
 def judge(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> list[Check]:
     """Every check of this node alone."""
     checks = [
-        hardware.gpus(plan, root),
-        hardware.infiniband(plan, root),
-        hardware.memlock(plan, root),
-        hardware.shm(plan, root),
-        nccl.check(plan, environ, root),
-        hardware.disk(plan, Path.cwd()),
+        gpus(plan, root),
+        infiniband(plan, root),
+        memlock(plan, root),
+        shm(plan, root),
+        checks_module.check(plan, environ, root),
+        disk(plan, Path.cwd()),
     ]
     if environ.get(REHEARSAL):
         return [_rehearsed(check) for check in checks]

@@ -1,8 +1,4 @@
-"""All ranks of a job meet at the first: clocks are compared, reports collected, and all receive the result.
-
-JSON lines over TCP. A rank names itself; the first of each node then compares clocks (send, receive, answer, as NTP
-does, the quickest of several rounds counts) and hands in its node's report; all wait for the list of reports.
-"""
+"""All ranks of a job meet at the first rank: clocks are compared, reports collected, and all receive the result."""
 
 from __future__ import annotations
 
@@ -12,18 +8,101 @@ import json
 import socket
 import threading
 import time
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from amlnode.errors import NodeError
-from amlnode.preflight.reports import FAREWELL, Reports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from amlnode.rank_info import RankInfo
 
+if TYPE_CHECKING:
+    Answer = tuple[dict[str, Any], tuple[float, float] | None]
+
+FAREWELL = 10.0
+"""Seconds that a rank which hangs now may hold up the end of the meeting."""
+
+
+@dataclass
+class Reports:
+    """The reports that came in at the first rank, and who has the result.
+
+    Attributes:
+        job: Name of the run, so that two jobs that share a port never mix.
+        expected: How many ranks there are.
+        reports: By rank: a node's report and (its clock's lead in seconds, how sure: half the round trip).
+        present: Ranks that have handed in all they have.
+        informed: Ranks that have the result.
+        final: The result, once the first rank has announced it.
+    """
+
+    job: str
+    expected: int
+    reports: dict[int, Answer] = field(default_factory=dict)
+    present: set[int] = field(default_factory=set)
+    informed: set[int] = field(default_factory=set)
+    final: dict[str, Any] | None = None
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def enter(self, rank: int, answer: Answer | None) -> None:
+        """Note a rank that has handed in all it has."""
+        with self.changed:
+            self.present.add(rank)
+            if answer is not None:
+                self.reports[rank] = answer
+            self.changed.notify_all()
+
+    def full(self, until: float) -> bool:
+        """Wait for all ranks until that time of the monotonic clock; whether all came."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.present) >= self.expected, max(0.0, until - time.monotonic()))
+
+    def publish(self, result: dict[str, Any]) -> None:
+        """Give the result to the others."""
+        with self.changed:
+            self.final = result
+            self.changed.notify_all()
+
+    def outcome(self, until: float) -> dict[str, Any]:
+        """Wait for the result.
+
+        Raises:
+            ValueError: There was none by then.
+        """
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.final is not None, max(0.0, until - time.monotonic())):
+                message = "no result"
+                raise ValueError(message)
+            return self.final or {}
+
+    def inform(self, rank: int) -> None:
+        """Note a rank that has the result."""
+        with self.changed:
+            self.informed.add(rank)
+            self.changed.notify_all()
+
+    def wait_until_informed(self) -> None:
+        """Wait until all who came have the result; a connection that hangs now is not worth more than some seconds."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.informed >= self.present, FAREWELL)
+
+    def result(self) -> dict[str, Any]:
+        """All reports in the order of ranks, and who is missing."""
+        with self.changed:
+            return {
+                "reports": [
+                    {**report, "skew": skew and skew[0], "skew_error": skew and skew[1]}
+                    for _, (report, skew) in sorted(self.reports.items())
+                ],
+                "missing": sorted(set(range(self.expected)) - self.present),
+            }
+
+
+if TYPE_CHECKING:
     Report = dict[str, Any]
-    Answer = tuple[Report, tuple[float, float] | None]
+    Received = tuple[Report, tuple[float, float] | None]
 
 ROUNDS = 8
 LONGEST = 1 << 26
@@ -145,7 +224,7 @@ def _serve(connection: socket.socket, reports: Reports, until: float, clock: Cal
             if hello["job"] != reports.job or hello["world"] != reports.expected:
                 return
             rank = int(hello["rank"])
-            answer: Answer | None = None
+            answer: Received | None = None
             while True:
                 message = _receive(line)
                 if "ping" in message:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlnode.errors import NodeError
-from amlnode.processes.tree import adopt_orphans, descendants, die_with_parent, kill_below, reap_one
+from amlnode.processes import adopt_orphans, descendants, die_with_parent, kill_below, reap_one
+from amlnode.remote.command_lines import pkill_pattern
 from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
 from amlnode.remote.running import Running
-from amlnode.remote.ssh_commands import pkill_pattern
 
 if TYPE_CHECKING:
     from types import FrameType

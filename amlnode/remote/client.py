@@ -8,8 +8,8 @@ import sys
 import threading
 
 from amlnode.errors import NodeError
+from amlnode.remote.command_lines import RemoteCommand, parse
 from amlnode.remote.connection import SOCKET, Connection, HungUpError
-from amlnode.remote.ssh_commands import RemoteCommand, parse
 
 _printing = threading.Lock()
 

@@ -27,11 +27,11 @@ from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
 from amlnode.launch import places
 from amlnode.preflight.meeting import listening
-from amlnode.processes.tree import adopt_orphans
+from amlnode.processes import adopt_orphans
 from amlnode.rank import resolve
 from amlnode.remote.agent import CommandAgent, wipe
+from amlnode.remote.command_lines import configured, results_folder, split, tuned
 from amlnode.remote.connection import SOCKET
-from amlnode.remote.deepspeed_command import configured, results_folder, split, tuned
 from amlnode.remote.hub import Hub
 from amlnode.remote.running import GRACE, environ
 

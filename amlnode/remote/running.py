@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.processes.tree import die_with_parent
+from amlnode.processes import die_with_parent
 from amlnode.remote.connection import HungUpError
 
 if TYPE_CHECKING:

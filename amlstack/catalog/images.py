@@ -1,15 +1,185 @@
-"""What is known of the image of an environment: of the curated ones, of Azure ML's bases, of public images by name."""
+"""Images of environments: CUDA, PyTorch and framework versions by name, and the GPUs that they run on."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amlstack.catalog import environments, image_names
+from amlstack.catalog import environments
+from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU model.
+
+    Attributes:
+        model: As sizes name it, e.g. ``H100``.
+        vendor: ``NVIDIA`` or ``AMD``.
+        compute_capability: E.g. ``9.0``; None where CUDA does not apply.
+        cuda_from: First CUDA release whose programs run on it; None where CUDA does not apply. Code for a compute
+            capability runs on later ones of the same major number.
+        cuda_until: Last one that does; None while none has dropped it.
+        source: Where it was read, as keys of ``data/sources.json``.
+        checked: Month of that, as its first day.
+        note: What a reader should know besides; may be empty.
+    """
+
+    model: str
+    vendor: str
+    compute_capability: str | None
+    cuda_from: str | None
+    cuda_until: str | None
+    source: tuple[str, ...]
+    checked: date
+    note: str
+
+    def builds_for(self, cuda: str) -> bool | None:
+        """Whether that CUDA release (``12.6``) builds code that runs on this GPU; None where CUDA does not apply."""
+        if self.cuda_from is None:
+            return None
+        asked = version(cuda)
+        return version(self.cuda_from) <= asked and (self.cuda_until is None or asked <= version(self.cuda_until))
+
+
+def get(model: str) -> Gpu | None:
+    """The GPU of that name as sizes write it."""
+    return _by_model().get(model)
+
+
+def all_gpus() -> tuple[Gpu, ...]:
+    """Every GPU model of the catalogue."""
+    return tuple(_by_model().values())
+
+
+def version(text: str) -> tuple[int, int]:
+    """Major and minor of a version such as ``12.6`` or ``12.6.1``; a missing minor is 0."""
+    major, _, rest = text.partition(".")
+    return int(major), int(rest.partition(".")[0] or 0)
+
+
+@cache
+def _by_model() -> dict[str, Gpu]:
+    return {
+        row["model"]: Gpu(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
+        for row in load("gpus")
+    }
+
+
+def runs_on(torch: str, cuda: str, capability: str) -> bool | None:
+    """Whether a build that PyTorch publishes has code for a GPU; None where no table speaks of the build.
+
+    Code for a capability runs on later ones of the same major number, PTX on all later ones.
+
+    Args:
+        torch: Release, e.g. ``2.9.1``.
+        cuda: CUDA release of the build, e.g. ``12.6``.
+        capability: The GPU's, e.g. ``10.0``.
+    """
+    asked, gpu = version(torch), version(capability)
+    for row in _builds():
+        if not version(row["torch_from"]) <= asked <= version(row["torch_until"]):
+            continue
+        if row["cuda"] is None:
+            return None if gpu <= version(row["highest"]) else False
+        if version(row["cuda"]) == version(cuda):
+            built = [version(each) for each in row["capabilities"]]
+            native = any(each[0] == gpu[0] and each <= gpu for each in built)
+            return native or (row["ptx"] is not None and version(row["ptx"]) <= gpu)
+    return None
+
+
+def of_release(release: str) -> tuple[str | None, str | None]:
+    """CUDA of a release of NVIDIA's framework images (``24.05``), and the least capability that it supports.
+
+    Each is None where no release notes that were read say it; a least capability holds for later releases too.
+    """
+    asked = version(release)
+    cuda = next((row["cuda"] for row in _releases() if version(row["release"]) == asked), None)
+    least = [row["least"] for row in _releases() if row["least"] is not None and version(row["release"]) <= asked]
+    return cuda, least[-1] if least else None
+
+
+@cache
+def _builds() -> tuple[dict[str, Any], ...]:
+    return tuple(load("torch_builds"))
+
+
+@cache
+def _releases() -> tuple[dict[str, Any], ...]:
+    """By release, the oldest first."""
+    return tuple(load("ngc_releases"))
+
+
+_DIGEST = re.compile(r"@sha256:.*$")
+_TAGGED = re.compile(r"(?P<repository>.+?)(?::(?P<tag>[^/:]+))?")
+_CUDA = re.compile(r"(?<![a-z0-9])cuda[-_]?(\d+)(?:\.(\d+))?", re.IGNORECASE)
+_SHORT = re.compile(r"(?<![a-z0-9])cu(\d{2})(\d)(?!\d)", re.IGNORECASE)
+_ROCM = re.compile(r"(?<![a-z0-9])rocm(?![a-z])", re.IGNORECASE)
+_LEADING = re.compile(r"(\d+\.\d+)")
+_TORCH = re.compile(r"(\d+\.\d+(?:\.\d+)?)-cuda(\d+\.\d+)")
+_RELEASE = re.compile(r"(\d{2}\.\d{2})(?!\d)")
+_NGC = "nvcr.io/nvidia/"
+_OF_CUDA = ("nvidia/cuda", "nvcr.io/nvidia/cuda")
+_OF_TORCH = "pytorch/pytorch"
+_DOCKER_HUB = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
+
+
+class ImageName(NamedTuple):
+    """What a name says.
+
+    Attributes:
+        vendor: ``NVIDIA`` or ``AMD``, for whose GPUs the image is built.
+        cuda: CUDA release, major and minor; None where it does not say.
+        torch: Release of PyTorch where the image is one of PyTorch's own; None otherwise.
+        least: Least compute capability that the image supports; None where nobody says.
+    """
+
+    vendor: str
+    cuda: str | None = None
+    torch: str | None = None
+    least: str | None = None
+
+
+def read(image: str) -> ImageName | None:
+    """What the name of an image says; None where it says nothing of GPUs, or of both vendors'."""
+    found = _TAGGED.fullmatch(_DIGEST.sub("", image.strip()))
+    if found is None:
+        return None
+    repository, tag = found["repository"].lower(), found["tag"] or ""
+    for prefix in _DOCKER_HUB:
+        repository = repository.removeprefix(prefix)
+    if repository in _OF_CUDA:
+        leading = _LEADING.match(tag)
+        return ImageName("NVIDIA", leading[1] if leading else None)
+    if repository == _OF_TORCH and (built := _TORCH.match(tag)):
+        return ImageName("NVIDIA", built[2], torch=built[1])
+    if repository.startswith(_NGC) and (release := _RELEASE.match(tag)):
+        cuda, least = of_release(release[1])
+        return ImageName("NVIDIA", cuda, least=least)
+    words = f"{repository}:{tag}"
+    cuda = _cuda(words)
+    if _ROCM.search(words):
+        return ImageName("AMD") if cuda is None else None
+    return None if cuda is None else ImageName("NVIDIA", cuda or None)
+
+
+def _cuda(words: str) -> str | None:
+    """``12.4``; empty where only the major number is there, None where nothing names CUDA."""
+    if found := _CUDA.search(words):
+        if found[2]:
+            return f"{found[1]}.{found[2]}"
+        # cuda118 is CUDA 11.8; cuda12 says no minor.
+        return f"{found[1][:2]}.{found[1][2:]}" if len(found[1]) > 2 else ""
+    found = _SHORT.search(words)
+    return f"{found[1]}.{found[2]}" if found else None
+
 
 _X64 = ("x64",)
 _BASE = re.compile(
@@ -89,7 +259,7 @@ def named(image: str) -> Image | None:
     if found := _BASE.match(image):
         cuda = found["cuda"]
         return Image(image, _X64, cuda=cuda, open_mpi=found["mpi"], vendor="NVIDIA" if cuda else None)
-    if (documented := image_names.read(image)) is not None:
+    if (documented := read(image)) is not None:
         return Image(
             image, (), documented.cuda, vendor=documented.vendor, build=documented.torch, least=documented.least
         )

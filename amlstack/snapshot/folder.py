@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, errors
-from amlstack.snapshot import remembered, secrets, volume
+from amlstack.snapshot import remembered, secrets
+from amlstack.snapshot import walk as walk_module
 from amlstack.snapshot.content import Content, ContentHash
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.remembered import Remembered
@@ -81,7 +82,7 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     files = tuple(sorted([*walk.files, *extra], key=lambda file: (file.relative.lower(), file.relative)))
     if not files and not errors(walk.findings):
         walk.findings.append(empty(folder, walk))
-    walk.findings.extend(volume.findings(walk.files))
+    walk.findings.extend(walk_module.findings(walk.files))
     if errors(walk.findings):
         return Snapshot(root, files, "", tuple(walk.findings))
     memory = Remembered.of(root, began) if remember and remembered.is_large(files) else None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, Level
 from amlstack.snapshot import folder as folders
-from amlstack.snapshot import remembered, secrets, volume
+from amlstack.snapshot import remembered, secrets
+from amlstack.snapshot import walk as walk_module
 from amlstack.snapshot.remembered import Remembered
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def inspect(folder: Path, *, accompanied: bool = False) -> Inspected:
     found = list(walk.findings)
     if not walk.files and not accompanied and not found:
         found.append(folders.empty(folder, walk))
-    found += volume.findings(walk.files)
+    found += walk_module.findings(walk.files)
     memory = Remembered.of(folder.resolve(), began) if remembered.is_large(walk.files) else None
     known = memory.trusted(walk.files) if memory is not None else {}
     unread, budget = [], MOST_BYTES

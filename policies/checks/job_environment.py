@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.catalog import gpus, torch_builds
+from amlstack.catalog.images import runs_on, version
 from policies.checks.examples import job
 from policies.checks.rule import NO_JOB, Rule, Setting
 
@@ -220,11 +220,11 @@ def _unfit(image: Image, size: Size) -> str:
     capability = size.gpu.compute_capability
     if capability is None:
         return ""
-    if image.least is not None and gpus.version(capability) < gpus.version(image.least):
+    if image.least is not None and version(capability) < version(image.least):
         return f"{image.name} supports compute capability {image.least} and later, and {chip} ({capability})"
     if image.cuda is None:
         return ""
-    if image.build is not None and torch_builds.runs_on(image.build, image.cuda, capability) is False:
+    if image.build is not None and runs_on(image.build, image.cuda, capability) is False:
         built = f"PyTorch {image.build} for CUDA {image.cuda}"
         return f"{image.name} has {built}, which is built without compute capability {capability}, and {chip}"
     if image.torch is not None and not size.gpu.builds_for(image.cuda):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
-from amlstack.catalog.sizes import substitutes
 from policies.checks.examples import cluster
 from policies.checks.rule import Rule, Setting
 
@@ -106,7 +105,7 @@ def check_fabric_job(nodes: int, *, cluster: str, single_node_jobs: bool, where:
 
 
 def _remedy(size: Size, on: date, otherwise: str = "") -> str:
-    nearest = substitutes.nearest_compliant(size, on)
+    nearest = sizes.nearest_compliant(size, on)
     if nearest is None:
         return otherwise.removeprefix("or ").capitalize()
     return ", ".join(part for part in (f"Use {nearest.name} ({nearest.describe()})", otherwise) if part)
@@ -146,7 +145,7 @@ def check_known_size(name: str, where: str = "size") -> Finding | None:
     """
     if sizes.get(name) is not None:
         return None
-    near = substitutes.near(name)
+    near = sizes.near(name)
     return Finding(
         KNOWN_SIZE_RULE.code,
         where,
@@ -191,7 +190,7 @@ def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding 
     """
     if size.retired is None or on < size.retired:
         return None
-    nearest = substitutes.nearest_compliant(size, on)
+    nearest = sizes.nearest_compliant(size, on)
     return Finding(
         RETIRED_SIZE_RULE.code,
         where,
@@ -229,7 +228,7 @@ def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size")
     """
     if size.retired is None or not on < size.retired <= on + timedelta(days=days):
         return None
-    nearest = substitutes.nearest_compliant(size, size.retired)
+    nearest = sizes.nearest_compliant(size, size.retired)
     return Finding(
         RETIRING_SIZE_RULE.code,
         where,
@@ -281,7 +280,7 @@ def check_closed_size(
     closed = size.lifecycle.closed_since if size.lifecycle else None
     if closed is None or on < closed or size.retired_on(on):
         return None
-    nearest = substitutes.nearest_open(size, on)
+    nearest = sizes.nearest_open(size, on)
     seen = f"{size.name} is closed to new subscriptions since {closed:%Y-%m}"
     rule, level = "Azure deploys it within quota of old subscriptions alone, and approves no more", Level.ERROR
     if subscription_created is not None:

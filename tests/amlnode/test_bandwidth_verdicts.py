@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlnode.bandwidth import slow_nodes
+from amlnode.bandwidth import verdict
 from amlnode.bandwidth.main import expectation
-from amlnode.bandwidth.message_sizes import measurement, sizes
 from amlnode.bandwidth.sweep import chosen
-from amlnode.bandwidth.verdict import Expectation, Network, judge, network
+from amlnode.bandwidth.verdict import Expectation, Network, judge, measurement, network, sizes
 from amlnode.errors import NodeError
 from amlnode.rank_info import RankInfo
 
@@ -161,24 +160,24 @@ def test_expectation_is_refused_when_it_is_no_bandwidth(text: str) -> None:
 
 @given(st.integers(2, 33))
 def test_pairs_of_a_round_share_no_node_and_partners_change(count: int) -> None:
-    found = slow_nodes.rounds(range(count))
+    found = verdict.rounds(range(count))
     for pairs in found:
         nodes = [node for pair in pairs for node in pair]
         assert len(nodes) == len(set(nodes))
     every = list(itertools.chain(*found))
     assert len(every) == len(set(every))
     met = {node: sum(node in pair for pair in every) for node in range(count)}
-    assert min(met.values()) >= min(slow_nodes.ROUNDS, count - 1)
+    assert min(met.values()) >= min(verdict.ROUNDS, count - 1)
 
 
-def tournament(count: int, busbw: Callable[[int, int], float]) -> slow_nodes.SlowNodes:
+def tournament(count: int, busbw: Callable[[int, int], float]) -> verdict.SlowNodes:
     """All rounds of a made-up cluster."""
     measured = {}
-    for pairs in slow_nodes.rounds(range(count)):
+    for pairs in verdict.rounds(range(count)):
         measured.update({pair: busbw(*pair) for pair in pairs})
-    for pairs in slow_nodes.confirm(measured):
+    for pairs in verdict.confirm(measured):
         measured.update({pair: busbw(*pair) for pair in pairs})
-    return slow_nodes.name(measured, {})
+    return verdict.name(measured, {})
 
 
 @given(st.integers(3, 24), st.data())
@@ -200,8 +199,8 @@ def test_a_pair_that_is_slow_with_each_other_alone_is_the_way_between() -> None:
 
 def test_one_quick_pair_makes_no_node_slow() -> None:
     seen = {(0, 1): 500.0, (0, 3): 300.0, (1, 3): 290.0, (0, 2): 0.3, (1, 2): 0.3, (2, 3): 0.3}
-    assert slow_nodes.name(seen, {}).slow == (2,)
-    assert slow_nodes.confirm(seen) == [[(0, 2)]], "a suspect that has met all is measured once more"
+    assert verdict.name(seen, {}).slow == (2,)
+    assert verdict.confirm(seen) == [[(0, 2)]], "a suspect that has met all is measured once more"
 
 
 def test_all_alike_is_what_all_share() -> None:
@@ -219,10 +218,10 @@ def test_all_alike_is_what_all_share() -> None:
 def test_two_nodes_are_compared_by_what_each_reaches_within_itself(
     alone: dict[int, float], named: tuple[int, ...], message: str
 ) -> None:
-    found = slow_nodes.name({(0, 1): 20.0}, alone)
+    found = verdict.name({(0, 1): 20.0}, alone)
     assert found.slow == named
     assert message in found.text
 
 
 def test_one_node_has_no_other_to_compare_with() -> None:
-    assert slow_nodes.name({}, {}).text == "One node: nothing to compare it with"
+    assert verdict.name({}, {}).text == "One node: nothing to compare it with"

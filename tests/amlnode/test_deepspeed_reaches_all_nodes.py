@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.remote.deepspeed_command import configured, results_folder, split, tuned
-from amlnode.remote.ssh_commands import RemoteCommand, parse, pkill_pattern
+from amlnode.remote.command_lines import RemoteCommand, configured, parse, pkill_pattern, results_folder, split, tuned
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import free_ports
 

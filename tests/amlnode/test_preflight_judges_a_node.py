@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlnode.errors import NodeError
-from amlnode.preflight import hardware, nccl
+from amlnode.preflight import checks as checks_module
 from amlnode.preflight.main import judge, main, verdict
 from amlnode.preflight.plan import PlannedNode, amount, read
 
@@ -61,11 +61,13 @@ def smi(count: int, more: str = "") -> str:
 
 
 def test_a_sound_node_is_good(node: Node) -> None:
-    assert hardware.gpus(H200, node.root, none).state == "good"
-    found = hardware.infiniband(H200, node.root)
+    assert checks_module.gpus(H200, node.root, none).state == "good"
+    found = checks_module.infiniband(H200, node.root)
     assert (found.state, found.seen) == ("good", "8 of 8 ports active (400 Gb/sec (4X NDR))")
-    assert hardware.memlock(H200, node.root).state == "good"
-    assert nccl.check(H200, {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_ib"}, node.root).state == "good"
+    assert checks_module.memlock(H200, node.root).state == "good"
+    assert (
+        checks_module.check(H200, {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_ib"}, node.root).state == "good"
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_a_sound_node_is_good(node: Node) -> None:
 def test_gpus_are_counted_as_the_driver_answers(
     node: Node, planned: int | None, printed: str, state: str, seen: str
 ) -> None:
-    found = hardware.gpus(PlannedNode(gpus=planned), node.root, lambda: printed)
+    found = checks_module.gpus(PlannedNode(gpus=planned), node.root, lambda: printed)
     assert found.state == state
     assert seen in found.seen
 
@@ -96,13 +98,13 @@ def test_amds_gpus_are_counted_without_its_cpus(tmp_path: Path) -> None:
         folder = tmp_path / f"sys/class/kfd/kfd/topology/nodes/{index}"
         folder.mkdir(parents=True)
         (folder / "properties").write_text(f"cpu_cores_count {48 if not units else 0}\nsimd_count {units}\n")
-    assert hardware.gpus(PlannedNode(gpus=2), tmp_path, none).seen == "2 of 2 GPUs"
+    assert checks_module.gpus(PlannedNode(gpus=2), tmp_path, none).seen == "2 of 2 GPUs"
 
 
 @pytest.mark.parametrize("state", ["1: DOWN", "2: INIT", "3: ARMED", "5: ACTIVE_DEFER", ""])
 def test_a_port_that_is_not_active_is_named(node: Node, state: str) -> None:
     node.port("mlx5_ib3", state, "InfiniBand", "400 Gb/sec (4X NDR)")
-    found = hardware.infiniband(H200, node.root)
+    found = checks_module.infiniband(H200, node.root)
     assert found.state == "bad"
     assert found.seen.startswith("7 of 8 ports active; mlx5_ib3:1 ")
 
@@ -111,16 +113,16 @@ def test_an_rdma_device_alone_proves_nothing(tmp_path: Path) -> None:
     node = Node(tmp_path)
     for index in range(8):
         node.port(f"mlx5_ib{index}", ACTIVE, "Ethernet", "100 Gb/sec")
-    found = hardware.infiniband(H200, node.root)
+    found = checks_module.infiniband(H200, node.root)
     assert found.state == "bad"
     assert "only Ethernet: mlx5_an0:1 ACTIVE (Ethernet, 100 Gb/sec (4X EDR))" in found.seen
-    assert "no RDMA device" in hardware.infiniband(H200, tmp_path / "empty").seen
+    assert "no RDMA device" in checks_module.infiniband(H200, tmp_path / "empty").seen
 
 
 def test_ports_that_the_container_cannot_open_are_bad(node: Node) -> None:
     for path in (node.root / "dev/infiniband").iterdir():
         path.unlink()
-    found = hardware.infiniband(H200, node.root)
+    found = checks_module.infiniband(H200, node.root)
     assert found.state == "bad"
     assert "uverbs" in found.seen
 
@@ -138,7 +140,7 @@ def test_locked_memory_wants_no_limit_for_infiniband(
     node: Node, plan: PlannedNode, soft: str, state: str, seen: str
 ) -> None:
     node.memlock(soft)
-    found = hardware.memlock(plan, node.root)
+    found = checks_module.memlock(plan, node.root)
     assert (found.state, found.seen) == (state, seen)
 
 
@@ -156,7 +158,7 @@ def test_locked_memory_wants_no_limit_for_infiniband(
     ],
 )
 def test_shared_memory_is_as_planned(tmp_path: Path, plan: PlannedNode, size: int | None, state: str) -> None:
-    assert hardware.shm(plan, tmp_path, lambda _: size).state == state
+    assert checks_module.shm(plan, tmp_path, lambda _: size).state == state
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_shared_memory_is_as_planned(tmp_path: Path, plan: PlannedNode, size: in
     ],
 )
 def test_the_disk_has_room(tmp_path: Path, plan: PlannedNode, size: int | None, state: str) -> None:
-    assert hardware.disk(plan, tmp_path, lambda _: size).state == state
+    assert checks_module.disk(plan, tmp_path, lambda _: size).state == state
 
 
 @pytest.mark.parametrize(
@@ -202,23 +204,25 @@ def test_the_disk_has_room(tmp_path: Path, plan: PlannedNode, size: int | None, 
 def test_settings_that_keep_nccl_off_the_fabric_are_named(
     node: Node, environ: dict[str, str], state: str, names: tuple[str, ...]
 ) -> None:
-    found = nccl.check(H200, environ, node.root)
+    found = checks_module.check(H200, environ, node.root)
     assert found.state == state
     assert found.remedy == (f"Remove or correct {', '.join(names)}." if names else "")
 
 
 def test_nccls_own_files_count_and_variables_win(node: Node) -> None:
     node.write("etc/nccl.conf", "# site\nNCCL_IB_DISABLE=1\n")
-    found = nccl.check(H200, {}, node.root)
+    found = checks_module.check(H200, {}, node.root)
     assert (found.state, found.seen) == ("bad", "NCCL_IB_DISABLE=1 (/etc/nccl.conf): it forbids InfiniBand")
-    assert nccl.check(H200, {"NCCL_IB_DISABLE": "0"}, node.root).state == "good"
+    assert checks_module.check(H200, {"NCCL_IB_DISABLE": "0"}, node.root).state == "good"
     node.write("home/me/.nccl.conf", "NCCL_IB_DISABLE = 0\n")
-    assert nccl.check(H200, {"HOME": "/home/me"}, node.root).state == "good"
+    assert checks_module.check(H200, {"HOME": "/home/me"}, node.root).state == "good"
 
 
 def test_settings_are_only_a_warning_when_no_infiniband_is_planned(node: Node) -> None:
-    assert nccl.check(PlannedNode(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
-    assert nccl.check(PlannedNode(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
+    assert (
+        checks_module.check(PlannedNode(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
+    )
+    assert checks_module.check(PlannedNode(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
 
 
 def test_a_rehearsal_never_passes_nor_fails_hardware_that_it_has_not(tmp_path: Path) -> None:

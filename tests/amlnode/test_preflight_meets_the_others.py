@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlnode.errors import NodeError
-from amlnode.preflight.meeting import meet
-from amlnode.preflight.reports import Reports
+from amlnode.preflight.meeting import Reports, meet
 from amlnode.rank_info import LOOPBACK, RankInfo
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import free_ports

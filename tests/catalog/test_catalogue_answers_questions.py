@@ -9,7 +9,6 @@ from datetime import date
 import pytest
 
 from amlstack.catalog import environments, fabric, sizes
-from amlstack.catalog.sizes import substitutes
 
 TODAY = date(2026, 8, 1)
 MPI_ONLY = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0", "OMPI_MCA_coll_hcoll_enable": "0"}
@@ -48,14 +47,14 @@ def test_what_azure_would_not_take_is_not_found(spelling: str) -> None:
     ],
 )
 def test_a_misspelled_size_has_near_misses(written: str, first: str) -> None:
-    assert substitutes.near(written)[0] == first
-    assert len(substitutes.near(written)) <= 3
-    assert len(substitutes.near(written, n=1)) == 1
+    assert sizes.near(written)[0] == first
+    assert len(sizes.near(written)) <= 3
+    assert len(sizes.near(written, n=1)) == 1
 
 
 @pytest.mark.parametrize("written", ["p4d.24xlarge", "", "Standard_"])
 def test_a_name_like_no_other_has_none(written: str) -> None:
-    assert substitutes.near(written) == ()
+    assert sizes.near(written) == ()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_a_name_like_no_other_has_none(written: str) -> None:
     ],
 )
 def test_the_nearest_compliant_size(wanted: str, nearest: str) -> None:
-    found = substitutes.nearest_compliant(size(wanted), TODAY)
+    found = sizes.nearest_compliant(size(wanted), TODAY)
 
     assert found is not None
     assert found.name == nearest
@@ -82,7 +81,7 @@ def test_the_nearest_compliant_size(wanted: str, nearest: str) -> None:
 def test_a_nearest_compliant_size_is_alive_reachable_and_of_the_same_kind() -> None:
     for wanted in sizes.all_sizes():
         for on in (date(2020, 1, 1), TODAY, date(2035, 1, 1)):
-            found = substitutes.nearest_compliant(wanted, on)
+            found = sizes.nearest_compliant(wanted, on)
             assert found is not None
             assert found.fabric.sriov
             assert found.fabric.infiniband
@@ -92,7 +91,7 @@ def test_a_nearest_compliant_size_is_alive_reachable_and_of_the_same_kind() -> N
 
 def test_what_is_recommended_follows_the_day() -> None:
     before, after = (
-        substitutes.nearest_compliant(size("Standard_NC24s_v3"), on) for on in (date(2025, 9, 29), date(2025, 9, 30))
+        sizes.nearest_compliant(size("Standard_NC24s_v3"), on) for on in (date(2025, 9, 29), date(2025, 9, 30))
     )
 
     assert before is not None

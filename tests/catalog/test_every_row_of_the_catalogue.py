@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from amlstack.catalog import environments, fabric, gpus, lifecycle, prices, regions, sizes
+from amlstack.catalog import environments, fabric, images, prices, regions, sizes
 
 DATA = files("amlstack.catalog").joinpath("data")
 SIZES = sizes.all_sizes()
@@ -251,7 +251,7 @@ def test_no_living_size_lacks_architecture_or_stage(on: date) -> None:
 
 def test_a_series_that_is_at_the_end_of_its_life_has_a_date_and_no_other_series_has_one() -> None:
     for size in SIZES:
-        found = lifecycle.of(size.series)
+        found = sizes.of(size.series)
         if found is not None:
             assert (size.retired is not None) == (found.stage == "end of life"), size.name
             assert (found.new_subscriptions is not None) == (found.stage == "end of life"), size.name
@@ -259,8 +259,8 @@ def test_a_series_that_is_at_the_end_of_its_life_has_a_date_and_no_other_series_
 
 
 def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
-    assert {size.gpu_model for size in SIZES if size.gpus} == {gpu.model for gpu in gpus.all_gpus()}
-    for gpu in gpus.all_gpus():
+    assert {size.gpu_model for size in SIZES if size.gpus} == {gpu.model for gpu in images.all_gpus()}
+    for gpu in images.all_gpus():
         assert (gpu.compute_capability is not None) == (gpu.cuda_from is not None) == (gpu.vendor == "NVIDIA")
         if gpu.cuda_from is not None:
             assert gpu.builds_for(gpu.cuda_from)
@@ -282,7 +282,7 @@ def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
     ],
 )
 def test_a_gpu_runs_what_cuda_builds_for_it(model: str, cuda: str, *, builds: bool | None) -> None:
-    gpu = gpus.get(model)
+    gpu = images.get(model)
 
     assert gpu is not None
     assert gpu.builds_for(cuda) is builds

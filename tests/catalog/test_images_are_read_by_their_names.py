@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.catalog import files, images, torch_builds
-from amlstack.catalog.gpus import version
-from amlstack.catalog.image_names import ImageName, read
+from amlstack.catalog import files, images
+from amlstack.catalog.images import ImageName, read, version
 
 NVIDIA = "NVIDIA"
 
@@ -74,7 +73,7 @@ def test_the_name_of_an_image_says_what_its_makers_document(image: str, expected
 def test_a_build_of_pytorch_runs_on_what_its_tables_list(
     torch: str, cuda: str, capability: str, *, runs: bool | None
 ) -> None:
-    assert torch_builds.runs_on(torch, cuda, capability) is runs
+    assert images.runs_on(torch, cuda, capability) is runs
 
 
 def test_an_image_under_a_conda_environment_says_nothing_of_what_runs() -> None:

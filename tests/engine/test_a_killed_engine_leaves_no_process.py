@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import engine
-from amlstack.processes import leftovers
+from amlstack import engine, processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,15 +41,15 @@ def environ(tmp_path: Path, script: str) -> dict[str, str]:
 def test_plugins_of_a_killed_engine_end_with_its_run(home: Path, tmp_path: Path) -> None:
     outcome = engine.run(["up"], environ(tmp_path, KILLED), cwd=tmp_path)
     assert outcome.code == -9
-    assert leftovers.find(home) == ()
+    assert processes.find_leftovers(home) == ()
 
 
 def marked(mark: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "infinity"], env={leftovers.MARK: mark, "PATH": os.defpath})
+    return subprocess.Popen(["sleep", "infinity"], env={processes.MARK: mark, "PATH": os.defpath})
 
 
 def test_processes_of_another_home_stay(home: Path, tmp_path: Path) -> None:
-    with marked(leftovers.fresh(home)) as ours, marked(leftovers.fresh(tmp_path / "other")) as other:
+    with marked(processes.new_mark(home)) as ours, marked(processes.new_mark(tmp_path / "other")) as other:
         try:
             assert engine.end_leftovers() == 1
             assert ours.wait(60) == -9
@@ -62,7 +61,7 @@ def test_processes_of_another_home_stay(home: Path, tmp_path: Path) -> None:
 
 def test_an_abandoned_engine_is_ended_and_its_lock_removed(home: Path) -> None:
     gone = f"{home}:{os.getpid()}:1:word"  # this process's number, but another's start
-    with marked(gone) as orphan, marked(leftovers.fresh(home)) as followed:
+    with marked(gone) as orphan, marked(processes.new_mark(home)) as followed:
         lock = home / "pulumi" / ".pulumi" / "locks" / "organization" / "lock.json"
         lock.parent.mkdir(parents=True)
         lock.write_text(json.dumps({"pid": orphan.pid, "hostname": socket.gethostname()}))

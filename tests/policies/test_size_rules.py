@@ -7,7 +7,6 @@ from datetime import date
 import pytest
 
 from amlstack.catalog import sizes
-from amlstack.catalog.sizes import substitutes
 from policies.checks import sizes_for
 from policies.checks.size import check_fabric, check_known_size, check_retired_size
 
@@ -85,7 +84,7 @@ def test_every_remedy_of_the_fabric_rule_passes_all_rules() -> None:
     for wanted in sizes.all_sizes():
         finding = check_fabric(wanted, nodes=2, on=TODAY)
         if finding is not None:
-            nearest = substitutes.nearest_compliant(wanted, TODAY)
+            nearest = sizes.nearest_compliant(wanted, TODAY)
             assert nearest is not None
             assert nearest.name in finding.remedy
             assert sizes_for(nearest.name, nodes=2, on=TODAY) == ()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.processes import procfs
+from amlstack import processes
 
 MARKED = b"A=1\0MARK=ours\0"
 
@@ -47,4 +47,4 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
 )
 def test_it_is_looked_at_again(entry: Entry, seen: bytes) -> None:
     watched: Any = Entry(**{name: list(contents) for name, contents in entry.contents.items()})
-    assert procfs.environment(watched) == seen
+    assert processes.environment(watched) == seen

@@ -16,7 +16,7 @@ import pytest
 from amlstack.base import files
 from amlstack.base import home as homes
 from amlstack.cli.main import main
-from amlstack.engine import EngineError, checkpoints
+from amlstack.engine import EngineError, running
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.database import Database, StateError
 from amlstack.sandbox.store.store import Store
@@ -260,17 +260,17 @@ def test_a_state_that_is_cut_off_is_mended_from_the_latest_good_copy(
     tmp_path: Path, found: dict[str, str], number: int
 ) -> None:
     file = backend(tmp_path, state=state(3)[:30], **found)
-    (told,) = checkpoints.mend(tmp_path)
+    (told,) = running.mend(tmp_path)
     assert "the state of the stack `s` could not be read (it ended after 30 bytes)" in told
     assert json.loads(file.read_text())["checkpoint"]["latest"]["number"] == number
     assert file.with_name("s.json.broken").read_text() == state(3)[:30]
-    assert checkpoints.mend(tmp_path) == ()
+    assert running.mend(tmp_path) == ()
 
 
 def test_a_state_without_a_good_copy_stays_and_is_named(tmp_path: Path) -> None:
     file = backend(tmp_path, state="{", beside="")
     with pytest.raises(EngineError, match=r"cannot be read .* and no copy of it can.*`amlstack down`"):
-        checkpoints.mend(tmp_path)
+        running.mend(tmp_path)
     assert file.read_text() == "{"
 
 

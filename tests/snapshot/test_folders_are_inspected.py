@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack import snapshot
 from amlstack.base.findings import Level
-from amlstack.snapshot import inspection, volume
+from amlstack.snapshot import inspection, walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def test_an_inspection_finds_what_a_scan_finds(tmp_path: Path) -> None:
     (tmp_path / "aws.py").write_text(TOKEN)
     (tmp_path / ".env").write_text("A=1\n")
     with (tmp_path / "data.bin").open("wb") as file:
-        file.truncate(volume.LARGE_FILE)
+        file.truncate(walk.LARGE_FILE)
     found, scanned = snapshot.inspect(tmp_path), snapshot.scan(tmp_path)
     assert set(found.findings) == set(scanned.findings)
     assert {each.code for each in found.findings} == {"git-folder-in-code", "secret-in-code", "large-file-in-code"}
@@ -41,7 +41,7 @@ def test_an_empty_folder_is_a_finding_unless_something_travels_along(tmp_path: P
 
 
 def test_many_files_that_are_large_together_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volume, "LARGE_FOLDER", 3000)
+    monkeypatch.setattr(walk, "LARGE_FOLDER", 3000)
     for number in range(4):
         (tmp_path / f"{number}.bin").write_bytes(bytes(1000))
     (found,) = snapshot.inspect(tmp_path).findings

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.snapshot import OwnCode, differences, own_code, scan, together
-from amlstack.snapshot.manifest import MOST, compact
+from amlstack.snapshot.content import MOST, compact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

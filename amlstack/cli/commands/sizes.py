@@ -219,7 +219,7 @@ def _close(location: str, *, changed: bool, write: bool) -> None:
 
 def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
-    from amlstack.catalog.sizes import substitutes
+    from amlstack.catalog.sizes import nearest_compliant
     from amlstack.cli.catalogue import filters
     from policies.checks import sizes_for
     from policies.checks.size import check_known_size
@@ -233,7 +233,7 @@ def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
         _stop([finding] if finding else [], as_json=as_json)
         return
     findings = list(sizes_for(size.name, nodes=2, on=on, where="size"))
-    nearest = substitutes.nearest_compliant(size, on) if findings else None
+    nearest = nearest_compliant(size, on) if findings else None
     if as_json:
         print_json(
             {

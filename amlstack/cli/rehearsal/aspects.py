@@ -18,7 +18,7 @@ from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import scripts
 from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
-from amlstack.snapshot import volume
+from amlstack.snapshot import walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -197,11 +197,11 @@ def disk_aspects(
         there, needed = needs_there[0][0], sum(needed for _, needed in needs_there)
         free = shutil.disk_usage(there).free
         if needed > free:
-            text = f"about {volume.shown(needed)} are needed, and {volume.shown(free)} are free at {there}"
+            text = f"about {walk.shown(needed)} are needed, and {walk.shown(free)} are free at {there}"
             remedy = "Make room there, or move it with AMLSTACK_HOME and AMLSTACK_CACHE."
             yield Aspect("disk", "blocks", text, remedy, ignorable=True)
         elif needed:
-            yield Aspect("disk", "ready", f"about {volume.shown(needed)} of {volume.shown(free)} free at {there}")
+            yield Aspect("disk", "ready", f"about {walk.shown(needed)} of {walk.shown(free)} free at {there}")
 
 
 def sandbox_aspects() -> Iterator[Aspect]:

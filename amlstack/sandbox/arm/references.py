@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments, sizes
-from amlstack.catalog.sizes import substitutes
 from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.arm.requests import addresses
 from amlstack.sandbox.runner.files import environments as handed
@@ -106,6 +105,6 @@ def _check_curated(name: str, where: str) -> None:
 def check_size(name: str, where: str) -> None:
     """Refuses a VM size that Azure does not have; near misses by name."""
     if sizes.get(name) is None:
-        close = substitutes.near(name)
+        close = sizes.near(name)
         hint = f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
         raise Refused(400, "InvalidVmSize", f"The VM size '{name}' is not known in any region.{hint}", where)

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from amlstack.processes import marks
+from amlstack.processes import mark_of
 from amlstack.sandbox.server import processes
 
 
@@ -44,5 +44,5 @@ def wipe() -> None:
 def wipe_node(node: int) -> None:
     """Kills what one node has left below this process, once its agent is gone."""
     for pid in descendants(os.getpid()):
-        if marks.value(pid, processes.NODE) == str(node):
+        if mark_of(pid, processes.NODE) == str(node):
             processes.send(pid, signal.SIGKILL)

@@ -7,8 +7,8 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from amlstack.processes import marks
-from amlstack.processes.procfs import started
+from amlstack import processes
+from amlstack.processes import started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +29,12 @@ def mark(home: Path, job: str | None = None) -> str:
 
 def marked(home: Path, job: str | None = None) -> tuple[int, ...]:
     """Live processes of one job, or of all jobs of a sandbox home."""
-    return marks.find(MARK, mark(home, job), prefix=job is None)
+    return processes.find_marked(MARK, mark(home, job), prefix=job is None)
 
 
 def end_marked(home: Path, job: str | None = None) -> int:
     """Kills the processes of one job, or of all jobs, and waits for their ends; how many there were."""
-    return marks.end(MARK, mark(home, job), prefix=job is None)
+    return processes.end_marked(MARK, mark(home, job), prefix=job is None)
 
 
 def alive(pid: int | None, start: int | None) -> bool:

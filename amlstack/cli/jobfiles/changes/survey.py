@@ -193,7 +193,7 @@ def _declaring(tree: Tree) -> Iterator[Path]:
     """Changed files that are job files by what they hold, and no components, which a pipeline's steps run."""
     from amlstack.base.files import read_regular
     from amlstack.base.yamltext import read
-    from amlstack.snapshot.job_files import files_declaring
+    from amlstack.snapshot.run_files import files_declaring
     from amlstack.snapshot.walk import File, FileState
     from jobs.azureml.readers import is_component
     from jobs.pythonfiles.field_lines import assigns_jobs

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import near_misses
 from amlstack.catalog import regions, sizes
-from amlstack.catalog.sizes import substitutes
 from amlstack.sandbox.arm.entra import SUBSCRIPTION
 from amlstack.sandbox.arm.ids import ML
 from amlstack.sandbox.arm.refusals import Refused, not_emulated
@@ -99,7 +98,7 @@ def wrong(region: str, change: QuotaChange) -> str | None:
         return f"`{change.family}` is no family of sizes.{near_misses.hint(change.family, known.values())}"
     for name in change.withheld:
         if sizes.get(name) is None:
-            return f"`{name}` is no size.{near_misses.hint(name, substitutes.near(name))}"
+            return f"`{name}` is no size.{near_misses.hint(name, sizes.near(name))}"
     return None
 
 

@@ -2,27 +2,82 @@
 
 The rows lie in ``data/sizes.json``, one line each; ``data/sources.json`` says what the source keys stand for.
 ``checked`` is the month in which a row was last held against its sources, written as that month's first day.
+
+Where a series stands in its life, as Microsoft's pages on the lifecycle of VM sizes say.
+
+The sizes that somebody may have meant, or may take instead of one that is gone, closed or without a fabric.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, wraps
+from math import log2
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from amlstack.catalog import gpus as gpu_models
-from amlstack.catalog import lifecycle as lifecycles
+from amlstack.base import near_misses
+from amlstack.catalog import images as gpu_models
 from amlstack.catalog import overlay, prices
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
     from pathlib import Path
 
-    from amlstack.catalog.gpus import Gpu
-    from amlstack.catalog.lifecycle import Lifecycle, Stage
+    from amlstack.catalog.images import Gpu
+
+Stage = Literal["current", "extended", "current or extended", "end of life", "retired"]
+"""Microsoft's four stages; "current or extended" where no page says which of the two."""
+
+NewSubscriptions = Literal["closed", "restricted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """What is known of a series that is not retired.
+
+    Attributes:
+        stage: Its stage until it is retired.
+        new_subscriptions: ``closed`` where new subscriptions cannot deploy it and no more quota is approved,
+            ``restricted`` where Microsoft says only that there are restrictions; None for neither.
+        closed_since: First day of the month since which it is closed; None for no date.
+        source: Where it was read, as keys of ``data/sources.json`` followed by the page.
+        checked: The date of that page.
+        note: In a sentence, what the page says; may be empty.
+    """
+
+    stage: Stage
+    new_subscriptions: NewSubscriptions | None
+    closed_since: date | None
+    source: tuple[str, ...]
+    checked: date
+    note: str
+
+
+def of(series: str) -> Lifecycle | None:
+    """The row of a series; None where no page speaks of it."""
+    return _by_series().get(series)
+
+
+@cache
+def _by_series() -> dict[str, Lifecycle]:
+    found = {}
+    for row in load("lifecycle"):
+        closed = row["closed_since"]
+        one = Lifecycle(
+            stage=row["stage"],
+            new_subscriptions=row["new_subscriptions"],
+            closed_since=day(closed) if closed else None,
+            source=tuple(row["source"]),
+            checked=day(row["checked"]),
+            note=row["note"],
+        )
+        found.update(dict.fromkeys(row["series"], one))
+    return found
+
 
 Price = prices.Price
 NodePrice = prices.NodePrice
@@ -218,7 +273,7 @@ def _size(row: dict[str, Any]) -> Size:
         **row,
         fabric=fabric,
         prices=prices.of(row["name"], row["series"], row["vcpus"]),
-        lifecycle=lifecycles.of(row["series"]),
+        lifecycle=of(row["series"]),
         gpu=gpu_models.get(row["gpu_model"]) if row["gpu_model"] else None,
     )
 
@@ -244,3 +299,108 @@ def get(name: str) -> Size | None:
     The prefix ``Standard_`` belongs to the name: Azure knows no size without it, `substitutes.near` puts it back.
     """
     return by_lower_name().get(name.lower())
+
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+_LETTERS = re.compile("[a-z]")
+_VERSION = re.compile(r"_v(\d+)$")
+
+
+class _Answers:
+    """Answers about one table: of a thousand files most ask the same question. Another table has others."""
+
+    _MOST = 1000
+
+    def __init__(self) -> None:
+        self._table: Mapping[str, Size] | None = None
+        self._known: dict[Any, Any] = {}
+
+    def once(self, question: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+        """A question whose answer follows from what is given with it and the table."""
+
+        @wraps(question)
+        def asked(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+            table = by_lower_name()
+            if self._table is not table or len(self._known) > self._MOST:
+                self._table, self._known = table, {}
+            key = (question, given, tuple(named.items()))
+            if key not in self._known:
+                self._known[key] = question(*given, **named)
+            answer: _Answer = self._known[key]
+            return answer
+
+        return asked
+
+
+_ANSWERS = _Answers()
+
+
+@_ANSWERS.once
+def near(name: str, n: int = 3) -> tuple[str, ...]:
+    """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
+    known = {lower.removeprefix(PREFIX): lower for lower in by_lower_name()}
+    wanted = name.lower().removeprefix(PREFIX)
+    return tuple(by_lower_name()[known[match]].name for match in near_misses.near(wanted, known, n))
+
+
+@_ANSWERS.once
+def nearest_compliant(size: Size, on: date) -> Size | None:
+    """The size that comes closest to this one among those alive on that day with SR-IOV InfiniBand.
+
+    A GPU size is matched with GPU sizes of the same vendor, a CPU size with CPU sizes. Only sizes that Microsoft
+    documents well enough to recommend (bandwidth and memory known) are considered.
+
+    Args:
+        size: What somebody wanted.
+        on: The day on which the answer must be available.
+    """
+    candidates = [
+        other
+        for other in all_sizes()
+        if other.fabric.usable
+        and other.fabric.gbps_per_node is not None
+        and other.memory_gib is not None
+        and not other.retired_on(on)
+        and other.gpu_vendor == size.gpu_vendor
+    ]
+    return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
+
+
+@_ANSWERS.once
+def nearest_open(size: Size, on: date) -> Size | None:
+    """The size that comes closest to this one among those that new subscriptions get, with GPUs and fabric like it."""
+    candidates = [
+        other
+        for other in all_sizes()
+        if other.lifecycle is not None
+        and other.lifecycle.new_subscriptions is None
+        and not other.retired_on(on)
+        and (other.gpu_vendor, other.fabric.usable) == (size.gpu_vendor, size.fabric.usable)
+    ]
+    return min(candidates, key=lambda other: (_distance(size, other), *_unlike(size, other), other.name), default=None)
+
+
+def _unlike(wanted: Size, other: Size) -> tuple[int, int]:
+    """How many letters of the features in the two names differ, and then the newer version first."""
+    ours, theirs = ("".join(sorted(_LETTERS.findall(each.name.lower().split("_")[1]))) for each in (wanted, other))
+    version = _VERSION.search(other.name)
+    return abs(len(ours) - len(theirs)) + (ours != theirs), -int(version[1]) if version else 0
+
+
+def _distance(wanted: Size, other: Size) -> float:
+    """How far apart two sizes are: doublings of count and memory, plus what a user would have to change or fear."""
+    if wanted.gpus:
+        apart = _doublings(wanted.gpus, other.gpus) + _doublings(wanted.gpu_memory_gib, other.gpu_memory_gib)
+    else:
+        apart = _doublings(wanted.vcpus, other.vcpus) + _doublings(wanted.memory_gib, other.memory_gib)
+    apart += 1.0 * (wanted.gpu_model != other.gpu_model)
+    apart += 1.0 * (other.retired is not None)
+    apart += 0.5 * (other.azureml_supported is not True)
+    apart += 4.0 * (wanted.architecture != other.architecture)
+    return apart
+
+
+def _doublings(a: float | None, b: float | None) -> float:
+    return abs(log2(a / b)) if a and b else 1.0

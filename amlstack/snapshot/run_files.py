@@ -1,20 +1,82 @@
-"""Job files that lie in the code folder of their job: they say what runs and do not run, unless the code uses them."""
+"""Files that a run executes: a code folder without job files, and without files that tools leave there."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
 import re
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
+from amlstack.snapshot import remembered
+from amlstack.snapshot.content import compact
 from amlstack.snapshot.secrets import HEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from amlstack.snapshot.folder import Snapshot
     from amlstack.snapshot.walk import File
+
+_FOLDERS: Final = frozenset(
+    (
+        *("__pycache__", ".git", ".hg", ".svn", ".vscode", ".idea", ".vs", ".ipynb_checkpoints"),
+        *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".pytype", ".hypothesis", ".tox", ".nox", ".eggs"),
+        *(".pulumi", ".amlstack"),
+    )
+)
+"""Folders by name, at any depth: compiled modules, version control, editors, and caches of tools that run no code."""
+
+_FILES: Final = re.compile(
+    r"""  \.DS_Store | \._.+ | \.AppleDouble | Thumbs\.db | ehthumbs\.db | desktop\.ini   # of operating systems
+        | \..+\.sw[a-p] | .+~ | \.\#.+ | \#.+\# | \.nfs[0-9a-f]+                        # swap and backup files
+        | \.git | \.gitignore | \.gitattributes | \.gitmodules | \.amlignore            # what git and an upload look at
+        | \.coverage
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Files by name, at any depth."""
+
+_SETTINGS: Final = re.compile(r"Pulumi(?:\.[^/]+)?\.ya?ml")
+"""The settings of stacks, on top of a folder."""
+
+_OF_RUNS: Final = frozenset(["outputs", "logs", "user_logs", "azureml-logs", "mlruns", "wandb", "lightning_logs"])
+"""Folders on top that a run writes: Azure ML's own (outputs, logs), and those that trackers make by themselves."""
+
+
+def litter(paths: Iterable[str]) -> frozenset[str]:
+    """Those of the files of a snapshot that are no part of what a run does.
+
+    A ``.pyc`` outside of ``__pycache__`` counts where the ``.py`` of its name is missing: then it is the module. A
+    folder of a former run counts when it holds a module that Python could import: then it is a package.
+
+    Args:
+        paths: All files of the snapshot, relative, with ``/``.
+    """
+    names = frozenset(paths)
+    packages = {name.partition("/")[0] for name in names if _is_module(name)}
+    return frozenset(name for name in names if _is_litter(name, names, packages))
+
+
+def _is_litter(name: str, names: frozenset[str], packages: set[str]) -> bool:
+    *folders, last = name.split("/")
+    if not _FOLDERS.isdisjoint(folders) or _FILES.fullmatch(last):
+        return True
+    if last.endswith((".pyc", ".pyo")):
+        return f"{name[:-1]}" in names
+    if not folders:
+        return _SETTINGS.fullmatch(last) is not None
+    return folders[0] in _OF_RUNS and folders[0] not in packages
+
+
+def _is_module(name: str) -> bool:
+    """Whether it can be imported from the top of the folder: no folder on the way has a name that is none in Python."""
+    *folders, last = name.split("/")
+    return last.endswith((".py", ".so")) and bool(folders) and all(each.isidentifier() for each in folders)
+
 
 _DECLARES: Final = re.compile(rb"^jobs?[ \t]*(?::[^=\n]+)?=(?!=)", re.MULTILINE)
 _OUR_WORDS: Final = re.compile(rb"^(?:from[ \t]+jobs(?:\.\w+)*[ \t]+import\b|import[ \t]+jobs\b)", re.MULTILINE)
@@ -157,3 +219,80 @@ def _content(file: File) -> bytes:
             return stream.read(min(HEAD, file.size + 1))
     except OSError:
         return b""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCode:
+    """The code of a run, for its identity.
+
+    Attributes:
+        hash: Of the files that count, 64 hex digits; empty without code, or where it cannot be read.
+        files: The files that count with digests, as `compact` lists them: for naming what changed.
+    """
+
+    hash: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: Sequence[str] = ()) -> OwnCode:
+    """The part of a scanned folder that counts for the identity of the run that it is the code of.
+
+    Args:
+        found: The folder; what travels beside it never counts.
+        declared_in: The job's own file.
+        commands: What the run executes: a job file that they name is code.
+    """
+    if not found.hash:
+        return OwnCode()
+    kept = remembered.keeper(found.root) if remembered.is_large(found.files) else None
+    if kept is None:
+        return _own_code(found, declared_in, commands)
+    declared = [str(path.resolve()) for path in declared_in]
+    places = sorted(file.relative for file in found.files if file.place in declared)
+    key = f"own {found.key} {json.dumps([places, list(commands)])}"
+    if (known := kept.read(key)) is not None:
+        return OwnCode(known[0], known[1])
+    own = _own_code(found, declared_in, commands)
+    if remembered.is_steady(found.files):
+        kept.write(key, [own.hash, own.files])
+    return own
+
+
+def has_job_files(found: Snapshot) -> bool:
+    """Whether job files lie in a folder; without one, what counts of it is the same for all runs declared elsewhere."""
+    left = litter(found.own_digests)
+    return any(files_declaring([file for file in found.files if file.relative not in left]))
+
+
+def _own_code(found: Snapshot, declared_in: Collection[Path], commands: Sequence[str]) -> OwnCode:
+    digests = found.own_digests
+    left = litter(digests)
+    left |= declarations(found, declared_in, commands, left)
+    digests = {path: digest for path, digest in digests.items() if path not in left}
+    return OwnCode(_hash(digests), compact(digests))
+
+
+def together(codes: Mapping[str, OwnCode]) -> OwnCode:
+    """The code of a run of several parts, by their places; parts with the same files are listed once."""
+    if not codes:
+        return OwnCode()
+    hashes = {place: code.hash for place, code in codes.items()}
+    first: dict[str, str] = {}
+    for place, digest in sorted(hashes.items()):
+        first.setdefault(digest, place)
+    several = len(first) > 1
+    files = {
+        f"{place.removeprefix('jobs.')}/{name.removeprefix('./')}" if several else name: digest
+        for place in first.values()
+        for name, digest in codes[place].files.items()
+    }
+    return OwnCode(_of_parts(hashes), compact(files))
+
+
+def _hash(digests: Mapping[str, str]) -> str:
+    """Of names and contents; where nothing is left that counts, still a hash."""
+    return hashlib.sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
+
+
+def _of_parts(hashes: Mapping[str, str]) -> str:
+    return hashlib.sha256(repr(sorted(hashes.items())).encode()).hexdigest()

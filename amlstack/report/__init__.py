@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from amlstack.report.content import Report
-from amlstack.report.rendering.page import render
+from amlstack.report.page import render
 
 __all__ = ["Report", "render"]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.report.gathering import excerpts
+from amlstack.report.logs import ALL, AROUND, LEAST, LONGEST, TAIL, budget, excerpt, plain
 from tests.support.report.pages import HOSTILE
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def log(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def made(path: Path, marks: dict[int, str] | None = None, size: int = excerpts.TAIL) -> content.Excerpt:
-    return excerpts.excerpt(path, "log.txt", rank=0, node="0", marks=marks or {}, size=size)
+def made(path: Path, marks: dict[int, str] | None = None, size: int = TAIL) -> content.Excerpt:
+    return excerpt(path, "log.txt", rank=0, node="0", marks=marks or {}, size=size)
 
 
 def test_a_short_log_is_shown_whole(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_of_a_long_log_the_end_is_shown_with_true_numbers(tmp_path: Path) -> Non
 def test_an_early_error_is_shown_with_its_neighbours(tmp_path: Path) -> None:
     found = made(log(tmp_path, "".join(f"line {each}\n" for each in range(1, 5001))), {700: "cause"}, size=1000)
     early, late = found.parts
-    assert early.first == 700 - excerpts.AROUND
-    assert early.lines[excerpts.AROUND] == "line 700"
-    assert early.after == 700 + excerpts.AROUND + 1
+    assert early.first == 700 - AROUND
+    assert early.lines[AROUND] == "line 700"
+    assert early.after == 700 + AROUND + 1
     assert late.after == 5001
     assert found.hidden == 5000 - len(early.lines) - len(late.lines)
 
@@ -62,19 +62,19 @@ def test_an_error_just_before_the_end_is_shown_once(tmp_path: Path, offset: int)
 def test_one_endless_line_does_not_fill_the_page(tmp_path: Path) -> None:
     found = made(log(tmp_path, b"x" * 5_000_000 + b"\nValueError: here\n"), {1: "victim"}, size=2000)
     assert [part.lines[-1] for part in found.parts][-1] == "ValueError: here"
-    assert all(len(line) < 2 * excerpts.LONGEST for part in found.parts for line in part.lines)
+    assert all(len(line) < 2 * LONGEST for part in found.parts for line in part.lines)
 
 
 def test_lines_are_plain_text_without_secrets() -> None:
-    shown = [excerpts.plain(line.encode()) for line in HOSTILE]
+    shown = [plain(line.encode()) for line in HOSTILE]
     assert shown[0] == HOSTILE[0]  # escaping is the page's business
     assert shown[4] == "red  \ufffdgnihton \ufffd end"
     assert "c2Vj" not in shown[5]
     assert "abcdefgh" not in shown[5]
-    assert excerpts.plain(b"\r 10%|#\r 20%|##\r") == " 20%|##"
+    assert plain(b"\r 10%|#\r 20%|##\r") == " 20%|##"
 
 
 @pytest.mark.parametrize("logs", [1, 40, 128, 5000])
 def test_many_logs_share_the_page(logs: int) -> None:
-    assert excerpts.LEAST <= excerpts.budget(logs) <= excerpts.TAIL
-    assert excerpts.budget(logs) * min(logs, 128) <= excerpts.ALL
+    assert LEAST <= budget(logs) <= TAIL
+    assert budget(logs) * min(logs, 128) <= ALL

@@ -199,25 +199,25 @@ def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pyt
     from datetime import date
 
     from amlstack.catalog import sizes
-    from amlstack.report.gathering import job as of_job
+    from amlstack.report import jobs as of_job
 
     size = sizes.get("Standard_ND96asr_v4")
     assert size is not None
     priced = replace(size, prices=(sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"),))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
-    facts = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
+    facts = dict(of_job.job_report(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
     assert facts["cost on Azure"] == (
         "$54.40 per hour for 2 nodes (westeurope, 2026-11-01), at most $54.40 until its time limit"
     )
 
 
 def test_price_is_that_of_the_cluster_s_region_and_priority(store: Store) -> None:
-    from amlstack.report.gathering import job as of_job
+    from amlstack.report import jobs as of_job
 
     inner = {"vmSize": "Standard_ND96isr_H100_v5", "vmPriority": "LowPriority"}
     body = {"location": "westeurope", "properties": {"computeLocation": "UK South", "properties": inner}}
     store.resources.put(CLUSTER, f"{ML}/workspaces/computes", WORKSPACE, body)
-    facts = dict(of_job.gather(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
+    facts = dict(of_job.job_report(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
     assert facts["cost on Azure"].startswith("$49.16 per hour for 2 nodes (uksouth, 2026-08-14)")
 
 

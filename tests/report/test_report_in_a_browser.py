@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.report import render
-from amlstack.report.gathering import folder
+from amlstack.report import jobs, render
 from tests.support.report.pages import HOSTILE
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def page(tmp_path: Path) -> str:
     (logs / "std_log_process_01.txt").write_text(
         'Traceback (most recent call last):\n  File "train.py", line 1, in f\n    g()\nValueError: ' + HOSTILE[1] + "\n"
     )
-    return render(folder.gather(tmp_path / "train", 1.8e9))
+    return render(jobs.folder_report(tmp_path / "train", 1.8e9))
 
 
 def test_no_line_of_a_log_runs(page: str, tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.report import render
+from amlstack.report import jobs, render
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
-from amlstack.report.gathering import folder
-from amlstack.report.rendering.page import GENERATOR
+from amlstack.report.page import GENERATOR
 from tests.support.report.pages import HOSTILE, parse
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def job(root: Path, *logs: str) -> Path:
 @pytest.fixture
 def page(tmp_path: Path) -> str:
     steps = "".join(f"step {each} loss {2 - each / 10}\n" for each in range(10))
-    return render(folder.gather(job(tmp_path / "train", steps + CLOSED, RAISED, CLOSED, CLOSED), NOW + 10))
+    return render(jobs.folder_report(job(tmp_path / "train", steps + CLOSED, RAISED, CLOSED, CLOSED), NOW + 10))
 
 
 def test_the_verdict_comes_first_and_links_to_its_line(page: str) -> None:
@@ -154,7 +153,7 @@ def test_nothing_is_fetched_and_nothing_runs(page: str) -> None:
 def test_hostile_texts_are_inert_in_every_part_of_the_page(tmp_path: Path) -> None:
     lines = "".join(f"{line}\n" for line in HOSTILE)
     raised = f"{RAISED.replace('shard 7 is bad', HOSTILE[0] + HOSTILE[1])}{lines}"
-    report = folder.gather(job(tmp_path / "job", lines, raised), NOW)
+    report = jobs.folder_report(job(tmp_path / "job", lines, raised), NOW)
     bad = HOSTILE[1]
     report = replace(
         report,
@@ -244,7 +243,7 @@ def test_a_job_that_completed_has_no_verdict(tmp_path: Path) -> None:
     root = job(tmp_path / "job", "gpu1:55:90 [0] NCCL INFO NET/IB : No device found.\nstep 1\n")
     record = json.loads((root / "report.json").read_text())
     (root / "report.json").write_text(json.dumps({**record, "status": "Completed", "error": None}))
-    tree = parse(render(folder.gather(root, NOW)))
+    tree = parse(render(jobs.folder_report(root, NOW)))
     assert not tree.all("section", class_="verdict")
     assert "no-infiniband" in tree.all("header")[0].text
 
@@ -254,7 +253,7 @@ def test_ranks_of_a_folder_differ_by_outcome_when_times_are_unknown(tmp_path: Pa
     logs.mkdir(parents=True)
     for rank, text in enumerate((CLOSED, RAISED, "step 1\n")):
         (logs / f"std_log_process_{rank:02d}.txt").write_text(text)
-    tree = parse(render(folder.gather(tmp_path / "run", NOW)))
+    tree = parse(render(jobs.folder_report(tmp_path / "run", NOW)))
     section = next(each for each in tree.all("section") if each.attributes["aria-labelledby"] == "ranks")
     outcomes = [row.all("span", class_="outcome")[0].text for row in section.all("li")]
     assert outcomes == ["ended by another", "end unknown · first cause", "end unknown"]

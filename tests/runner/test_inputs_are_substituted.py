@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal import outputs
-from amlstack.report.gathering import job as job_report
+from amlstack.report import jobs as job_report
 from amlstack.sandbox.runner.files import substitutes
 from amlstack.sandbox.store.places import folder
 from tests.support.runner.runner_lab import WORKSPACE
@@ -46,7 +46,7 @@ def test_an_input_is_read_from_this_machine_and_the_body_keeps_its_address(lab: 
     assert (own / "a.txt").read_text() == "of this machine"
     replaced = json.loads((lab.folder("job") / "report.json").read_text())["replaced"]
     assert replaced["inputs.cifar.path"] == [CIFAR, str(own)]
-    inputs = dict(job_report.gather(lab.store, job, 0.0).facts)["inputs"]
+    inputs = dict(job_report.job_report(lab.store, job, 0.0).facts)["inputs"]
     assert f"cifar = {CIFAR} (read from {own})" in inputs
     assert f"input cifar: {own} of this machine, instead of {CIFAR}" in (lab.folder("job") / "runner.log").read_text()
 

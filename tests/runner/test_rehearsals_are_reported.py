@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from amlstack.report import jobs as of_job
 from amlstack.report import render
-from amlstack.report.gathering import job as of_job
 
 if TYPE_CHECKING:
     from amlstack.report import Report
@@ -25,7 +25,7 @@ open("outputs/rank%d.txt" % rank, "w").write("x")
 
 
 def gathered(lab: Lab, job: str) -> Report:
-    return of_job.gather(lab.store, lab.store.jobs[job], time.time())
+    return of_job.job_report(lab.store, lab.store.jobs[job], time.time())
 
 
 def test_a_failed_rehearsal_tells_ranks_loss_and_cause(lab: Lab) -> None:

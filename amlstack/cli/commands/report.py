@@ -54,7 +54,7 @@ def report(
     """
     from amlstack.diagnose.diagnosis import headline
     from amlstack.report import render
-    from amlstack.report.output_file import NotOursError, write
+    from amlstack.report.page import NotOursError, write
 
     made = _gathered(subject, options.AskedWorkspace(stack, workspace, group, subscription, sandbox))
     path = output or _reports() / f"{_file_name(made.title)}.html"
@@ -74,8 +74,8 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
     import time
 
     from amlstack.cli.workspace import job_folder
-    from amlstack.report.gathering import folder as of_folder
-    from amlstack.report.gathering import job as of_job
+    from amlstack.report import jobs as of_folder
+    from amlstack.report import jobs as of_job
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
 
@@ -85,7 +85,7 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
         try:
             with job_folder.job_named(subject) as found:
                 if found is not None:
-                    return of_job.gather(*found, time.time())
+                    return of_job.job_report(*found, time.time())
         except UnknownJobError:
             if not job_folder.may_be_elsewhere(asked, subject):
                 raise
@@ -94,7 +94,7 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
             if job_folder.may_be_elsewhere(asked, subject):
                 return _of_workspace(subject, asked)
             _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
-        return of_folder.gather(Path(subject), time.time())
+        return of_folder.folder_report(Path(subject), time.time())
     except (UnknownJobError, of_folder.NoLogsError, StateError) as error:
         _fail(str(error))
 
@@ -109,11 +109,11 @@ def _of_workspace(subject: str, asked: options.AskedWorkspace) -> Report:
     from dataclasses import replace
 
     from amlstack.cli.workspace import job_folder
-    from amlstack.report.gathering import folder as of_folder
+    from amlstack.report import jobs as of_folder
 
     with job_folder.fetched(asked, subject) as (path, job):
         try:
-            made = of_folder.gather(path, time.time())
+            made = of_folder.folder_report(path, time.time())
         except of_folder.NoLogsError:
             raise of_folder.NoLogsError(f"The job {job.name} is {job.record.status} and has written no log.") from None
     return replace(made, active=job.active)

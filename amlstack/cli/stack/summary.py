@@ -165,10 +165,10 @@ def _losses(folder: Path) -> str:
         losses = [float(loss) for loss in json.loads((folder / "outputs" / "metrics.json").read_text())["losses"]]
         axis = "epochs"
     except (OSError, ValueError, KeyError, TypeError):
-        from amlstack.report.gathering import series
+        from amlstack.report import logs
 
         log = folder / "user_logs" / "std_log_process_00.txt"
-        printed = next((one for one in series.from_log(log, log.name, 0) if one.loss), None)
+        printed = next((one for one in logs.from_log(log, log.name, 0) if one.loss), None)
         losses = [y for _, y in printed.points] if printed else []
         axis = f"{printed.axis}s" if printed else ""
     if len(losses) < 2:

@@ -122,7 +122,7 @@ def job_named(subject: str) -> Iterator[tuple[Store, JobRow] | None]:
 
 
 def _job(store: Store, subject: str) -> JobRow | None:
-    from amlstack.report.gathering import job as of_job
+    from amlstack.report import jobs as of_job
 
     if (named := store.jobs.get(subject)) is not None:
         return named

@@ -1,4 +1,4 @@
-"""A report of a job of the sandbox: its declaration, its record, its history, its logs."""
+"""Reports of a folder of logs, and of a job of the sandbox: its declaration, its record, its history, its logs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.catalog import regions, sizes
-from amlstack.report import formats
+from amlstack.report import content, logs
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
-from amlstack.report.gathering import folder as of_folder
-from amlstack.report.gathering import logs as reading
-from amlstack.report.gathering import series
 from amlstack.sandbox.runner.contract import launch, spec, torchrun
 from amlstack.sandbox.runner.files import substitutes
 from amlstack.sandbox.store import job_names
@@ -26,6 +23,119 @@ if TYPE_CHECKING:
     from amlstack.report.content import Series
     from amlstack.sandbox.store.store import JobRow
     from amlstack.sandbox.store.tables.metrics import Logged
+
+MOST_OUTPUTS = 400
+
+
+class NoLogsError(Exception):
+    """The folder holds nothing to report on."""
+
+
+def folder_report(folder: Path, now: float) -> Report:
+    """The content of a folder of logs; of a job's folder of the sandbox also that of its ``report.json``.
+
+    Raises:
+        NoLogsError: It holds no log.
+    """
+    folder = folder.resolve()
+    found = logs.read_folder(folder)
+    record = record_of(folder)
+    if not found.logs:
+        message = f"{folder} holds no log: texts such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
+        raise NoLogsError(message)
+    status = str(record.get("status") or "")
+    nodes = {log.rank: log.node for log in found.logs if log.rank is not None}
+    ranks = ranks_of(record) or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes))
+    lists, numbers = metrics(folder, record)
+    return Report(
+        title=str(record.get("job") or folder.name),
+        status=status,
+        active=False,
+        made=now,
+        facts=_folder_facts(folder, record, found.verdict),
+        error=error_of(record),
+        verdict=shown(found.verdict, status),
+        phases=_folder_phases(record),
+        ranks=ranks,
+        series=found.series or lists,
+        numbers=numbers,
+        excerpts=found.excerpts,
+        outputs=outputs(folder),
+        notes=notes(found, status),
+    )
+
+
+def record_of(folder: Path) -> Mapping[str, Any]:
+    """The content of a job's ``report.json``; empty when there is none."""
+    record = logs.read_json(folder / "report.json")
+    return record if isinstance(record, dict) and isinstance(record.get("ranks"), list) else {}
+
+
+def metrics(folder: Path, record: Mapping[str, Any]) -> tuple[tuple[Series, ...], tuple[tuple[str, str], ...]]:
+    """Series and single values that the script left at its end."""
+    file = "outputs/metrics.json"
+    return logs.from_metrics(record.get("metrics") or logs.read_json(folder / file), file)
+
+
+def error_of(record: Mapping[str, Any]) -> str:
+    """The service's message about the end."""
+    error = record.get("error")
+    return str(error.get("message") or "") if isinstance(error, dict) else ""
+
+
+def ranks_of(record: Mapping[str, Any]) -> tuple[RankOutcome, ...]:
+    """The ranks that a ``report.json`` lists."""
+    found = []
+    for entry in record.get("ranks", ()):
+        if isinstance(entry, dict) and isinstance(entry.get("rank"), int):
+            node = entry.get("node")
+            ends = (entry.get(name) for name in ("local_rank", "code", "started", "ended"))
+            found.append(RankOutcome(entry["rank"], None if node is None else str(node), *ends))
+    return tuple(sorted(found, key=lambda rank: rank.rank))
+
+
+def shown(verdict: Diagnosis, status: str) -> Diagnosis | None:
+    """The verdict, where there is an end to explain: not of a job that completed, or that still runs well."""
+    if status == "Completed" or (not verdict.fatal and not verdict.found):
+        return None
+    return verdict
+
+
+def notes(found: logs.FolderLogs, status: str) -> tuple[str, ...]:
+    """What a reader should know besides: files that could not be read, a network that is slow."""
+    shown = [f"{finding.seen}." for finding in found.findings]
+    if found.left_out:
+        shown.append(f"{found.left_out} more logs were read for the verdict and are not shown here.")
+    if status == "Completed":
+        shown += [f"{note.code}: {note.text} ({note.file}:{note.line})" for note in found.verdict.notes]
+    return tuple(shown)
+
+
+def outputs(folder: Path) -> tuple[OutputFile, ...]:
+    """The files under ``outputs/``."""
+    root = folder / "outputs"
+    found = []
+    for path in sorted(root.rglob("*")) if root.is_dir() else ():
+        if path.is_file() and not path.is_symlink():
+            found.append(OutputFile(str(path.relative_to(folder)), path.stat().st_size))
+        if len(found) >= MOST_OUTPUTS:
+            break
+    return tuple(found)
+
+
+def _folder_facts(folder: Path, record: Mapping[str, Any], verdict: Diagnosis) -> tuple[tuple[str, str], ...]:
+    pairs = [("folder", folder.name), ("read", f"{verdict.files} files, {verdict.lines} lines")]
+    known = (("command", "command"), ("nodes", "nodes"), ("world size", "world_size"), ("environment", "environment"))
+    return (*pairs, *((name, str(record[key])) for name, key in known if record.get(key)))
+
+
+def _folder_phases(record: Mapping[str, Any]) -> tuple[Phase, ...]:
+    created, started, ended = (record.get(name) for name in ("created", "started", "ended"))
+    if not isinstance(created, float) or not isinstance(ended, float):
+        return ()
+    if not isinstance(started, float):
+        return (Phase("Waiting", created, ended),)
+    return (Phase("Waiting", created, started), Phase("Running", started, ended))
 
 
 def find(store: Store, wanted: str) -> JobRow:
@@ -43,12 +153,12 @@ def find(store: Store, wanted: str) -> JobRow:
     return found[0] if len(found) == 1 else job_names.find(store, wanted, found or jobs)
 
 
-def gather(store: Store, job: JobRow, now: float) -> Report:
+def job_report(store: Store, job: JobRow, now: float) -> Report:
     """What is known of a job, ended or not."""
     folder = job_folder(store.home, job.id)
-    found = reading.gather(folder)
-    record = {} if job.active else of_folder.record_of(folder)
-    lists, numbers = of_folder.metrics(folder, record)
+    found = logs.read_folder(folder)
+    record = {} if job.active else record_of(folder)
+    lists, numbers = metrics(folder, record)
     logged = _logged(store.metrics.of(job.id))
     names = {each.name for each in logged}
     series_found = (*logged, *(each for each in found.series if each.name not in names))
@@ -63,19 +173,19 @@ def gather(store: Store, job: JobRow, now: float) -> Report:
         error="" if job.error is None else job.error.message,
         verdict=_verdict(job, found) if found.logs else None,
         phases=_phases(store, job),
-        ranks=of_folder.ranks_of(record) or _ranks(store, job),
+        ranks=ranks_of(record) or _ranks(store, job),
         series=series_found or lists,
         numbers=numbers,
         excerpts=found.excerpts,
-        outputs=(*of_folder.outputs(folder), *_named_outputs(job)),
+        outputs=(*outputs(folder), *_named_outputs(job)),
         children=children,
         metric=_primary_metric(job),
-        notes=of_folder.notes(found, job.status) if found.logs else quiet,
+        notes=notes(found, job.status) if found.logs else quiet,
     )
 
 
-def _verdict(job: JobRow, found: reading.FolderLogs) -> Diagnosis | None:
-    return None if job.active and not found.verdict.found else of_folder.shown(found.verdict, job.status)
+def _verdict(job: JobRow, found: logs.FolderLogs) -> Diagnosis | None:
+    return None if job.active and not found.verdict.found else shown(found.verdict, job.status)
 
 
 def _phases(store: Store, job: JobRow) -> tuple[Phase, ...]:
@@ -167,7 +277,7 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
     each = int(distribution.get("processCountPerInstance") or 1)
     started = torchrun.processes_per_node(str(asked.get("command") or ""))
     if started is not None and each == 1:
-        return f"{kind}: {on} × {formats.count(started, 'rank')} that torchrun starts = {nodes * started}"
+        return f"{kind}: {on} × {content.count(started, 'rank')} that torchrun starts = {nodes * started}"
     return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"
 
 
@@ -247,7 +357,7 @@ def _last(store: Store, trial: JobRow, metric: str) -> str:
         return ""
     if logged := store.metrics.values(trial.id, metric):
         return f"{logged[-1]:g}"
-    found = reading.series_of(job_folder(store.home, trial.id))
+    found = logs.series_of(job_folder(store.home, trial.id))
     printed = next((each.points[-1][1] for each in found if each.name == metric and each.points), None)
     return "" if printed is None else f"{printed:g} (printed, not logged)"
 
@@ -257,4 +367,4 @@ def _logged(values: Iterable[Logged]) -> tuple[Series, ...]:
     by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for each in values:
         by_name[each.name].append((float(each.step), each.value))
-    return series.from_logged(by_name, "metrics that the job logged to its run")
+    return logs.from_logged(by_name, "metrics that the job logged to its run")

@@ -1,15 +1,20 @@
-"""The page: one HTML file that needs nothing but itself, with no script in it."""
+"""The page: one HTML file that needs nothing but itself, with no script in it.
+
+It is written whole or not at all, and never over a file that is something else.
+"""
 
 from __future__ import annotations
 
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from amlstack.report import formats
-from amlstack.report.rendering import curves, timeline
-from amlstack.report.rendering.elements import Safe, element, facts, join, section, table
+from amlstack.base.files import write_whole
+from amlstack.report import content, drawings
+from amlstack.report.drawings import Safe, element, facts, join, section, table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Excerpt, LogPart, Report
 
@@ -21,7 +26,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 def render(report: Report) -> str:
     """The whole page."""
-    style = resources.files("amlstack.report.rendering").joinpath("style.css").read_text()
+    style = resources.files("amlstack.report").joinpath("style.css").read_text()
     title = f"{report.title} · {report.status or 'logs'} · run report"
     head = element(
         "head",
@@ -40,14 +45,14 @@ def render(report: Report) -> str:
             "main",
             _verdict(report),
             _facts(report),
-            timeline.phases(report),
-            timeline.ranks(report),
+            drawings.phases(report),
+            drawings.ranks(report),
             _children(report),
-            curves.charts(report),
+            drawings.charts(report),
             _logs(report),
             _outputs(report),
         ),
-        element("footer", element("p", f"Made by {GENERATOR} on {formats.moment(report.made)}.")),
+        element("footer", element("p", f"Made by {GENERATOR} on {content.moment(report.made)}.")),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -144,14 +149,14 @@ def _log(log: Excerpt, *, opened: bool) -> Safe:
     summary = element(
         "summary",
         element("span", log.name, class_="name"),
-        element("span", f"{whose} · {formats.count(log.lines, 'line')}, {formats.size(log.size)}", class_="quiet"),
+        element("span", f"{whose} · {content.count(log.lines, 'line')}, {content.size(log.size)}", class_="quiet"),
         element("span", tag, class_=f"tag {'bad' if tag == 'cause' else 'unknown'}") if tag else None,
     )
     shown: list[Safe] = []
     at = 1
     for part in log.parts:
         if part.first > at:
-            shown.append(element("p", f"… {formats.count(part.first - at, 'line')} left out …", class_="gap"))
+            shown.append(element("p", f"… {content.count(part.first - at, 'line')} left out …", class_="gap"))
         shown.append(_part(part, log))
         at = part.after
     if not log.lines:
@@ -177,6 +182,44 @@ def _outputs(report: Report) -> Safe | None:
         return None
     rows = []
     for each in report.outputs:
-        size = "" if each.size is None else f" {formats.size(each.size)}"
+        size = "" if each.size is None else f" {content.size(each.size)}"
         rows.append(element("li", element("code", each.name), element("span", size, class_="quiet")))
     return section("outputs", "Outputs", element("ul", *rows, class_="files"))
+
+
+HEAD = 4096
+
+
+class NotOursError(Exception):
+    """The path holds something that this program did not write; the message says what to do."""
+
+
+def write(path: Path, page: str, *, force: bool = False) -> None:
+    """Writes a page.
+
+    Args:
+        path: Where to.
+        page: The whole of it.
+        force: Overwrite whatever file is there.
+
+    Raises:
+        NotOursError: Something else is there, or no folder to write into.
+        OSError: It cannot be written.
+    """
+    if path.is_dir():
+        message = f"{path} is a folder. Name a file with --output."
+        raise NotOursError(message)
+    if not path.parent.is_dir():
+        message = f"There is no folder {path.parent} to write {path.name} into."
+        raise NotOursError(message)
+    if path.exists() and not force and not _ours(path):
+        message = f"{path} is there and is no report. Name another file with --output, or overwrite it with --force."
+        raise NotOursError(message)
+    write_whole(path, page.encode(errors="replace"), mode=0o644)
+
+
+def _ours(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f'content="{GENERATOR}"'.encode() in file.read(HEAD)

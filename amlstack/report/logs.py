@@ -1,0 +1,347 @@
+"""A folder of logs: the verdict on them, the lines to show, the numbers in them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from amlstack.base.redaction import scrub
+from amlstack.diagnose import Diagnosis, judge, read
+from amlstack.diagnose.events import Origin
+from amlstack.diagnose.reading.messages import counter
+from amlstack.diagnose.reading.writers import strip
+from amlstack.diagnose.signatures import EventRole
+from amlstack.report.content import Excerpt, LogPart, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from amlstack.base.findings import Finding
+    from amlstack.diagnose.events import Log
+
+TAIL = 64 * 1024
+"""Bytes of one log that are shown, unless there are many logs."""
+ALL = 3 * 1024 * 1024
+LEAST = 4 * 1024
+AROUND = 12
+"""Lines before and after an error that lies before the tail."""
+LONGEST = 2000
+CHUNK = 1 << 20
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def budget(logs: int) -> int:
+    """Bytes of each of so many logs."""
+    return max(LEAST, min(TAIL, ALL // max(1, logs)))
+
+
+def excerpt(
+    path: Path, name: str, *, rank: int | None, node: str | None, marks: Mapping[int, str], size: int = TAIL
+) -> Excerpt:
+    """Reads what is shown of one log.
+
+    Args:
+        path: The file.
+        name: As it is shown.
+        rank: Whose it is.
+        node: Where that ran.
+        marks: Lines to show whatever their place: number → ``cause`` or ``victim``.
+        size: Bytes of the tail.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        total = file.seek(0, 2)
+        begin = max(0, total - size)
+        file.seek(0)
+        skipped = 0
+        left = begin
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            skipped += chunk.count(b"\n")
+            left -= len(chunk)
+        rest = file.read(total - begin)
+        if begin:  # from a whole line on, unless it is one endless line
+            _, ended, whole = rest.partition(b"\n")
+            if ended:
+                rest, skipped = whole, skipped + 1
+        tail = LogPart(skipped + 1, tuple(_lines(rest)))
+        before = sorted(number for number in marks if number < tail.first)[:1]
+        parts = (*_around(path, before[0], tail.first), tail) if before else (tail,)
+    return Excerpt(name, rank, node, total, tail.after - 1, parts, dict(marks))
+
+
+def plain(raw: bytes) -> str:
+    """A line as a reader sees it: what a progress bar wrote last, no colours, no control characters, no secrets."""
+    pieces = [piece for piece in raw.split(b"\r") if piece.strip()]
+    text = _COLOUR.sub("", (pieces[-1] if pieces else b"")[: LONGEST * 4].decode(errors="replace"))
+    text = scrub(_CONTROL.sub("\ufffd", text))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(raw)} bytes)"
+
+
+def _lines(rest: bytes) -> list[str]:
+    raws = rest.split(b"\n")
+    if raws and not raws[-1]:
+        raws.pop()
+    return [plain(raw) for raw in raws]
+
+
+def _around(path: Path, number: int, until: int) -> tuple[LogPart, ...]:
+    """The lines around an early error, which the tail does not reach."""
+    first, last = max(1, number - AROUND), min(until - 1, number + AROUND)
+    found = []
+    at, fresh = 1, True
+    with path.open("rb") as file:
+        while at <= last and (raw := file.readline(1 << 16)):  # of an endless line its beginning
+            if fresh and at >= first:
+                found.append(plain(raw.rstrip(b"\n")))
+            fresh = raw.endswith(b"\n")
+            at += fresh
+    return (LogPart(first, tuple(found)),) if found else ()
+
+
+MOST_POINTS = 1000
+MOST_SERIES = 12
+MOST_FORMS = 16
+LONGEST_SERIES = 4000
+"""What is looked at of one line."""
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+# The last word of a metric's name says what it is: train_loss, eval/accuracy, lr-AdamW.
+_KINDS = r"loss|losses|accuracy|acc|perplexity|ppl|learning_rate|lr|grad_norm|tokens_per_second|samples_per_second"
+_METRIC = re.compile(
+    rf"(?<![\w./-])['\"]?(?P<name>(?:[A-Za-z][\w./-]{{0,40}}[_/. -])?(?:{_KINDS}))(?:\[[\w ]+\])?['\"]?"
+    rf"\s{{0,4}}[:=]?\s{{0,8}}(?:tensor\()?['\"]?(?P<value>{_NUMBER})(?![\w.]*[A-Za-z(/])",
+    re.IGNORECASE,
+)
+_WORTH = re.compile(rb"loss|acc|ppl|perplexity|lr\b|learning_rate|grad_norm|per_second", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Points of one series: every n-th, n doubled whenever there are too many; the last one always."""
+
+    axis: str
+    points: list[tuple[float, float]] = field(default_factory=list)
+    every: int = 1
+    seen: int = 0
+    last: tuple[float, float] | None = None
+
+    def add(self, x: float, y: float) -> None:
+        self.last = (x, y)
+        if self.seen % self.every == 0:
+            self.points.append((x, y))
+            if len(self.points) > MOST_POINTS:
+                self.points = self.points[::2]
+                self.every *= 2
+        self.seen += 1
+
+    def all(self) -> tuple[tuple[float, float], ...]:
+        """The points kept, and the last."""
+        ends = [] if self.last is None or self.last in self.points[-1:] else [self.last]
+        return (*self.points, *ends)
+
+
+def from_log(path: Path, name: str, rank: int | None = None) -> tuple[Series, ...]:
+    """The series that one log's lines print.
+
+    Args:
+        path: The log.
+        name: As it is shown to the reader.
+        rank: Of a log of several ranks, the one whose lines count; None for all lines.
+    """
+    try:
+        with path.open("rb") as file:
+            return from_lines(_parts(file), f"lines of {name}" + ("" if rank is None else f" by rank {rank}"), rank)
+    except OSError:
+        return ()
+
+
+def from_lines(lines: Iterable[bytes], source: str, rank: int | None = None) -> tuple[Series, ...]:
+    """The series that lines print; see `from_log`."""
+    # Lines of different forms tell different things: steps, an epoch's mean, a summary at the end.
+    kept: dict[str, dict[tuple[str, str], _Kept]] = {}
+    for raw in lines:
+        if not _WORTH.search(raw):
+            continue
+        line = strip(raw[:LONGEST_SERIES].decode(errors="replace"))
+        if rank is not None and line.rank is not None and line.rank != rank:
+            continue
+        axis, at = counter(line.text) or ("print", None)
+        for metric, value, begin in metrics(line.text):
+            forms = kept.setdefault(metric, {}) if metric in kept or len(kept) < MOST_SERIES else {}
+            key = (axis, _form(line.text[:begin]))
+            track = forms.setdefault(key, _Kept(axis)) if key in forms or len(forms) < MOST_FORMS else _Kept(axis)
+            track.add(float(track.seen) if at is None else at, value)
+    return tuple(_series(metric, _longest(forms.values()), source) for metric, forms in kept.items())
+
+
+def metrics(text: str) -> Iterator[tuple[str, float, int]]:
+    """Name, value and place of the metrics that a line prints, each name once."""
+    seen = set()
+    for found in _METRIC.finditer(text):
+        name = re.sub(r"\s+", " ", found["name"]).strip()
+        if name not in seen:
+            seen.add(name)
+            yield name, float(found["value"]), found.start()
+
+
+def from_metrics(data: Any, source: str) -> tuple[tuple[Series, ...], tuple[tuple[str, str], ...]]:
+    """Lists of numbers as series, other plain values as text, of the JSON that a script left at its end."""
+    if not isinstance(data, dict):
+        return (), ()
+    series = [
+        Series(str(name), tuple(enumerate(map(float, value))), "entry", source)
+        for name, value in data.items()
+        if isinstance(value, list) and value and all(_number(each) for each in value)
+    ]
+    plain = [(str(name), _text(value)) for name, value in data.items() if isinstance(value, str | int | float)]
+    return tuple(series[:MOST_SERIES]), tuple(plain[:24])
+
+
+def read_json(path: Path) -> Any:
+    """A small JSON file's content; None when there is none or it is no JSON."""
+    try:
+        return json.loads(path.read_text()) if path.stat().st_size < 1 << 22 else None
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def from_logged(values: Mapping[str, Iterable[tuple[float, float]]], source: str) -> tuple[Series, ...]:
+    """Series of metrics that a job logged to its run: name → pairs of step and value."""
+    found = []
+    for name, pairs in values.items():
+        kept = _Kept("step")
+        for index, (step, value) in enumerate(pairs):
+            kept.add(step if step or not index else float(index), value)
+        found.append(_series(name, kept, source))
+    return tuple(found[:MOST_SERIES])
+
+
+def _series(name: str, kept: _Kept, source: str) -> Series:
+    points = kept.all()
+    rises = all(before[0] <= after[0] for before, after in pairwise(points))
+    if kept.axis == "print" or not rises or len({x for x, _ in points}) * 2 < len(points):
+        # Counters that begin anew with each epoch, or stand still in it, make no axis: the lines themselves do.
+        return Series(name, tuple((float(each * kept.every), y) for each, (_, y) in enumerate(points)), "print", source)
+    return Series(name, points, kept.axis, source)
+
+
+def _form(text: str) -> str:
+    """What stays of a line's beginning when its numbers, bars and marks are gone."""
+    return re.sub(r"[^A-Za-z]+", "", re.sub(r"\d[\d.eE+-]*", "", text[-200:]))
+
+
+def _longest(forms: Iterable[_Kept]) -> _Kept:
+    """The form with the most points; of two the one whose lines name a step, then the first."""
+    return max(forms, key=lambda each: (each.seen, each.axis != "print"))
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    """Lines, those of progress bars apart; of an endless line pieces, so that memory stays bounded."""
+    for line in iter(lambda: file.readline(1 << 16), b""):
+        yield from line.rstrip(b"\r\n").split(b"\r")
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(value: float | str) -> str:
+    return f"{value:.6g}" if isinstance(value, float) and math.isfinite(value) else str(value)[:200]
+
+
+_RUNNER = "runner.log"
+MOST_LOGS = 128
+MOST_SEARCHED = 8
+"""Logs that are searched for numbers: rank 0's comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderLogs:
+    """What a folder of logs holds.
+
+    Attributes:
+        logs: As they were read.
+        verdict: On all of them.
+        excerpts: What is shown.
+        series: The numbers that the first rank which prints any prints.
+        findings: What could not be read.
+        left_out: How many logs are not shown.
+    """
+
+    logs: tuple[Log, ...]
+    verdict: Diagnosis
+    excerpts: tuple[Excerpt, ...]
+    series: tuple[Series, ...]
+    findings: tuple[Finding, ...]
+    left_out: int = 0
+
+
+def read_folder(folder: Path) -> FolderLogs:
+    """Reads all logs of a folder."""
+    found = read([folder])
+    verdict = judge(found)
+    texts = sorted((log for log in found.logs if (folder / log.name).suffix != ".json"), key=_turn)
+    shown = _shown(texts, verdict)
+    size = budget(len(shown))
+    excerpts = [made for log in shown if (made := _excerpt(folder, log, verdict, size)) is not None]
+    numbers = _numbers_of_logs(folder, texts)
+    return FolderLogs(found.logs, verdict, tuple(excerpts), numbers, found.findings, len(texts) - len(shown))
+
+
+def series_of(folder: Path) -> tuple[Series, ...]:
+    """The numbers alone."""
+    return _numbers_of_logs(folder, sorted(read([folder]).logs, key=_turn))
+
+
+def _numbers_of_logs(folder: Path, logs: Iterable[Log]) -> tuple[Series, ...]:
+    """Of the first rank that prints any; what the sandbox itself writes about the job are no numbers of it."""
+    ranks = [log for log in logs if log.name != _RUNNER and (folder / log.name).suffix != ".json"]
+    return next((each for log in ranks[:MOST_SEARCHED] if (each := _series_of_log(folder, log))), ())
+
+
+def _turn(log: Log) -> tuple[int, int, bool, str]:
+    """Ranks' own logs first, in their order; then launchers', the service's and the runner's."""
+    kind = 2 if log.name.startswith("nodes/") else 1 if log.name == _RUNNER else 0
+    own = not log.name.rpartition("/")[2].startswith("std_log_process")
+    return (kind, -1 if log.rank is None else log.rank, own, log.name)
+
+
+def _shown(texts: list[Log], verdict: Diagnosis) -> list[Log]:
+    if len(texts) <= MOST_LOGS:
+        return texts
+    named = {verdict.file, *(victim.file for victim in verdict.victims[:8])}
+    first = [log for log in texts if log.name in named]
+    rest = [log for log in texts if log.name not in named]
+    return sorted([*first, *rest][:MOST_LOGS], key=_turn)
+
+
+def _excerpt(folder: Path, log: Log, verdict: Diagnosis, size: int) -> Excerpt | None:
+    path = folder / log.name
+    if path.suffix == ".gz":  # its lines are judged; its bytes are not for the eye
+        return None
+    try:
+        return excerpt(path, log.name, rank=log.rank, node=log.node, marks=_marks(log, verdict), size=size)
+    except OSError:
+        return None
+
+
+def _marks(log: Log, verdict: Diagnosis) -> dict[int, str]:
+    """The line of the verdict, or the first line of this log that reports an end."""
+    if verdict.found and verdict.file == log.name and verdict.line:
+        return {verdict.line: "cause"}
+    ended = [event for event in log.events if event.origin in (Origin.LINE, Origin.TRACEBACK)]
+    first = min((event.line for event in ended if event.role in (EventRole.CULPRIT, EventRole.VICTIM)), default=None)
+    return {} if first is None else {first: "victim"}
+
+
+def _series_of_log(folder: Path, log: Log) -> tuple[Series, ...]:
+    return from_log(folder / log.name, log.name, min(log.ranks) if log.ranks else None)

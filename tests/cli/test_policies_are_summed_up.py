@@ -87,7 +87,7 @@ def test_a_stack_of_many_jobs_and_clusters_is_summed_up_in_few_lines() -> None:
     assert [text for name, text in found if name == "job"] == [
         f"train-{number}: Failed; 2 nodes × 2 processes per node = world size 4" for number in range(5)
     ]
-    assert ("", "2 more did not complete: .venv/bin/amlstack sandbox status") in found
+    assert ("", "2 more did not complete: .venv/bin/amlstack status") in found
     (many,) = [text for name, text in found if name == "clusters"]
     assert many.startswith("30 of Standard_ND96asr_v4")
     assert many.endswith("0–60 nodes together")

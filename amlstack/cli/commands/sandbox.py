@@ -79,12 +79,8 @@ def down(
 
 
 @app.command()
-def status(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Show every cluster and job, however many there are.")] = False,
-) -> None:
-    """Show clusters, nodes and jobs."""
+def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
+    """Show clusters with their nodes, and count jobs; `amlstack status` shows the jobs."""
     from amlstack.base import paths
     from amlstack.sandbox.server import status as report
     from amlstack.sandbox.store.database import StateError
@@ -101,8 +97,11 @@ def status(
     console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
     if state["held"]:
         console.print("jobs that have not started are held in the queue (amlstack sandbox release)", highlight=False)
-    for table in report.tables(state, every=every):
-        console.print(table)
+    if state["jobs"]:
+        counts = ", ".join(f"{count:,} {status}" for status, count in state["jobs"].items())
+        console.print(f"jobs: {counts} (amlstack status)", highlight=False)
+    if state["clusters"]:
+        console.print(report.clusters(state))
 
 
 @app.command()

@@ -108,7 +108,7 @@ def _jobs(jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[s
     for name in shown:
         yield from _job(name, jobs[name], records.get(name, {}))
     if len(jobs) > FEW and len(bad) > FEW:
-        yield "", f"{len(bad) - FEW} more did not complete: .venv/bin/amlstack sandbox status"
+        yield "", f"{len(bad) - FEW} more did not complete: .venv/bin/amlstack status"
 
 
 def _schedules(schedules: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

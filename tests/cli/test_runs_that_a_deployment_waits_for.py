@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import runs
+from amlstack.cli.stack.runs import WaitedRuns
 from amlstack.cli.stack.summary import rows
-from amlstack.cli.stack.waited_runs import WaitedRuns
 from amlstack.sandbox.store.places import job_folder
 from amlstack.sandbox.store.store import Store
 

@@ -11,7 +11,7 @@ from amlstack import engine
 from amlstack.base import paths
 from amlstack.cli import consent
 from amlstack.cli.stack import cost, explain, losses, plan
-from amlstack.cli.stack.waited_runs import WaitedRuns
+from amlstack.cli.stack.runs import WaitedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,19 +1,25 @@
-"""The runs of a deployed stack: followed to their end, or named with how they ended before."""
+"""The runs of a stack: waited for while it is deployed, then followed to their end, or named with their earlier end."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import re
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
+from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.provider.states import TERMINAL
 from amlstack.sandbox.runner.files import origins
+from amlstack.sandbox.store.places import folder, job_folder
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack_state import State
@@ -28,6 +34,8 @@ GOOD: Final = frozenset({"Completed", GONE})
 FEW: Final = 5
 """So many completed runs of before have a line each; more of them share one."""
 RERUN: Final = "it is not run again by itself: set `rerun` to another word"
+_WAITS: Final = re.compile(r"(?P<run>\S+) is (?P<status>\w+); waiting until it (?P<what>.+) \(\S+\)")
+_RANK: Final = 0
 
 
 def followed(
@@ -120,3 +128,57 @@ def _note_code(home: Path, run: str, state: State) -> None:
 def _ended(body: Mapping[str, Any]) -> float:
     """When a run that has ended did so, in seconds since the epoch."""
     return dt.datetime.fromisoformat(body["systemData"]["lastModifiedAt"]).timestamp()
+
+
+@dataclass(slots=True)
+class WaitedRuns:
+    """Runs that a deployment waits for (`wait`): their states once each, and the lines of rank 0 meanwhile.
+
+    Attributes:
+        progress: Where lines go.
+        home: The sandbox's home.
+        shown: Runs whose logs were printed.
+    """
+
+    progress: Progress
+    home: Path
+    shown: set[str] = field(default_factory=set)
+    _logs: dict[str, Logs] = field(default_factory=dict)
+    _states: dict[str, str] = field(default_factory=dict)
+
+    def before(self, follow: Callable[[Mapping[str, Any]], None]) -> Callable[[Mapping[str, Any]], None]:
+        """What to call with each event: as ``follow``, but for the lines that only say that a wait goes on."""
+
+        def taken(event: Mapping[str, Any]) -> None:
+            diagnostic = event.get("diagnosticEvent") or {}
+            found = _WAITS.fullmatch(str(diagnostic.get("message", "")).strip()) if diagnostic else None
+            if found is None:
+                self.look()
+                follow(event)
+                return
+            run, status = found["run"], found["status"]
+            if self._states.get(run) != status:
+                self._states[run] = status
+                self.progress.step(f"job {run} is {status}; waiting until it {found['what']}")
+            if run not in self._logs and (logs := self._logs_of(run)) is not None:
+                self._logs[run] = logs
+                self.shown.add(run)
+            self.look()
+
+        return taken
+
+    def look(self) -> None:
+        """Prints what the logs have gained."""
+        for run, logs in self._logs.items():
+            for who, text in logs.new():
+                self.progress.note(f"[{run} · {who}] {text}" if len(self._logs) > 1 else f"[{who}] {text}")
+
+    def _logs_of(self, run: str) -> Logs | None:
+        """The logs of a run of the sandbox; None where it is not known, or has several of its own."""
+        if not (folder(self.home) / "state.db").is_file():
+            return None
+        with contextlib.closing(Store(self.home)) as store:
+            row = store.jobs.get(run)
+            if row is None or row.properties.get("jobType") != "Command":
+                return None
+            return Logs(job_folder(self.home, row.id), ProcessKind.of(row.properties), origins.of(store, row), _RANK)

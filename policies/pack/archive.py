@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "amlstack-policies"
-ROOTS = ("pulumi", "pulumi-policy", "grpcio", "protobuf")
+ROOTS = ("pulumi", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
 _OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+)[\w.]* import|\b import ([\w, ]+))", re.MULTILINE)

@@ -19,47 +19,39 @@ from jobs.launchers import (
 from jobs.loading import Loaded, load
 from jobs.model.component import Component, Port
 from jobs.model.job import Job
-from jobs.model.location import Source
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.pipeline import Pipeline, PipelineSettings
+from jobs.model.pipeline import PassthroughComponent, PassthroughStep, Pipeline, PipelineSettings, Step, SweepStep
 from jobs.model.schedule import Cron, Declared, Pattern, Recurrence, Schedule
-from jobs.model.search_space import (
+from jobs.model.sweep import (
+    Bandit,
+    Bayesian,
     Choice,
+    Grid,
     LogNormal,
     LogUniform,
+    MedianStopping,
     Normal,
+    Objective,
     QLogNormal,
     QLogUniform,
     QNormal,
     QUniform,
     Randint,
-    Uniform,
-)
-from jobs.model.step import Step, SweepStep
-from jobs.model.sweep import (
-    Bandit,
-    Bayesian,
-    Grid,
-    MedianStopping,
-    Objective,
     Random,
     Sweep,
     SweepLimits,
     SweepResources,
     TruncationSelection,
+    Uniform,
 )
-from jobs.model.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.planning.command import plan
-from jobs.planning.enrichment import Added
 from jobs.planning.pipeline import PipelinePlan
-from jobs.planning.resolved import Plan
+from jobs.planning.plans import Added, Plan, Target
 from jobs.planning.schedule import SchedulePlan
 from jobs.planning.sweep import SweepPlan
-from jobs.planning.target import Target
+from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service, Source
 from jobs.wire.command import API_VERSION, Rendered, body
 from jobs.wire.component import component_id
-from jobs.wire.environments import conda_text, environment_properties
-from jobs.wire.references import Refs
+from jobs.wire.references import Refs, conda_text, environment_properties
 
 __all__ = [
     "API_VERSION",

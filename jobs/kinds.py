@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jobs.model.job import Job
-from jobs.model.location import Source
 from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Declared, Schedule
 from jobs.model.sweep import Sweep
 from jobs.planning.command import plan_job
 from jobs.planning.pipeline import PipelinePlan, plan_pipeline
-from jobs.planning.resolved import Plan
+from jobs.planning.plans import Plan
 from jobs.planning.schedule import SchedulePlan, plan_schedule
 from jobs.planning.sweep import SweepPlan, plan_sweep
+from jobs.values import Source
 from jobs.wire.command import Rendered, body
-from jobs.wire.pipeline import render_pipeline
+from jobs.wire.pipeline import render_pipeline, render_schedule
 from jobs.wire.references import Refs
-from jobs.wire.schedule import render_schedule
 from jobs.wire.sweep import render_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from jobs.planning.target import Find
+    from jobs.planning.plans import Find
 
 Planned = Plan | SweepPlan | PipelinePlan | SchedulePlan
 """What a declaration is planned to be."""

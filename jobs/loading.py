@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors
 from amlstack.base.near_misses import hint
-from jobs.model.location import Source
-from jobs.model.passthrough import KINDS as PASSED_THROUGH
+from jobs.model.pipeline import PASSED_THROUGH
 from jobs.model.schedule import Declared
+from jobs.values import Source
 
 if TYPE_CHECKING:
     from amlstack.base.yamltext import Text
-    from jobs.azureml.cursor import Cursor
+    from jobs.azureml.fields import Cursor
 
 YAML_SUFFIXES = (".yml", ".yaml")
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
@@ -78,12 +78,12 @@ def load(path: Path | str) -> Loaded:
 
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
-    from jobs.azureml import consequences, readers  # noqa: PLC0415 - a Python job needs no YAML
-    from jobs.azureml.cursor import Cursor, source_of  # noqa: PLC0415
-    from jobs.azureml.read import command  # noqa: PLC0415
+    from jobs.azureml import consequences  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml.fields import Cursor, source_of  # noqa: PLC0415
+    from jobs.azureml.read import command, kinds  # noqa: PLC0415
 
-    reader: Any = readers.reader_of(text.data)
-    if readers.is_schedule(text.data):
+    reader: Any = kinds.reader_of(text.data)
+    if kinds.is_schedule(text.data):
         from jobs.azureml.read import schedule  # noqa: PLC0415 - most files are command jobs
 
         reader = schedule
@@ -110,25 +110,25 @@ def from_text(text: Text, base: Path) -> Loaded:
 
 def _other(text: Text) -> Finding | None:
     """That a file is empty, or of a kind that is no job; None for one that is read as a job."""
-    from jobs.azureml import other_files  # noqa: PLC0415 - as the readers
+    from jobs.azureml.read import kinds  # noqa: PLC0415 - as the readers
 
     if text.data is None:
-        return Finding("file-empty", "", "The file is empty", other_files.RULE, file=text.file, line=1)
-    found = other_files.recognized(text.data)
+        return Finding("file-empty", "", "The file is empty", kinds.RULE, file=text.file, line=1)
+    found = kinds.recognized(text.data)
     if found is None:
         return None
     remedy = found.remedy.replace("FILE", Path(text.file or "FILE").name)
     line, column = text.spot(("type",)) or (1, 1)
     return Finding(
-        "not-a-job", "", f"The file is {found.what}", other_files.RULE, remedy, file=text.file, line=line, column=column
+        "not-a-job", "", f"The file is {found.what}", kinds.RULE, remedy, file=text.file, line=line, column=column
     )
 
 
 def _unknown(cursor: Cursor) -> Finding:
-    from jobs.azureml import readers  # noqa: PLC0415 - as above
+    from jobs.azureml.read import kinds  # noqa: PLC0415 - as above
 
     kind = cursor.value.get("type")
-    if readers.is_component(cursor.value):
+    if kinds.is_component(cursor.value):
         return Finding(
             "file-type",
             "type",
@@ -154,9 +154,8 @@ def _unknown(cursor: Cursor) -> Finding:
 
 
 def _load_python(path: Path) -> Loaded:
-    from jobs.pythonfiles.field_lines import place_of  # noqa: PLC0415 - nor needs it a syntax tree
-    from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
-    from jobs.pythonfiles.mistakes import noted, placed  # noqa: PLC0415 - nor has it models to make
+    from jobs.pythonfiles.guard import attempts_of, guarded  # noqa: PLC0415 - a YAML file runs nothing
+    from jobs.pythonfiles.mistakes import findings_of, noted, place_of, placed  # noqa: PLC0415 - nor needs it a syntax tree
 
     source = Source(str(path), path.parent)
     module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
@@ -172,18 +171,14 @@ def _load_python(path: Path) -> Loaded:
         except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
             raised = error
     if guard.ends or guard.tried:
-        from jobs.pythonfiles import findings  # noqa: PLC0415 - most files try nothing
-
         failed = raised is not None or bool(mistakes)  # and that may only follow from it
-        about = findings.of(guard, module, content, failed=failed)
+        about = attempts_of(guard, module, content, failed=failed)
         loaded = Loaded((), (), source) if failed or guard.ends else _from_module(module, path, source)
         refused = bool(errors(about))
         return Loaded(() if refused else loaded.jobs, about if refused else (*about, *loaded.findings), source)
     if mistakes:  # what else is raised may only follow from them
         return Loaded((), placed(mistakes, content, str(path)), source)
     if isinstance(raised, ValidationError):
-        from jobs.model.validation_errors import findings_of  # noqa: PLC0415 - it knows the fields of all that can be declared
-
         line = _line_in(raised, path)
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
     if raised is not None:
@@ -195,9 +190,9 @@ def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
     if not values or not all(isinstance(each, Declared) for each in values):
-        from jobs.pythonfiles import findings  # noqa: PLC0415 - most files have a job
+        from jobs.pythonfiles.guard import azure_ai_ml_finding  # noqa: PLC0415 - most files have a job
 
-        if (other := findings.of_azure_ai_ml(module, str(path))) is not None:
+        if (other := azure_ai_ml_finding(module, str(path))) is not None:
             return Loaded((), (other,), source)
         seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
         finding = Finding(

@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 from amlstack import snapshot
 from amlstack.base.findings import Finding, errors
 from amlstack.snapshot import data
-from jobs.model.values import Input, Model
-from jobs.planning.checks.local_files import local_path
+from jobs.planning.job_checks import local_path
+from jobs.values import Input, Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

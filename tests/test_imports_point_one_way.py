@@ -62,14 +62,14 @@ MAY = {
     "amlstack.processes": ("amlstack.processes", BASE),
 }
 JOBS = {
-    "jobs.model": ("jobs.model", "jobs.launchers"),
-    "jobs.launchers": ("jobs.launchers", "jobs.model.distribution", "jobs.model.values"),
-    "jobs.wire": ("jobs.wire", "jobs.model", "jobs.launchers"),
-    "jobs.planning": ("jobs.planning", "jobs.wire", "jobs.model", "jobs.launchers"),
-    "jobs.kinds": ("jobs.planning", "jobs.wire", "jobs.model"),
-    "jobs.azureml": ("jobs.azureml", "jobs.wire", "jobs.model", "jobs.launchers"),
-    "jobs.pythonfiles": ("jobs.pythonfiles", "jobs.model"),
-    "jobs.loading": ("jobs.azureml", "jobs.pythonfiles", "jobs.model"),
+    "jobs.launchers": ("jobs.launchers", "jobs.values"),
+    "jobs.model": ("jobs.model", "jobs.launchers", "jobs.values"),
+    "jobs.wire": ("jobs.wire", "jobs.model", "jobs.launchers", "jobs.values"),
+    "jobs.planning": ("jobs.planning", "jobs.wire", "jobs.model", "jobs.launchers", "jobs.values"),
+    "jobs.kinds": ("jobs.planning", "jobs.wire", "jobs.model", "jobs.values"),
+    "jobs.azureml": ("jobs.azureml", "jobs.wire", "jobs.model", "jobs.launchers", "jobs.values"),
+    "jobs.pythonfiles": ("jobs.pythonfiles", "jobs.model", "jobs.launchers", "jobs.values"),
+    "jobs.loading": ("jobs.azureml", "jobs.pythonfiles", "jobs.model", "jobs.values"),
 }
 """Within `jobs`, room → rooms that it may import: what is declared < the wire < plans; files < loading."""
 READS_FILES = "amlstack.base.yamltext"
@@ -95,8 +95,6 @@ FOLDER_CIRCLES = [
     ["amlstack.sandbox.runner.contract", "amlstack.sandbox.runner.files"],
     ["amlstack.sandbox.runner.mpi", "amlstack.sandbox.runner.node_agent"],
     ["infra.components", "infra.compute", "infra.runs"],
-    ["jobs.azureml.lone_pipeline", "jobs.azureml.read", "jobs.azureml.readers"],
-    ["jobs.launchers", "jobs.model"],
 ]
 """Folders and modules of one parent that cannot be understood without each other; still to be taken apart."""
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}
@@ -213,7 +211,7 @@ def test_a_module_of_jobs_imports_only_what_its_stage_may() -> None:
     for module, path in staged.items():
         stage = next(room for room in JOBS if within(module, room))
         wrong[module] = outside({name for name in imported(path) if within(name, "jobs")}, *JOBS[stage])
-    assert len(wrong) > 80
+    assert len(wrong) > 30
     assert {module: names for module, names in wrong.items() if names} == {}
 
     reads = {module for module, path in staged.items() if any(within(name, READS_FILES) for name in imported(path))}
@@ -227,7 +225,7 @@ def test_rooms_of_facts_and_jobs_load_neither_pulumi_nor_azure() -> None:
         for module, path in modules()
         if any(within(module, room) for room in NEITHER_PULUMI_NOR_AZURE)
     }
-    assert len(loads) > 200
+    assert len(loads) > 100
     assert {module: names for module, names in loads.items() if names} == {}
 
 

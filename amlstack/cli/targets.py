@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT
-from jobs.planning.checks.names import PLACEHOLDER
-from jobs.planning.target import Target
+from jobs.planning.job_checks import PLACEHOLDER
+from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pulumi
 from amlstack import resources
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration, job_inputs
-from jobs.model.secret_variables import filled
+from jobs.wire.references import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def _job(
         run.name,
         **job_inputs(run),
         workspace=assets.names.workspace_id,
-        body=filled(registration.body, assets.stack.secrets),
+        body=with_secrets(registration.body, assets.stack.secrets),
         on_edit=job.on_edit,
         # What others come after has to complete, whatever it says itself.
         wait="completed" if awaited_by else job.wait,
@@ -83,6 +83,6 @@ def _schedule(
         run.name,
         workspace=assets.stack.workspace.workspace_id,
         name=run.name,
-        body=filled(registration.body, assets.stack.secrets),
+        body=with_secrets(registration.body, assets.stack.secrets),
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[*needs, *gates]),
     )

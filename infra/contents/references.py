@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import jobs
     from infra.contents.assets import PlannedAsset, StackData
     from infra.settings import Reading, Settings
-    from jobs.model.values import Input
+    from jobs.values import Input
 
 LATEST: Final = "latest"
 _ASSET: Final = re.compile(r"azureml:(?P<name>[^/:@]+)(?::(?P<version>[^@]+)|@(?P<label>[^@]+))?")

@@ -14,7 +14,7 @@ from amlstack import snapshot
 from amlstack.base.findings import Finding, Level
 from amlstack.base.paths import is_dir
 from jobs.local_data import LocalData
-from jobs.model.step import ComponentNode, Node
+from jobs.model.pipeline import ComponentNode, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -17,7 +17,7 @@ from infra.compute.cluster import SETTINGS
 from infra.runs.order import OrderedRun, Wanted
 from infra.settings.model.base import SettingsModel
 from infra.settings.model.cluster import Cluster
-from jobs.planning.cost import costs
+from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

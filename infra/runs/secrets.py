@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
-from jobs.model.secret_variables import secret_of
+from jobs.wire.references import secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

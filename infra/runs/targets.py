@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean
 from amlstack.catalog import regions
-from jobs.planning.target import Target
+from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:

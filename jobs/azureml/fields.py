@@ -1,4 +1,4 @@
-"""Reading single values of an Azure ML job file with the coercions of the real loader, faults as findings.
+"""Values of an Azure ML job file are read with the coercions of the real loader; faults become findings.
 
 Readers take a `Cursor` and return the value as the job model wants it, or `Bad` after they have reported what is wrong;
 nothing is raised, so that one file shows all its faults at once.
@@ -9,18 +9,120 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.durations import whole_seconds
-from amlstack.base.findings import Level
+from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
-from jobs.azureml.cursor import Bad, Cursor, shown
-from jobs.model.values import EXPRESSION
+from jobs.values import EXPRESSION, Place, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from pathlib import Path
 
-    Reader = Callable[[Cursor], Any]
+    from amlstack.base.yamltext import Text
+
+    Reader = Callable[["Cursor"], Any]
+    Readers = Mapping[str, Reader]
+
+Keys = tuple[Any, ...]
+
+
+class _Bad:
+    """What a reader returns after it has reported a fault."""
+
+    def __repr__(self) -> str:
+        return "Bad"
+
+
+Bad: Final = _Bad()
+
+
+@dataclass(slots=True, eq=False)  # frozen ones take thrice as long to make, and a job file has some thirty values
+class Cursor:
+    """One value of a file; nothing writes into it.
+
+    Attributes:
+        value: The value as YAML has it.
+        path: Keys and indices that lead to it.
+        findings: Where faults are gathered, with the path of each; shared by all cursors of a file.
+        base: Folder of the file, where its relative paths start.
+    """
+
+    value: Any
+    path: Keys
+    findings: list[tuple[Keys, Finding]]
+    base: Path
+
+    def at(self, key: Any) -> Cursor:
+        """The value under a key or index."""
+        return Cursor(self.value[key], (*self.path, key), self.findings, self.base)
+
+    def holding(self, value: Any) -> Cursor:
+        """Another value in the same place."""
+        return Cursor(value, self.path, self.findings, self.base)
+
+    def bad(
+        self, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR, key: Any = None
+    ) -> Any:
+        """Report a fault of this value, or of one of its keys."""
+        path = self.path if key is None else (*self.path, key)
+        self.findings.append((path, Finding(code, dotted(path), seen, rule, remedy, level)))
+        return Bad
+
+    def lost(self, key: str, seen: str, rule: str, remedy: str) -> None:
+        """Warn of a key that Azure ML is not sent."""
+        self.bad("lost-in-rendering", seen, rule, remedy, level=Level.WARNING, key=key)
+
+    def wrong(self, wanted: str, remedy: str = "") -> Any:
+        """Report that the value is of another kind."""
+        return self.bad("value-kind", self.must(f"be {wanted}"), "", remedy)
+
+    def must(self, rule: str) -> str:
+        """What must hold and what the file has: `` `nodes` must be an integer, got `two` ``."""
+        named = next((index for index in reversed(range(len(self.path))) if isinstance(self.path[index], str)), 0)
+        return f"`{dotted(self.path[named:])}` must {rule}, got {shown(self.value)}"
+
+
+def source_of(
+    content: Text,
+    base: Path,
+    path_of: Callable[[str], tuple[str, ...]],
+    unreadable: frozenset[tuple[str, ...]] = frozenset(),
+) -> Source:
+    """The file that a declaration was read from, with the places in it.
+
+    Args:
+        content: The file.
+        base: Folder that the declaration's relative paths start from.
+        path_of: From a path in the declaration to the keys in the file.
+        unreadable: Keys in the file whose values could not be read.
+    """
+
+    def place(where: str) -> Place:
+        path = path_of(where)
+        return ".".join(path), *(content.spot(path) or (None, None))
+
+    return Source(content.file, base, place, unreadable)
+
+
+def dotted(path: Keys) -> str:
+    """``inputs.data.path``, ``resources.locations[0]``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, and a collection by its kind."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    shown = str(value) if not isinstance(value, str) or len(value) < 60 else f"{value[:57]}…"
+    return f"`{shown}`"
+
 
 _DIGITS = re.compile(r"\s*[+-]?\d{1,18}\s*")
 
@@ -79,23 +181,16 @@ def count(cursor: Cursor) -> Any:
     return at_least(1)(cursor)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AtLeast:
-    """Reads a whole number with a lower bound."""
+def at_least(least: int) -> Reader:
+    """A reader of a whole number with a lower bound."""
 
-    least: int
-
-    def __call__(self, cursor: Cursor) -> Any:
-        """The number."""
+    def read(cursor: Cursor) -> Any:
         value = whole(cursor)
-        if value is not Bad and value < self.least:
-            return cursor.bad("value-range", cursor.must(f"be {self.least} or more"), "")
+        if value is not Bad and value < least:
+            return cursor.bad("value-range", cursor.must(f"be {least} or more"), "")
         return value
 
-
-def at_least(least: int) -> Reader:
-    """A whole number with a lower bound."""
-    return AtLeast(least)
+    return read
 
 
 TRUE = frozenset({"t", "true", "1", "on", "y", "yes"})
@@ -127,25 +222,20 @@ def truth(cursor: Cursor) -> Any:
     return cursor.wrong("`true` or `false`")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Word:
-    """Reads one of a few words, in the spellings that the real loader takes.
+def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> Reader:
+    """A reader of one of a few words, in the spellings that the real loader takes.
 
-    Attributes:
+    Args:
         words: Spelling after ``normal`` to the word of the job model.
-        normal: What the real loader does to a spelling before it compares.
+        normal: The change that the real loader makes to a spelling before it compares.
     """
 
-    words: Mapping[str, str]
-    normal: Callable[[str], str] = str.lower
-
-    def __call__(self, cursor: Cursor) -> Any:
-        """The word of the job model."""
+    def read(cursor: Cursor) -> Any:
         value = cursor.value
-        if isinstance(value, str) and (found := self.words.get(self.normal(value))) is not None:
+        if isinstance(value, str) and (found := words.get(normal(value))) is not None:
             return found
-        listed = ", ".join(f"`{name}`" for name in self.words)
-        remedy = did_you_mean(value, self.words) if isinstance(value, str) else ""
+        listed = ", ".join(f"`{name}`" for name in words)
+        remedy = did_you_mean(value, words) if isinstance(value, str) else ""
         return cursor.bad(
             "value-unknown",
             cursor.must(f"be one of {listed}"),
@@ -153,10 +243,7 @@ class Word:
             remedy if remedy.startswith("Did") else "",
         )
 
-
-def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> Reader:
-    """One of a few words; see `Word`."""
-    return Word(words, normal)
+    return read
 
 
 def same(*words: str) -> dict[str, str]:
@@ -205,7 +292,7 @@ def refuse_name(cursor: Cursor, key: Any) -> None:
 class Nullable:
     """Reads the same, or nothing; a key may stand there without a value."""
 
-    read: Callable[[Cursor], Any]
+    read: Reader
 
     def __call__(self, cursor: Cursor) -> Any:
         """The value, or None."""
@@ -219,3 +306,86 @@ def unsent(cursor: Cursor) -> Any:
     """What the real loader takes whatever it is, as it does not send it: text of a plain value, else None."""
     value = cursor.value
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+
+
+def named(read: Reader, *, numbers: bool = False) -> Reader:
+    """A reader of a mapping of names to values of one kind.
+
+    Args:
+        read: Reads each value.
+        numbers: True where a name may be written as a number, which becomes text.
+    """
+
+    def read_all(cursor: Cursor) -> Any:
+        if not isinstance(cursor.value, dict):
+            return cursor.wrong("a mapping of names to values")
+        result = {}
+        for key in cursor.value:
+            if not isinstance(key, str) and not numbers:
+                refuse_name(cursor, key)
+                continue
+            value = read(cursor.at(key))
+            if value is not Bad:
+                result[str(key)] = value
+        return result
+
+    return read_all
+
+
+def each_read(cursor: Cursor, read: Reader) -> tuple[Any, ...]:
+    """The values of a list, without those that are broken."""
+    return tuple(value for index in range(len(cursor.value)) if (value := read(cursor.at(index))) is not Bad)
+
+
+def listed(read: Reader) -> Reader:
+    """A reader of a list of values of one kind."""
+    return lambda cursor: each_read(cursor, read) if isinstance(cursor.value, list) else cursor.wrong("a list")
+
+
+def keys(cursor: Cursor, table: Readers, *, ignored: Collection[str] = (), what: str) -> Iterator[tuple[str, Any]]:
+    """Read a mapping by a table of its keys: each key once, unknown ones reported with near misses.
+
+    Args:
+        cursor: The mapping.
+        table: Key to the reader of its value.
+        ignored: Keys that only the service writes; the real loader skips them, we say so.
+        what: What the mapping is, for messages.
+    """
+    if not isinstance(cursor.value, dict):
+        cursor.wrong(f"{what}, a mapping") if cursor.path else cursor.bad(
+            "not-a-mapping", f"The file must be {what}, a mapping of keys, got {shown(cursor.value)}", ""
+        )
+        return
+    for key in cursor.value:
+        if (read := table.get(key)) is not None or key in ignored:
+            if cursor.value[key] is None and read not in (anything, unsent) and not isinstance(read, Nullable):
+                cursor.bad(
+                    "value-missing",
+                    f"`{key}` has no value",
+                    "A key that is there has a value",
+                    "Remove the key, or give it a value.",
+                    key=key,
+                )
+                continue
+            if read is not None:
+                value = read(cursor.at(key))
+                if value is not Bad:
+                    yield key, value
+            elif key != "$schema":
+                cursor.bad(
+                    "key-read-only",
+                    f"`{key}` is written by Azure ML",
+                    "It is ignored when a job is submitted",
+                    "Remove it.",
+                    level=Level.INFO,
+                    key=key,
+                )
+        else:
+            remedy = did_you_mean(str(key), table)
+            cursor.bad(
+                "key-unknown",
+                f"`{key}` is not a known key of {what}",
+                "Every key is one that Azure ML knows",
+                remedy if remedy.startswith("Did") else "",
+                key=key,
+            )

@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from amlstack.base.models import described, reached
 from jobs.azureml.read.command import READ_ONLY
-from jobs.model import passthrough
+from jobs.model import pipeline
 from jobs.model.component import Component
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
@@ -80,7 +80,7 @@ def definitions() -> Schema:
     found["Component"]["properties"]["resources"].pop("additionalProperties")
     found["InlineStep"] = _closed(dict(job), "command")
     found["Pipeline"]["properties"]["jobs"]["additionalProperties"] = {"type": "object", **_chosen(
-        (_typed(*passthrough.KINDS), "Anything"),
+        (_typed(*pipeline.PASSED_THROUGH), "Anything"),
         (_typed("sweep"), "SweepStep"), ({"required": ["component"]}, "Step"), otherwise="InlineStep",
     )}  # fmt: skip
     found["Schedule"]["properties"]["create_job"] = {"type": ["string", "object"], "description": "What it starts."}

@@ -6,17 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from jobs.launchers.accelerate import Accelerate
 from jobs.launchers.custom import Custom
-from jobs.launchers.deepspeed import DeepSpeed
-from jobs.launchers.horovod import Horovod
-from jobs.launchers.huggingface import HuggingFace
-from jobs.launchers.lightning import Lightning
-from jobs.launchers.mpi import Mpi
-from jobs.launchers.per_process import PerProcess
-from jobs.launchers.single_node import SingleNode
-from jobs.launchers.tensorflow import TensorFlow
-from jobs.launchers.torchrun import TorchRun
+from jobs.launchers.mpi import DeepSpeed, Horovod, Mpi
+from jobs.launchers.per_process import PerProcess, TensorFlow
+from jobs.launchers.torchrun import Accelerate, SingleNode, TorchRun
+from jobs.launchers.trainers import HuggingFace, Lightning
 
 Launcher = Annotated[
     Custom

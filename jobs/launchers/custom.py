@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from jobs.launchers.base import Collectives, Lowered, Shape
-from jobs.launchers.mpi import RESERVED as MPI_RESERVED
+from jobs.launchers.base import (
+    Collectives,
+    Distribution,
+    Lowered,
+    MpiDistribution,
+    PyTorchDistribution,
+    Shape,
+    TensorFlowDistribution,
+)
+from jobs.launchers.mpi import MPI_RESERVED
 from jobs.launchers.per_process import PerProcess
-from jobs.model.distribution import Distribution, MpiDistribution, PyTorchDistribution, TensorFlowDistribution
-from jobs.model.values import Model
+from jobs.values import Model
 
 
 class Custom(Model):

@@ -1,4 +1,4 @@
-"""PerProcess: Azure ML itself starts every rank of a PyTorch job."""
+"""PerProcess and TensorFlow: Azure ML itself starts every rank."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from jobs.launchers.base import Lowered, Shape, TypedLauncher
+from amlstack.base.findings import Finding, Level
+from jobs.launchers import base
+from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher
 from jobs.launchers.commands import starts_itself
-from jobs.model.distribution import PyTorchDistribution
 
 
 class PerProcess(TypedLauncher):
@@ -37,4 +38,43 @@ class PerProcess(TypedLauncher):
             processes_per_node=ranks,
             environment={},
             findings=starts_itself(command, ranks, "PerProcess"),
+        )
+
+
+class TensorFlow(TypedLauncher):
+    """Native distributed TensorFlow: one process per worker, which uses all GPUs of its node.
+
+    ``MultiWorkerMirroredStrategy`` needs workers only; the parameter server strategy needs servers too.
+    """
+
+    RESERVED: ClassVar[frozenset[str]] = frozenset({"TF_CONFIG"})
+    WHY: ClassVar[str] = "Azure ML starts the workers and writes TF_CONFIG for each of them."
+
+    type: Literal["tensorflow"] = "tensorflow"
+    workers: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Workers in total; unset: one per node."""
+    parameter_servers: Annotated[StrictInt, Field(ge=0)] = 0
+    """Parameter servers in total."""
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """Name workers and servers; the command is run as it is."""
+        workers = self.workers or shape.nodes
+        findings = starts_itself(command, workers, "TensorFlow")
+        if workers % shape.nodes:
+            findings += (
+                Finding(
+                    "workers-on-nodes",
+                    "launcher.workers",
+                    f"{workers} workers on {shape.nodes} nodes",
+                    "Workers are spread evenly, and each wants its GPUs for itself",
+                    f"Write {shape.nodes}, or leave it out.",
+                    Level.WARNING,
+                ),
+            )
+        return Lowered(
+            command,
+            base.TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers),
+            max(1, workers // shape.nodes),
+            {},
+            findings,
         )

@@ -1,4 +1,4 @@
-"""TorchRun: one launcher per node, which starts and watches that node's ranks (``torchrun``)."""
+"""TorchRun, Accelerate and SingleNode: ``torchrun`` or ``accelerate launch`` starts the ranks of its node."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding
 from amlstack.code_reading.shell import split
-from jobs.launchers.base import Lowered, Shape, TypedLauncher
+from jobs.launchers.base import Collectives, Lowered, PyTorchDistribution, Shape, TypedLauncher
 from jobs.launchers.commands import not_python
-from jobs.model.distribution import PyTorchDistribution
 
-Count = Annotated[StrictInt, Field(ge=1)]
+Ranks = Annotated[StrictInt, Field(ge=1)]
 
 _OWN_STORE = (
     "After a restart nodes count the attempts differently and would meet, in the store they share, at addresses of "
@@ -52,7 +51,7 @@ class TorchRun(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts one process on each node, and torchrun there starts and watches the ranks."
 
     type: Literal["torchrun"] = "torchrun"
-    nproc_per_node: Count | None = None
+    nproc_per_node: Ranks | None = None
     """Ranks per node; unset: one per GPU, or 1."""
     max_restarts: Annotated[StrictInt, Field(ge=0)] = 0
     """How often torchrun starts all ranks again after one failed; by c10d on several nodes."""
@@ -108,3 +107,86 @@ class TorchRun(TypedLauncher):
         if self.max_restarts:
             arguments.append(f"--max_restarts {self.max_restarts}")
         return arguments
+
+
+class Accelerate(TypedLauncher):
+    """Hugging Face Accelerate, launched per node; its total of processes is worked out from nodes and ranks."""
+
+    RESERVED: ClassVar[frozenset[str]] = TorchRun.RESERVED
+    WHY: ClassVar[str] = "Azure ML starts one process on each node, and accelerate there starts the ranks."
+
+    type: Literal["accelerate"] = "accelerate"
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (accelerate itself counts in total); unset: one per GPU, or 1."""
+    mixed_precision: Literal["no", "fp16", "bf16", "fp8"] | None = None
+    """Handed on as `--mixed_precision`."""
+    config_file: str | None = None
+    """Accelerate's configuration in the code folder; counts here win over it."""
+
+    def code_files(self) -> tuple[tuple[str, str], ...]:
+        """The configuration, which must lie in the code folder."""
+        return (("launcher.config_file", self.config_file),) if self.config_file else ()
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """Put accelerate launch in front of the command's training process."""
+        ranks = self.processes_per_node or shape.gpus or 1
+        parts = split(command)
+        findings: tuple[Finding, ...] = () if parts else (not_python(command, "Accelerate"),)
+        lowered = command
+        if parts is not None:
+            total = ranks * shape.nodes
+            words = ["accelerate launch", *([f"--config_file {self.config_file}"] if self.config_file else [])]
+            if total > 1:
+                words.append("--multi_gpu")
+            words += [
+                f"--num_machines {shape.nodes}",
+                f"--num_processes {total}",
+                "--machine_rank $NODE_RANK",
+                "--main_process_ip $MASTER_ADDR",
+                "--main_process_port $MASTER_PORT",
+            ]
+            if self.mixed_precision:
+                words.append(f"--mixed_precision {self.mixed_precision}")
+            lowered = parts.before + " ".join([*words, parts.program])
+        return Lowered(lowered, PyTorchDistribution(process_count_per_instance=1), ranks, {}, findings)
+
+
+class SingleNode(TypedLauncher):
+    """One node without a distribution: torchrun starts a rank per GPU there; one rank leaves the command as it is."""
+
+    RESERVED: ClassVar[frozenset[str]] = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE"})
+    WHY: ClassVar[str] = "On one node torchrun finds its ranks by itself."
+
+    type: Literal["single-node"] = "single-node"
+    backend: Collectives | None = None
+    """What carries the collectives; unset: nothing between nodes, so that no variable is added."""
+    processes: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks; unset: one per GPU, or 1."""
+
+    def collectives(self, shape: Shape) -> Collectives:
+        """Nothing leaves the node, so that no fabric's variable is wanted."""
+        del shape
+        return self.backend or "gloo"
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """Put a standalone torchrun in front of the training process, when it is to have several ranks."""
+        ranks = self.processes or shape.gpus or 1
+        findings: tuple[Finding, ...] = ()
+        if shape.nodes > 1:
+            findings += (
+                Finding(
+                    "single-node",
+                    "nodes",
+                    f"{shape.nodes} nodes under SingleNode",
+                    "SingleNode's ranks know only their own node, and each node would train the same alone",
+                    "Write one node, or use TorchRun.",
+                ),
+            )
+        lowered = command
+        if ranks > 1:
+            parts = split(command)
+            if parts is None:
+                findings += (not_python(command, "SingleNode"),)
+            else:
+                lowered = f"{parts.before}torchrun --standalone --nproc_per_node {ranks} {parts.program}"
+        return Lowered(lowered, None, ranks, {}, findings)

@@ -7,27 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from jobs.launchers import Custom, Launcher
-from jobs.model.job import Job
-from jobs.model.resources import RESOURCE_FIELDS, Resources
-from jobs.model.values import (
-    AssetType,
-    Code,
-    CodeFolder,
-    Environment,
-    Input,
-    InputMode,
-    Model,
-    Output,
-    OwnSource,
-    Scalar,
-)
+from jobs.model.job import RESOURCE_FIELDS, Job, Resources
+from jobs.values import AssetType, Code, CodeFolder, Environment, Input, InputMode, Model, Output, OwnSource, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
-    from jobs.model.location import Source
-    from jobs.model.resources import ResourceArguments
+    from jobs.model.job import ResourceArguments
+    from jobs.values import Source
 
 Primitive = Literal["string", "number", "integer", "boolean"]
 PRIMITIVES: tuple[str, ...] = ("string", "number", "integer", "boolean")

@@ -1,23 +1,25 @@
-"""`Job`: what a person declares. Nothing here is derived; `jobs.plan` derives, `jobs.body` renders."""
+"""`Job`: the training run that a person declares. `jobs.plan` derives from it, `jobs.body` renders it.
 
-# ruff: noqa: TC001 - pydantic reads the annotations
+It shares `RunFields` with sweeps and pipelines, and `Resources`, Azure ML's `resources`, with components and steps.
+"""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictStr
 
 from jobs.launchers import Custom, Launcher
-from jobs.model.resources import Resources
-from jobs.model.run_fields import RunFields
-from jobs.model.values import (
+from jobs.values import (
     AnyValue,
     CodeFolder,
+    Count,
     Environment,
     FabricBlocks,
     Identity,
     Input,
     Limits,
+    Model,
     OutputOrType,
     QueueSettings,
     Scalar,
@@ -26,11 +28,99 @@ from jobs.model.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal, Unpack
+    from typing import TypedDict, Unpack
 
     from amlstack.catalog.fabric import Block
-    from jobs.model.resources import ResourceArguments
-    from jobs.model.values import AssetType, Code, Output
+    from jobs.values import AssetType, Code, Output
+
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""Names, or the only one by itself."""
+
+
+class RunFields(Model):
+    """Names, tags, and what an edit or a removal does."""
+
+    timed: ClassVar[bool] = False
+    """Whether times start it, again and again."""
+
+    name: str | None = None
+    """Name of the run; its id is this plus a hash. Unset: the file's name."""
+    display_name: str | None = None
+    """Name shown in the studio; may change later."""
+    description: str | None = None
+    """Description; may change later."""
+    experiment_name: str | None = None
+    """Experiment that the run is filed under."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags; may change later."""
+    properties: dict[str, str | None] = Field(default_factory=dict)
+    """Properties of the run record."""
+    rerun: str | None = None
+    """Any word; another word is another run of the same."""
+    on_edit: Literal["refuse", "cancel", "keep"] = "refuse"
+    """What an edit does while the old run is active: refuse it, cancel the old run, or keep it."""
+    wait: Literal["none", "started", "completed"] = "none"
+    """What `up` waits for before whatever depends on the run goes on."""
+    after: Names = ()
+    """Jobs of the same stack, by name or by job file, that must have completed before this one is submitted."""
+    delete_history: StrictBool = False
+    """Delete the run's record when it is removed."""
+
+    @property
+    def runs(self) -> Self:
+        """What is run: it itself."""
+        return self
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """Its steps by name; empty for what is no pipeline."""
+        return {}
+
+    @property
+    def parts(self) -> Mapping[str, Any]:
+        """What has a command of its own, by its place in the file: the job itself, `trial`, or `jobs.STEP`."""
+        return {"": self}
+
+
+if TYPE_CHECKING:
+
+    class ResourceArguments(TypedDict, total=False):
+        """What may be given for each field, for type checkers: wider than what the field holds."""
+
+        nodes: int | str | None
+        instance_type: str | None
+        locations: Sequence[str] | None
+        max_instance_count: int | str | None
+        shm_size: str | None
+        docker_args: str | Sequence[str] | None
+        resource_properties: Mapping[str, Any] | None
+
+
+class Resources(Model):
+    """The machines of a run, as far as its cluster does not say."""
+
+    nodes: Count | None = None
+    """Number of nodes; unset: 1, or the component's."""
+    instance_type: str | None = None
+    """VM size of a serverless job."""
+    locations: tuple[str, ...] | None = None
+    """Regions that a serverless job may run in."""
+    max_instance_count: Count | None = None
+    """Upper bound of nodes of an elastic job."""
+    shm_size: str | None = None
+    """Shared memory of the container, e.g. `64g`; Azure ML's own default is 2g."""
+    docker_args: str | tuple[str, ...] | None = None
+    """Further arguments of `docker run`."""
+    resource_properties: dict[str, Any] | None = None
+    """Properties of the resources, passed through unchanged."""
+
+
+RESOURCE_FIELDS = tuple(Resources.model_fields)
 
 
 class Job(RunFields, Resources):

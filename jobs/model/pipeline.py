@@ -1,19 +1,265 @@
-"""`Pipeline`: steps that hand data on to each other, each with a distribution of its own."""
+"""`Pipeline`: steps that hand data on to each other, each with a distribution of its own.
+
+A step runs a component once (`Step`) or with many hyperparameters (`SweepStep`). A `PassthroughStep` is sent as
+azure-ai-ml does: parallel, spark, automl, data transfer, or a pipeline in the pipeline.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, StrictBool
 
-from jobs.model.job import Job
-from jobs.model.passthrough import PassthroughStep
-from jobs.model.run_fields import RunFields
-from jobs.model.step import Step, SweepStep
-from jobs.model.values import Identity, Input, Model, OutputOrType, Scalar, Service
+from jobs.launchers import Launcher
+from jobs.model.component import NO_ENVIRONMENT, Component, Port, asset
+from jobs.model.job import RESOURCE_FIELDS, Job, Resources, RunFields
+from jobs.model.sweep import SearchSpace, SweepResources, Trials
+from jobs.values import (
+    AnyValue,
+    Code,
+    Environment,
+    FabricBlocks,
+    Identity,
+    Input,
+    Limits,
+    Model,
+    Output,
+    OutputOrType,
+    OwnSource,
+    QueueSettings,
+    Scalar,
+    Service,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+# ruff: noqa: TC001 - pydantic reads the annotations
+
+
+class BareOutput(Output):
+    """An output of an inline step that its file only names: its component declares it, the step does not send it."""
+
+
+class Node(Model):
+    """What every step has that runs a component."""
+
+    RUNS: ClassVar[str] = "component"
+    """The field that names what the step runs; empty for a job, which runs itself."""
+
+    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    """What it reads: values, data, or `${{parent.…}}`."""
+    outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
+    """What it writes; a path may be `${{parent.outputs.x}}`."""
+    compute: str | None = None
+    """Cluster; unset: the pipeline's default."""
+    identity: Identity | None = None
+    """As whom it reads its data."""
+    display_name: str | None = None
+    """Name shown in the studio."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, str | None] = Field(default_factory=dict)
+    """Properties."""
+    comment: str | None = None
+    """A remark, shown in the studio."""
+    enrich: StrictBool | None = None
+    """Add the fabric's variables and shared memory; unset: for typed launchers, and where `fabric` asks."""
+    fabric: FabricBlocks = ()
+    """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology`."""
+
+    @property
+    def runs(self) -> Any:
+        """What the step runs: a component, or the name of a registered one."""
+        return getattr(self, self.RUNS)
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """The steps of the pipeline that it runs, by name; empty for any other."""
+        return getattr(self.runs, "steps", {})
+
+    def with_runs(self, runs: Any) -> Self:
+        """The same step of another component."""
+        return self.model_copy(update={self.RUNS: runs})
+
+
+COMMANDS = ("command", "sweep")
+"""Kinds of steps that run a command; of others only code and environment are known."""
+
+
+class ComponentNode(Node):
+    """What the steps of a command component have in common."""
+
+    kind: ClassVar[str] = "command"
+    """Kind of the step, as its file names it."""
+
+    queue_settings: QueueSettings | None = None
+    """Tier and priority in the queue."""
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """Further keys, sent as they are."""
+
+    @property
+    def own_resources(self) -> Resources | None:
+        """The resources that the step gives instead of its component's; None for none."""
+        raise NotImplementedError
+
+    def job(self) -> Job | None:
+        """The command job that the step is; None where only the registered component knows its command."""
+        return None if isinstance(self.runs, str) else self.job_of(self.runs)
+
+    def job_of(self, component: Component) -> Job:
+        """The command job of a component in this step: the component's, as far as the step gives nothing else."""
+        job = component.job()
+        update: dict[str, Any] = {
+            "inputs": {**job.inputs, **self.inputs},
+            "outputs": {**job.outputs, **{name: value for name, value in self.outputs.items() if value is not None}},
+            **{name: getattr(self, name) for name in ("compute", "identity", "queue_settings", "enrich", "fabric")},
+        }
+        given = self.own_resources
+        if given is not None and any(getattr(given, name) is not None for name in RESOURCE_FIELDS):
+            update |= {name: getattr(given, name) for name in RESOURCE_FIELDS}  # Azure ML takes all of them or none
+        return job.model_copy(update=update)
+
+
+class Step(ComponentNode, Resources):
+    """A step that runs a component, with what this pipeline gives it or wants otherwise."""
+
+    component: Component | str
+    """The component, or `azureml:NAME:VERSION`."""
+    environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
+    """Variables of every process."""
+    launcher: Launcher | None = None
+    """How the ranks are started; unset: the component's."""
+    limits: Limits | None = None
+    """When the step is ended."""
+    services: dict[str, Service] | None = None
+    """Ways into the running step."""
+
+    @property
+    def own_resources(self) -> Resources:
+        """The step's own fields."""
+        return self
+
+    def job_of(self, component: Component) -> Job:
+        """The command job of a component in this step."""
+        names = ("environment_variables", "limits", "services", *(("launcher",) if self.launcher else ()))
+        return super().job_of(component).model_copy(update={name: getattr(self, name) for name in names})
+
+
+class SweepStep(ComponentNode, Trials):
+    """A step that tries a component with many hyperparameters, which are inputs of it."""
+
+    kind: ClassVar[str] = "sweep"
+    RUNS: ClassVar[str] = "trial"
+
+    trial: Component | str
+    """The component, or `azureml:NAME:VERSION`."""
+    search_space: dict[str, SearchSpace] = Field(default_factory=dict)
+    """What is varied."""
+    resources: SweepResources | None = None
+    """Resources; unset: the component's."""
+
+    @property
+    def own_resources(self) -> Resources | None:
+        """Those of the field."""
+        return self.resources
+
+    def job(self) -> Job | None:
+        """The command job of one trial; what is varied has the value 0."""
+        job = super().job()
+        varied = dict.fromkeys(self.search_space, 0)
+        return job and job.model_copy(update={"inputs": {**job.inputs, **varied}})
+
+
+PassedThrough = Literal["parallel", "spark", "pipeline", "automl", "data_transfer"]
+PASSED_THROUGH: tuple[str, ...] = get_args(PassedThrough)
+"""The same as values."""
+
+
+class PassthroughComponent(Model):
+    """A component that is sent as it is written: parallel, spark, data transfer, or a pipeline."""
+
+    HOLDS: ClassVar[str] = "jobs"
+
+    kind: PassedThrough
+    """Kind of the component."""
+    inputs: dict[str, Port] = Field(default_factory=dict)
+    """What it reads, by name."""
+    outputs: dict[str, Port] = Field(default_factory=dict)
+    """What it writes, by name."""
+    code: Code | None = None
+    """Folder that it runs in."""
+    environment: str | Environment | None = None
+    """As of a job."""
+    spec: dict[str, Any] = Field(default_factory=dict)
+    """Its own keys, in the words of its file."""
+    jobs: dict[str, Any] = Field(default_factory=dict)
+    """The steps of a pipeline, by name."""
+    display_name: str | None = None
+    """Name shown in the studio."""
+    description: str | None = None
+    """Description."""
+    tags: dict[str, str | None] = Field(default_factory=dict)
+    """Tags."""
+    properties: dict[str, Any] = Field(default_factory=dict)
+    """Properties."""
+    is_deterministic: StrictBool | None = None
+    """Whether a step may be reused."""
+    schema_uri: str | None = None
+    """`$schema` of the file it was written in."""
+    source: OwnSource = None
+    inline: StrictBool = False
+    """Whether it stands in the pipeline's own file."""
+
+    @property
+    def steps(self) -> Mapping[str, Any]:
+        """The steps of a pipeline, by name; empty for any other."""
+        return self.jobs
+
+    @property
+    def declares_ports(self) -> bool:
+        """Whether it says itself what it reads and writes; an inline one is given that by its step."""
+        return not self.inline
+
+
+class PassthroughStep(Node):
+    """A step that is sent as it is written and not enriched: parallel, spark, automl, data transfer, or a pipeline."""
+
+    HOLDS: ClassVar[str] = "component"
+
+    kind: PassedThrough
+    """Kind of the step."""
+    component: PassthroughComponent | str | None
+    """What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."""
+    spec: dict[str, Any] = Field(default_factory=dict)
+    """Its own keys, in the words of its file."""
+
+    def job(self) -> Job | None:
+        """The code and environment that have to be there, as the command job that would need the same."""
+        component = self.component
+        if isinstance(component, str | None) or component.kind in ("pipeline", "data_transfer"):
+            return None
+        return Job(
+            command="",
+            environment=component.environment or NO_ENVIRONMENT,
+            code=component.code,
+            compute=self.compute,
+            nodes=self._nodes(component) if self.kind == "parallel" else None,
+            inputs=self.inputs if self.kind == "parallel" else {},
+            enrich=False,
+        )
+
+    def _nodes(self, component: PassthroughComponent) -> int | None:
+        """Nodes of a parallel step, of its own or its component's `resources`; None where that is no number."""
+        given = self.spec.get("resources") or component.spec.get("resources") or {}
+        count = given.get("instance_count") if isinstance(given, dict) else None
+        return count if isinstance(count, int) and count > 0 else None
+
+
+def port_literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:
+    """What a pipeline component's inputs are inside of it: data without a place, or a value of the type."""
+    empty: dict[str, Scalar] = {"string": "", "number": 0.0, "integer": 0, "boolean": False}
+    return {name: empty[port.type] if port.type in empty else Input(type=asset(port)) for name, port in ports.items()}
 
 
 AnyStep = Job | Step | SweepStep | PassthroughStep

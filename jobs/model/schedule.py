@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 from jobs.model.job import Job
 from jobs.model.pipeline import Pipeline
 from jobs.model.sweep import Sweep
-from jobs.model.values import Model, OwnSource
+from jobs.values import Model, OwnSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,20 +1,128 @@
-"""`Sweep`: one training job tried with many hyperparameters."""
+"""`Sweep`: one training job tried with many hyperparameters, each drawn from one of Azure ML's distributions."""
 
-# ruff: noqa: TC001 - pydantic reads the annotations
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
-from jobs.model.job import Job
-from jobs.model.resources import Resources
-from jobs.model.run_fields import RunFields
-from jobs.model.search_space import SearchSpace
-from jobs.model.values import Model, Seconds
+from jobs.model.job import Job, Resources, RunFields
+from jobs.values import Model, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+Number = StrictInt | StrictFloat
+
+
+class _Between(Model):
+    min_value: Number
+    """Lower bound; of the logarithm for the log distributions."""
+    max_value: Number
+    """Upper bound; of the logarithm for the log distributions."""
+
+
+class _Bell(Model):
+    mu: Number
+    """Mean; of the logarithm for the log distributions."""
+    sigma: Number
+    """Standard deviation; of the logarithm for the log distributions."""
+
+
+class Choice(Model):
+    """One of a few values; a value may be a mapping of names to values or further distributions."""
+
+    type: Literal["choice"] = "choice"
+    values: tuple[StrictInt | StrictFloat | StrictStr | dict[str, Any], ...] = ()
+    """The values to choose from."""
+
+
+class Randint(Model):
+    """A whole number from 0, below an upper bound."""
+
+    type: Literal["randint"] = "randint"
+    upper: StrictInt
+    """Upper bound, itself excluded."""
+
+
+class Uniform(_Between):
+    """Any value between two bounds, all equally likely."""
+
+    type: Literal["uniform"] = "uniform"
+
+
+class LogUniform(_Between):
+    """exp of a uniform value: for learning rates and the like."""
+
+    type: Literal["loguniform"] = "loguniform"
+
+
+class QUniform(_Between):
+    """A uniform value, rounded to multiples of q."""
+
+    type: Literal["quniform"] = "quniform"
+    q: Number
+    """Step."""
+
+
+class QLogUniform(_Between):
+    """exp of a uniform value, rounded to multiples of q."""
+
+    type: Literal["qloguniform"] = "qloguniform"
+    q: Number
+    """Step."""
+
+
+class Normal(_Bell):
+    """A normally distributed value."""
+
+    type: Literal["normal"] = "normal"
+
+
+class LogNormal(_Bell):
+    """exp of a normally distributed value."""
+
+    type: Literal["lognormal"] = "lognormal"
+
+
+class QNormal(_Bell):
+    """A normally distributed value, rounded to multiples of q."""
+
+    type: Literal["qnormal"] = "qnormal"
+    q: Number
+    """Step."""
+
+
+class QLogNormal(_Bell):
+    """exp of a normally distributed value, rounded to multiples of q."""
+
+    type: Literal["qlognormal"] = "qlognormal"
+    q: Number
+    """Step."""
+
+
+SEARCH_DISTRIBUTIONS: tuple[type[Model], ...] = (
+    Choice,
+    Randint,
+    Uniform,
+    LogUniform,
+    QUniform,
+    QLogUniform,
+    Normal,
+    LogNormal,
+    QNormal,
+    QLogNormal,
+)
+
+SearchSpace = Annotated[
+    Choice | Randint | Uniform | LogUniform | QUniform | QLogUniform | Normal | LogNormal | QNormal | QLogNormal,
+    Field(discriminator="type"),
+]
+
+
+def distribution_arguments(value: SearchSpace) -> list[Any]:
+    """The arguments of a distribution in the order of the wire, without its type."""
+    return [getattr(value, name) for name in type(value).model_fields if name != "type"]
 
 
 class Objective(Model):

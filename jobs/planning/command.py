@@ -6,13 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jobs.launchers.base import Shape
-from jobs.model.location import Source
-from jobs.planning import bindings, command_text, idle_gpus, nodeside
-from jobs.planning.checks import build_context, local_files, machines, names, request
-from jobs.planning.checks.declared_environment import check_environment
+from jobs.planning import command_text, enrichment, environment_checks, idle_gpus, job_checks
 from jobs.planning.enrichment import enriched
-from jobs.planning.resolved import Plan
-from jobs.planning.target import Target
+from jobs.planning.environment_checks import check_environment
+from jobs.planning.plans import Plan, Target
+from jobs.values import Source
 from jobs.wire.command import LOCAL
 from jobs.wire.references import is_serverless
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from jobs.launchers.base import Lowered
     from jobs.model.job import Job
-    from jobs.planning.target import Find
+    from jobs.planning.plans import Find
 
 
 def plan(
@@ -49,12 +47,12 @@ def plan(
     lowered = job.launcher.lower(job.command, shape)
     rich, added = enriched(job, lowered, shape, target)
     found = (
-        *names.run_name(job),
-        *names.placeholders(job),
-        *machines.locations(job),
+        *job_checks.run_name(job),
+        *job_checks.placeholders(job),
+        *job_checks.locations(job),
         *check_environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
-        *machines.fabric_blocks(job, job.launcher.collectives(shape), target),
+        *job_checks.fabric_blocks(job, job.launcher.collectives(shape), target),
     )
     ranks = lowered.processes_per_node
     return Plan(
@@ -67,7 +65,7 @@ def plan(
         added=added,
         findings=tuple(source.locate(finding) for finding in found if not source.explains(finding)),
         base=source.base,
-        beside=nodeside.packages(rich, source.base),
+        beside=enrichment.packages_beside(rich, source.base),
     )
 
 
@@ -82,16 +80,16 @@ def plan_job(job: Job, find: Find, *, source: Source, environments: Collection[s
 
 def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: Path) -> Iterator[Finding]:
     yield from lowered.findings
-    yield from bindings.check(job)
-    yield from local_files.files(job, base)
+    yield from job_checks.bindings(job)
+    yield from job_checks.local_files(job, base)
     yield from command_text.check(job, base)
     yield from command_text.nebula(job, lowered.command, base)
-    yield from nodeside.check(job)
-    yield from request.variables(job, request.reserved(job))
-    yield from request.losses(job)
+    yield from enrichment.check_amlnode(job)
+    yield from job_checks.variables(job, job_checks.reserved_variables(job))
+    yield from job_checks.losses(job)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return
-    yield from machines.nodes(job, count, target)
-    yield from build_context.check(job, target, base)
-    yield from machines.processes(lowered, count, target)
+    yield from job_checks.node_count(job, count, target)
+    yield from environment_checks.check_build_context(job, target, base)
+    yield from job_checks.ranks_per_node(lowered, count, target)
     yield from idle_gpus.check(job, lowered, target, base)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.model.job import Job
-    from jobs.model.values import Code
-    from jobs.planning.resolved import Plan
+    from jobs.planning.plans import Plan
+    from jobs.values import Code
 
 _SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
 _LOCAL_RANK = re.compile(r"--local[_-]rank(?:=|\s+)[\"']?\$\{?RANK\b")

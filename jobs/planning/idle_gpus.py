@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import plain_script
-from jobs.model.distribution import MpiDistribution, PyTorchDistribution
+from jobs.launchers.base import MpiDistribution, PyTorchDistribution
 from policies.checks.job_limits import GPUS_IDLE_RULE
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jobs.launchers.base import Lowered
     from jobs.model.job import Job
-    from jobs.planning.target import Target
+    from jobs.planning.plans import Target
 
 _USES_SEVERAL = re.compile(
     r"spawn|multiprocessing|subprocess|os\.system|\bDataParallel|lightning|accelerat|deepspeed|transformers|ignite"

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Level
 from jobs.launchers import Custom
 from jobs.model.component import Component
-from jobs.model.job import Job
-from jobs.model.location import Source
-from jobs.model.passthrough import PassthroughComponent
-from jobs.model.resources import RESOURCE_FIELDS
-from jobs.model.step import COMMANDS, BareOutput, ComponentNode, Step, SweepStep
+from jobs.model.job import RESOURCE_FIELDS, Job
+from jobs.model.pipeline import COMMANDS, BareOutput, ComponentNode, PassthroughComponent, Step, SweepStep
 from jobs.planning import pipeline_checks
 from jobs.planning.command import plan
-from jobs.planning.declared_data import declaration, written
-from jobs.planning.resolved import Resolved
-from jobs.wire.pipeline_ports import inside
+from jobs.planning.plans import Resolved, declaration, written_fields
+from jobs.values import Source
+from jobs.wire.pipeline import inner_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,8 +26,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from jobs.model.pipeline import AnyStep, Pipeline
     from jobs.model.sweep import SweepLimits
-    from jobs.planning.resolved import Plan
-    from jobs.planning.target import Find
+    from jobs.planning.plans import Find, Plan
 
 _BOUND_INPUT = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}")
 _OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
@@ -81,23 +77,23 @@ class PipelinePlan(Resolved):
     def declaration(self) -> dict[str, Any]:
         """What the person wrote, for the run's identity; where a component's file lies is no part of it."""
         return {
-            **written(self.job, leave=("jobs",)),
+            **written_fields(self.job, leave=("jobs",)),
             "jobs": {name: self._step(step) for name, step in self.job.jobs.items()},
         }
 
     def _step(self, step: AnyStep) -> dict[str, Any]:
         if isinstance(step, Job):
             return declaration(step, self.base)
-        return {**written(step, leave=(step.RUNS, "comment")), step.RUNS: self._component(step.runs)}
+        return {**written_fields(step, leave=(step.RUNS, "comment")), step.RUNS: self._component(step.runs)}
 
     def _component(self, component: Any) -> Any:
         if isinstance(component, PassthroughComponent):
             steps = {name: self._step(each) for name, each in component.jobs.items()}
-            return {**written(component, leave=(*_OF_A_FILE, "jobs")), "jobs": steps}
+            return {**written_fields(component, leave=(*_OF_A_FILE, "jobs")), "jobs": steps}
         if isinstance(component, Component):
             of_the_job = declaration(component.job(), self.base)
             return {
-                **written(component, leave=(*_OF_A_FILE, "environment", "version")),
+                **written_fields(component, leave=(*_OF_A_FILE, "environment", "version")),
                 **{key: value for key, value in of_the_job.items() if key in _OF_THE_COMPONENT},
             }
         return component
@@ -115,7 +111,7 @@ def plan_pipeline(
     for name, step in pipeline.jobs.items():
         component: Any = step.runs
         if step.steps:
-            inner = inside(component, step.compute or pipeline.default_compute or _serverless(pipeline))
+            inner = inner_pipeline(component, step.compute or pipeline.default_compute or _serverless(pipeline))
             texts = {name: text for name, text in _texts(pipeline, step).items() if inner.inputs.get(name) == ""}
             inner = inner.model_copy(update={"inputs": {**inner.inputs, **texts}})
             own_file = replace(component.source or Source(), base=source.base)  # its paths are seen from the outermost

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean, near
-from jobs.model.step import COMMANDS
-from jobs.model.values import Input
-from jobs.planning.checks.local_files import missing_inputs
-from jobs.wire.pipeline_ports import BOUND
+from jobs.model.pipeline import COMMANDS
+from jobs.planning.job_checks import missing_inputs
+from jobs.values import Input
+from jobs.wire.pipeline import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from jobs.model.pipeline import AnyStep, Pipeline
-    from jobs.model.values import Output
+    from jobs.values import Output
 
 
 PLAYED = (*COMMANDS, "parallel", "pipeline")

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from amlstack.base.findings import Finding, Level
 from jobs.model.pipeline import Pipeline
 from jobs.model.schedule import Recurrence
-from jobs.planning.declared_data import written
-from jobs.planning.resolved import Resolved
+from jobs.planning.plans import Resolved, written_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from jobs.model.location import Source
     from jobs.model.schedule import Cron, Schedule
     from jobs.model.sweep import SweepLimits
     from jobs.planning.pipeline import PipelinePlan
-    from jobs.planning.resolved import Plan
+    from jobs.planning.plans import Plan
     from jobs.planning.sweep import SweepPlan
+    from jobs.values import Source
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class SchedulePlan(Resolved):
     def declaration(self) -> dict[str, Any]:
         """What the person wrote."""
         started = self.job.create_job if self.started is None else self.started.declaration
-        return {**written(self.job, leave=("create_job", "source")), "create_job": started}
+        return {**written_fields(self.job, leave=("create_job", "source")), "create_job": started}
 
 
 def plan_schedule(schedule: Schedule, started: Plan | SweepPlan | PipelinePlan | None, source: Source) -> SchedulePlan:

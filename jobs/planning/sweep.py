@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
-from jobs.model.location import Source
 from jobs.planning.command import plan_job
-from jobs.planning.declared_data import declaration, written
-from jobs.planning.resolved import Resolved
+from jobs.planning.plans import Resolved, declaration, written_fields
+from jobs.values import Source
 from jobs.wire.sweep import SHORTEST
 
 if TYPE_CHECKING:
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.model.sweep import Sweep, SweepLimits
-    from jobs.planning.resolved import Plan
-    from jobs.planning.target import Find
+    from jobs.planning.plans import Find, Plan
 
 _BOUND = re.compile(r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}")
 _UNSENT = (
@@ -83,7 +81,7 @@ class SweepPlan(Resolved):
     @cached_property
     def declaration(self) -> dict[str, Any]:
         """What the person wrote, for the run's identity."""
-        return {**written(self.job, leave=("trial",)), "trial": declaration(self.job.trial, self.base)}
+        return {**written_fields(self.job, leave=("trial",)), "trial": declaration(self.job.trial, self.base)}
 
 
 def plan_sweep(sweep: Sweep, find: Find, *, source: Source, environments: Collection[str] = ()) -> SweepPlan:

@@ -1,25 +1,229 @@
-"""All mistakes of a Python job file in one run: a declaration that is refused is noted, and the file runs on."""
+"""All mistakes of a Python job file in one run: a declaration that is refused is noted, and the file runs on.
+
+pydantic's validation errors become findings, one a fault, in the reader's words; the file's syntax tree has the line of
+each field.
+"""
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import re
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from jobs.model.validation_errors import findings_of
-from jobs.model.values import Model
-from jobs.pythonfiles.field_lines import inside, parsed
+from amlstack.base.findings import Finding
+from amlstack.base.models import models_in
+from amlstack.base.models.errors import must
+from amlstack.base.near_misses import did_you_mean
+from jobs.launchers import TYPED, Custom
+from jobs.model.component import Component
+from jobs.model.job import Job
+from jobs.model.pipeline import Pipeline, Step, SweepStep
+from jobs.model.schedule import Schedule
+from jobs.model.sweep import Sweep
+from jobs.values import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
-    from amlstack.base.findings import Finding
+    from pydantic_core import ErrorDetails
+
+    from jobs.values import Place
+
+ErrorPlace = tuple[str | int, ...]
+
+_DECLARED = (Job, Sweep, Pipeline, Step, SweepStep, Component, Schedule)
+
+_KINDS = {launcher.model_fields["type"].default: launcher for launcher in (Custom, *TYPED)}
+_BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
+
+
+def findings_of(error: ValidationError) -> tuple[Finding, ...]:
+    """One finding per fault; of a union's branches only the deepest error, in the branch that was meant."""
+    by_place: dict[ErrorPlace, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        by_place.setdefault(_written(detail["loc"]), []).append(detail)
+    deepest = {
+        place: details
+        for place, details in by_place.items()
+        if not any(len(other) > len(place) and other[: len(place)] == place for other in by_place)
+    }
+    return tuple(_finding(place, details, error.title) for place, details in deepest.items())
+
+
+def _finding(place: ErrorPlace, details: list[ErrorDetails], title: str) -> Finding:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+    detail = details[0]
+    owners = _owners(detail["loc"][:-1], title)
+    owner = owners[0].__name__ if owners else title
+    if detail["type"] == "extra_forbidden":
+        known = [
+            name for model in owners for name in model.model_fields if name != "type" or model not in _KINDS.values()
+        ]
+        seen = f"`{place[-1]}` is not a known field of {owner}"
+        return Finding("key-unknown", where, seen, "Every field is a known one", did_you_mean(str(place[-1]), known))
+    if detail["type"] == "missing":
+        return Finding("key-missing", where, f"`{place[-1]}` is not given", f"Every {owner} has it")
+    shown = _shown(detail.get("input"))
+    rules = dict.fromkeys(_must(each) for each in details)
+    name = f"`{place[-1]}`" if place else title
+    if all(rules):
+        return Finding("value-kind", where or title, f"{name} must {', or '.join(rules)}, got `{shown}`", "")
+    rule = "; ".join(each["msg"] for each in details)
+    return Finding("value-kind", where or title, f"{name} cannot be `{shown}`", rule)
+
+
+def _shown(value: object) -> str:
+    try:
+        shown = repr(value)
+    except Exception:  # noqa: BLE001 - a job file may bring classes of its own
+        return f"<{type(value).__name__}>"
+    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+
+
+def _must(detail: ErrorDetails) -> str:
+    """What a value must be; of a class its name too, by which it is written in Python."""
+    if detail["type"] == "model_type":
+        return f"be a mapping or an instance of {detail['ctx']['class_name']}"
+    return must(detail)
+
+
+def _written(loc: ErrorPlace) -> ErrorPlace:
+    """The place as it is written: without the names of union branches and validators that pydantic puts in."""
+    return tuple(step for step in loc if isinstance(step, int) or not _branch(step))
+
+
+def _branch(step: str) -> bool:
+    return step in _BRANCHES or step[:1].isupper() or "[" in step or "-" in step
+
+
+def _owners(loc: ErrorPlace, title: str) -> list[type[BaseModel]]:
+    """The models that a place may belong to, a union's branch by its name."""
+    models: list[type[BaseModel]] = [model for model in (*_DECLARED, *_KINDS.values()) if model.__name__ == title]
+    for step in loc:
+        if step in _KINDS:
+            models = [_KINDS[step]]
+        elif isinstance(step, str) and (named := [model for model in models if model.__name__ == step]):
+            models = named
+        elif inner := [
+            found
+            for model in models
+            if step in model.model_fields
+            for found in models_in(model.model_fields[str(step)].annotation)
+        ]:
+            models = inner
+    return models
+
+
+_STEP = re.compile(r"[^.\[\]]+")
+_LISTED = re.compile(r"jobs\[(\d+)\]\.?")
+"""One of the file's several jobs; the steps of a pipeline go by names."""
+_Assigned = tuple[ast.stmt | ast.expr | ast.keyword, ast.expr]
+
+
+@lru_cache(maxsize=4)
+def place_of(code: bytes) -> Callable[[str], Place]:
+    """A function from a field (`launcher.nproc_per_node`) to its place: its keyword, else the nearest that holds it.
+
+    Args:
+        code: The file, which is Python.
+    """
+    try:
+        module = ast.parse(code)
+        job, several = _job(module), _assigned(module, "jobs") or _job(module)
+    except (SyntaxError, ValueError, RecursionError):
+        module, job, several = ast.parse(b""), None, None
+
+    def place(where: str) -> Place:
+        one, inner = job, where
+        if (listed := _LISTED.match(where)) is not None and several is not None:
+            one, inner = _entry(module, several, int(listed[1])), where[listed.end() :]
+        return (where, None, None) if one is None else (where, *_nearest(*one, inner))
+
+    return place
+
+
+def job_expression(module: ast.Module) -> ast.expr | None:
+    """The expression that is assigned to ``job``; None where there is none."""
+    found = _job(module)
+    return found and found[1]
+
+
+def assigns_jobs(code: bytes) -> bool:
+    """True where a module assigns `job` or `jobs`, also where it is no Python; a text in it does not count."""
+    try:
+        module = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    return any(_assigned(module, name) for name in ("job", "jobs"))
+
+
+def field_spot(value: ast.expr, where: str) -> tuple[int, int]:
+    """Line and column, from 1, of a field of a declaration: its keyword, else the nearest that holds it."""
+    return _nearest(value, value, where)
+
+
+def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: str) -> tuple[int, int]:
+    for step in _STEP.findall(where):
+        found = _field(value, step)
+        if found is None:
+            break
+        spot, value = found
+    return spot.lineno, spot.col_offset + 1
+
+
+def _job(module: ast.Module) -> _Assigned | None:
+    """The last assignment to `job` at the module's level; None where there is none."""
+    return _assigned(module, "job")
+
+
+def _assigned(module: ast.Module, name: str) -> _Assigned | None:
+    found: _Assigned | None = None
+    for statement in module.body:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case _:
+                continue
+        if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+            found = statement, value
+    return found
+
+
+def _entry(module: ast.Module, several: _Assigned, index: int) -> _Assigned:
+    """One of a list of jobs: written in it, or assigned to a name before; else the list."""
+    spot, value = several
+    if not isinstance(value, ast.List | ast.Tuple) or index >= len(value.elts):
+        return spot, value
+    entry = value.elts[index]
+    if isinstance(entry, ast.Name):
+        return _assigned(module, entry.id) or (entry, entry)
+    return entry, entry
+
+
+def _field(value: ast.expr, step: str) -> tuple[ast.expr | ast.keyword, ast.expr] | None:
+    match value:
+        case ast.Call():
+            return next(((each, each.value) for each in value.keywords if each.arg == step), None)
+        case ast.Dict():
+            pairs = zip(value.keys, value.values, strict=True)
+            return next(
+                ((key, each) for key, each in pairs if isinstance(key, ast.Constant) and key.value == step), None
+            )
+        case ast.List() | ast.Tuple() if step.isdecimal() and int(step) < len(value.elts):
+            return value.elts[int(step)], value.elts[int(step)]
+        case _:
+            return None
+
 
 Span = tuple[int | None, int | None, int | None, int | None]
 """First line, last line, first column and last column of a call; lines from 1, columns in bytes from 0."""
@@ -78,12 +282,12 @@ def placed(mistakes: list[Mistake], code: bytes, file: str) -> tuple[Finding, ..
     """
     module = ast.parse(code)
     calls = {_span(node): node for node in ast.walk(module) if isinstance(node, ast.Call)}
-    paths = dict(_paths("", parsed(module)))
+    paths = dict(_paths("", job_expression(module)))
     found: dict[Finding, None] = {}
     for mistake in mistakes:
         call = calls.get(mistake.call)
         for finding in findings_of(mistake.error):
-            line, column = (mistake.call[0], None) if call is None else inside(call, finding.where)
+            line, column = (mistake.call[0], None) if call is None else field_spot(call, finding.where)
             path = paths.get(mistake.call, mistake.error.title)
             found[(finding.under(path) if path else finding).at(file, line, column)] = None
     return tuple(found)

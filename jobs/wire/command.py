@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import durations
 from amlstack.base.spelling import camel
 from jobs.launchers import Custom
-from jobs.model.values import EXPRESSION, Input
+from jobs.values import EXPRESSION, Input
 from jobs.wire.keys import JOB, RESOURCES
 from jobs.wire.references import Refs, is_serverless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jobs.model.distribution import Distribution
-    from jobs.model.job import Job
-    from jobs.model.resources import Resources
-    from jobs.model.values import Identity, Model, Output, Scalar, Service
+    from jobs.launchers.base import Distribution
+    from jobs.model.job import Job, Resources
+    from jobs.values import Identity, Model, Output, Scalar, Service
 
 API_VERSION = "2025-12-01"
 """The API version that bodies are written for."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.model.component import Component, Port
-    from jobs.model.passthrough import PassthroughComponent
-    from jobs.model.resources import Resources
-    from jobs.model.values import Environment
+    from jobs.model.job import Resources
+    from jobs.model.pipeline import PassthroughComponent
+    from jobs.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
 """Name under which azure-ai-ml registers the components of a pipeline's own file."""

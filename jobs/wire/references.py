@@ -1,11 +1,23 @@
-"""References: how assets, computes and code are written in a job file, and the ARM ids they become."""
+"""References of a body: code, environment, compute and data by their ids, and secrets by their names.
+
+A variable may hold a secret of the stack: ``WANDB_API_KEY: {secret: NAME}``. A job holds the name alone, in its
+declaration, its plan and whatever is shown of it. Whoever registers the rendered body puts in the value: the stack from
+its encrypted settings, a rehearsal from this machine.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog import environments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from jobs.values import Environment
 
 PREFIX = "azureml:"
 _VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+)(?::(?P<version>.+)|@(?P<label>[^@]+))")
@@ -75,3 +87,108 @@ class Refs:
         if match["label"]:
             return text  # only the workspace knows which version a label means
         return f"{self.workspace}/{kind}/{match['name']}/versions/{match['version']}"
+
+
+def conda_text(environment: Environment, base: Path) -> str | None:
+    """The conda specification as text with sorted keys, so that the same content has the same hash.
+
+    Args:
+        environment: The environment.
+        base: Folder that its conda file's path starts from.
+
+    Raises:
+        OSError: If the file cannot be read; `jobs.plan` says so before.
+    """
+    import yaml  # noqa: PLC0415 - few jobs have a conda file, and yaml is a tenth of the time to import jobs
+
+    conda = environment.conda_file
+    if isinstance(conda, str):
+        conda = yaml.safe_load((base / conda).read_text(encoding="utf-8-sig"))
+    return None if not conda else str(yaml.dump(conda, sort_keys=True, default_flow_style=False))
+
+
+def environment_properties(environment: Environment, base: Path, *, context_uri: str | None = None) -> dict[str, Any]:
+    """Properties of the environment version that an inline environment becomes.
+
+    Args:
+        environment: The environment.
+        base: Folder that its paths start from.
+        context_uri: Where its build context was uploaded; None leaves the path as written.
+    """
+    build = environment.build
+    properties = {
+        "condaFile": conda_text(environment, base),
+        "image": environment.image,
+        "build": None
+        if build is None
+        else {
+            key: value
+            for key, value in (("contextUri", context_uri or build.path), ("dockerfilePath", build.dockerfile_path))
+            if value is not None
+        },
+        "osType": environment.os_type,
+        "tags": environment.tags or None,
+        "description": environment.description or None,
+        "properties": environment.properties or None,
+        "inferenceConfig": _routes(environment.inference_config),
+        "isAnonymous": True,
+        "isArchived": False,
+    }
+    return {key: value for key, value in properties.items() if value is not None}
+
+
+def _routes(config: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not config:
+        return None
+    names = {"liveness_route": "livenessRoute", "scoring_route": "scoringRoute", "readiness_route": "readinessRoute"}
+    return {names.get(key, key): value for key, value in config.items()}
+
+
+HOLDERS: Final = frozenset({"environmentVariables", "environment_variables"})
+"""The keys that hold variables, on the wire and in the steps of a pipeline."""
+
+
+def secret_of(value: Any) -> str | None:
+    """The name of the secret that a variable is to hold; None for a variable with a value of its own."""
+    named = isinstance(value, dict) and value.keys() == {"secret"} and isinstance(value["secret"], str)
+    return value["secret"] if named else None
+
+
+def secrets_in(body: Any) -> Iterator[tuple[str, str]]:
+    """Each variable in a body that holds a secret, with the name of that."""
+    if isinstance(body, dict):
+        for key, inner in body.items():
+            if key in HOLDERS and isinstance(inner, dict):
+                yield from ((variable, name) for variable, value in inner.items() if (name := secret_of(value)))
+            else:
+                yield from secrets_in(inner)
+    elif isinstance(body, list):
+        for inner in body:
+            yield from secrets_in(inner)
+
+
+def with_secrets(body: Any, values: Mapping[str, Any]) -> Any:
+    """A body with the secrets' values; it is the same object where it names none.
+
+    Args:
+        body: As it is rendered.
+        values: Secret → its value, or what stands for it.
+
+    Raises:
+        KeyError: There is no such secret.
+    """
+    return _with_secrets(body, values) if any(True for _ in secrets_in(body)) else body
+
+
+def _with_secrets(body: Any, values: Mapping[str, Any]) -> Any:
+    if isinstance(body, dict):
+        return {
+            key: {
+                variable: value if (name := secret_of(value)) is None else values[name]
+                for variable, value in inner.items()
+            }
+            if key in HOLDERS and isinstance(inner, dict)
+            else _with_secrets(inner, values)
+            for key, inner in body.items()
+        }
+    return [_with_secrets(inner, values) for inner in body] if isinstance(body, list) else body

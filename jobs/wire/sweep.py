@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from amlstack.base.spelling import snake
-from jobs.model.search_space import DISTRIBUTIONS, Choice, arguments
-from jobs.model.sweep import Bandit, MedianStopping, Random, TruncationSelection
+from jobs.model.sweep import (
+    SEARCH_DISTRIBUTIONS,
+    Bandit,
+    Choice,
+    MedianStopping,
+    Random,
+    TruncationSelection,
+    distribution_arguments,
+)
 from jobs.wire.command import LOCAL, Rendered, body, duration, is_local, resources, some
 from jobs.wire.component import resources_file
 from jobs.wire.keys import wire_blocks
 
 if TYPE_CHECKING:
-    from jobs.model.search_space import SearchSpace
-    from jobs.model.step import SweepStep
-    from jobs.model.sweep import EarlyTermination, Sampling, Sweep, SweepLimits
+    from jobs.model.pipeline import SweepStep
+    from jobs.model.sweep import EarlyTermination, Sampling, SearchSpace, Sweep, SweepLimits
     from jobs.wire.references import Refs
 
 OF_THE_TRIAL = wire_blocks("trial")
@@ -58,13 +64,13 @@ def space(value: SearchSpace) -> list[Any]:
     """A distribution: its name and its arguments, ``["uniform", [0.1, 1]]``."""
     if isinstance(value, Choice):
         return [value.type, [[_chosen(each) for each in value.values]]]
-    return [value.type, arguments(value)]
+    return [value.type, distribution_arguments(value)]
 
 
 def _chosen(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            name: space(cast("SearchSpace", inner)) if isinstance(inner, DISTRIBUTIONS) else inner
+            name: space(cast("SearchSpace", inner)) if isinstance(inner, SEARCH_DISTRIBUTIONS) else inner
             for name, inner in value.items()
         }
     return value

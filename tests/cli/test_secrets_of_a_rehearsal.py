@@ -9,7 +9,7 @@ import pytest
 import jobs
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import mapping_file, secret_values
-from jobs.model.secret_variables import filled, named_in
+from jobs.wire.references import secrets_in, with_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ def test_a_secret_in_clear_text_is_refused_without_being_quoted(job: Path) -> No
 
 def test_a_body_without_secrets_is_left_as_it_is() -> None:
     body = {"properties": {"environmentVariables": {"A": "1", "B": {"secret": "b"}}, "tags": {"secret": "x"}}}
-    assert list(named_in(body)) == [("B", "b")]
-    assert filled(body, {"b": "value"})["properties"]["environmentVariables"] == {"A": "1", "B": "value"}
+    assert list(secrets_in(body)) == [("B", "b")]
+    assert with_secrets(body, {"b": "value"})["properties"]["environmentVariables"] == {"A": "1", "B": "value"}
     without = {"properties": {"environmentVariables": {"A": {"other": "b"}}, "tags": {"secret": "x"}}}
-    assert filled(without, {}) is without
+    assert with_secrets(without, {}) is without

@@ -13,7 +13,7 @@ from amlstack.base.findings import errors
 from amlstack.catalog import sizes
 from infra.declaration import declare
 from infra.settings import read_file
-from jobs.planning.target import Target
+from jobs.planning.plans import Target
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jobs.azureml.read import lone_component
+from jobs.azureml.read import kinds
 from tests.support import yaml_files
 from tests.support.jobs import oracle
 from tests.support.jobs import our_commands as of_commands
@@ -32,7 +32,7 @@ def corpus() -> list[Path]:
 
 
 def kind(data: dict[str, Any]) -> str:
-    return "component" if lone_component.is_one(data) else str(data.get("type", "command"))
+    return "component" if kinds.is_command_component(data) else str(data.get("type", "command"))
 
 
 def command(file: Path) -> tuple[Any, Callable[[], Any], list[str]]:

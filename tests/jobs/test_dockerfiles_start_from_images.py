@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jobs
-from jobs.model.location import Source
-from jobs.planning.checks.build_context import Start, start
+from jobs.planning.environment_checks import Start, start
+from jobs.values import Source
 
 if TYPE_CHECKING:
     from pathlib import Path

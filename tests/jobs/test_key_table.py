@@ -8,13 +8,12 @@ import pytest
 
 import jobs
 from amlstack.base.spelling import snake
-from jobs.azureml.read import command, runtime
-from jobs.azureml.write.files import WRITERS
+from jobs.azureml.read import command
+from jobs.azureml.write import WRITERS
 from jobs.kinds import KINDS
-from jobs.model.job import Job
-from jobs.model.resources import RESOURCE_FIELDS
+from jobs.model.job import RESOURCE_FIELDS, Job
 from jobs.model.schedule import Declared
-from jobs.wire import keys, pipeline_nodes
+from jobs.wire import keys, pipeline
 
 OF_THE_STACK = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "fabric"}
 """Fields that say how a run behaves in a stack; Azure ML never sees them."""
@@ -26,7 +25,7 @@ def test_table_has_every_field_that_azure_ml_knows() -> None:
 
 def test_table_has_the_keys_that_are_read() -> None:
     assert {*keys.BLOCKS, "type"} == command.KEYS.keys()
-    assert {key.in_file for key in keys.RESOURCES} == runtime.RESOURCES.keys()
+    assert {key.in_file for key in keys.RESOURCES} == command.RESOURCES.keys()
     assert tuple(key.field for key in keys.RESOURCES) == RESOURCE_FIELDS
 
 
@@ -50,12 +49,12 @@ def test_field_is_found_by_its_path_in_a_body_or_a_node(path: str, field: str) -
 
 
 def test_a_steps_node_takes_every_key_of_the_table_that_it_does_not_have_in_other_words() -> None:
-    left = pipeline_nodes._NOT_OF_A_NODE
+    left = pipeline._NOT_OF_A_NODE
     assert left < {key.field for key in keys.JOB}, "each key that is left out is one of the table"
-    assert set(pipeline_nodes.OF_A_NODE) == {key.wire for key in keys.JOB} - {
+    assert set(pipeline.OF_A_NODE) == {key.wire for key in keys.JOB} - {
         key.wire for key in keys.JOB if key.field in left
     }
-    assert all(pipeline_nodes.OF_A_NODE), "a key that is not sent has no name on the wire"
+    assert all(pipeline.OF_A_NODE), "a key that is not sent has no name on the wire"
 
 
 def test_a_steps_node_has_what_its_job_says_under_every_such_key() -> None:
@@ -74,7 +73,7 @@ def test_a_steps_node_has_what_its_job_says_under_every_such_key() -> None:
 
     node = jobs.render(planned.enriched).body["properties"]["jobs"]["train"]
 
-    assert {key if key == "computeId" else snake(key) for key in pipeline_nodes.OF_A_NODE} <= node.keys()
+    assert {key if key == "computeId" else snake(key) for key in pipeline.OF_A_NODE} <= node.keys()
 
 
 def test_every_kind_of_declaration_is_planned_rendered_and_written_to_a_file() -> None:

@@ -14,9 +14,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from jobs.kinds import KINDS, Planned
 from jobs.model.component import Component
-from jobs.model.passthrough import PassthroughComponent
-from jobs.model.pipeline import AnyStep
-from jobs.model.step import ComponentNode, Node
+from jobs.model.pipeline import AnyStep, ComponentNode, Node, PassthroughComponent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +30,7 @@ ROOMS = ("amlstack", "infra", "jobs", "policies")
 MAY = {
     "jobs/planning/pipeline.py": 6,  # what of a plan goes to a step and what to its component; a run's identity
     "jobs/wire/pipeline.py": 2,  # command components and others have bodies of their own
-    "jobs/azureml/read/component_file.py": 1,  # a pipeline component moves with its steps
+    "jobs/azureml/read/component.py": 1,  # a pipeline component moves with its steps
     "jobs/planning/schedule.py": 1,  # azure-ai-ml schedules pipelines alone
     "infra/runs/__init__.py": 6,  # an environment is of jobs and components, blocks of a fabric of steps
     "infra/judgement.py": 2,  # the remedy's words for a sweep; where a schedule's findings are

@@ -9,7 +9,7 @@ import yaml
 
 import jobs
 from jobs import launchers
-from jobs.azureml.write.command import command_file
+from jobs.azureml.write import command_file
 from tests.support.jobs import oracle
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import jobs
-from jobs.azureml.write.command import command_file
-from jobs.model.validation_errors import findings_of
+from jobs.azureml.write import command_file
+from jobs.pythonfiles.mistakes import findings_of
 from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import parity_cases as cases

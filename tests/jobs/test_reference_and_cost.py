@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from jobs import launchers
-from jobs.planning.cost import costs
+from jobs.planning.plans import costs
 
 
 def test_every_launcher_and_field_is_documented() -> None:

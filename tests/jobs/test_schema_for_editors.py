@@ -13,7 +13,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
-from jobs.azureml.read import command, component, data, environments, pipeline, port, runtime, schedule, sweep
+from jobs.azureml.read import command, component, data, pipeline, schedule, sweep
 from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
 
@@ -92,11 +92,11 @@ def test_schema_marks_only_other_spellings_of_what_azure_ai_ml_takes(case: str) 
         ("Pipeline", {*pipeline.KEYS, *command.READ_ONLY}),
         ("InlineStep", {*pipeline.INLINE, *command.READ_ONLY}),
         ("Schedule", {*schedule.KEYS, *schedule.READ_ONLY} - {"provisioning_state"}),
-        ("Environment", {*environments.KEYS, "properties"}),
+        ("Environment", {*command.ENVIRONMENT, "properties"}),
         ("Input", {*data.DATA_INPUT, "value"}),
         ("Output", {*data.OUTPUT, "description"}),
-        ("SweepResources", {*runtime.RESOURCES}),
-        ("Port", {*port.INPUT}),
+        ("SweepResources", {*command.RESOURCES}),
+        ("Port", {*data.INPUT_PORT}),
         ("PipelineSettings", {*pipeline.SETTINGS}),
     ],
 )

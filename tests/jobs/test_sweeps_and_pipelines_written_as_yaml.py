@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import jobs
-from jobs.azureml.write.files import file_of
+from jobs.azureml.write import file_of
 from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs

@@ -18,7 +18,7 @@ import jobs
 from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT, cache
 from jobs.launchers import TYPED, Custom
-from jobs.model import resources
+from jobs.model import job as job_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ def _typed_init(model: type[BaseModel]) -> ast.FunctionDef:
 
 
 def _resource_arguments() -> list[str]:
-    tree = ast.parse(inspect.getsource(resources))
+    tree = ast.parse(inspect.getsource(job_module))
     (found,) = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and each.name == "ResourceArguments")
     return [str(ast.unparse(each.target)) for each in found.body if isinstance(each, ast.AnnAssign)]
 

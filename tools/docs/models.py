@@ -15,7 +15,7 @@ from jobs.launchers.base import Shape
 from jobs.launchers.custom import Custom
 from jobs.model.job import Job
 from jobs.model.sweep import SweepLimits
-from jobs.model.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
+from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.wire.command import DISTRIBUTIONS
 
 if TYPE_CHECKING:

@@ -247,7 +247,7 @@ def _check(
 
 def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[Finding, ...]) -> dict[str, Any]:
     """What `--format json` prints."""
-    from jobs.planning.cost import costs
+    from jobs.planning.plans import costs
 
     return {
         "ok": not errors(found),
@@ -266,7 +266,7 @@ def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[
 
 def _costs(checked: list[Checked]) -> Iterator[str]:
     """A line for each part of a job whose price is known."""
-    from jobs.planning.cost import costs
+    from jobs.planning.plans import costs
 
     for each in checked:
         for plan in each.plans:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.jobfiles.checking import Checked
-    from jobs.planning.cost import Cost
+    from jobs.planning.plans import Cost
 
 app = typer.Typer(add_completion=False)
 
@@ -130,7 +130,7 @@ def _print_yaml(checked: Checked, *, as_json: bool) -> None:
 
 def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
     """The files that a plan becomes: one, and of a schedule with its job inline, the job's too."""
-    from jobs.azureml.write.files import file_of
+    from jobs.azureml.write import file_of
 
     yield file_of(plan.enriched)
     if plan.timed and plan.runs is not None and getattr(plan.job, "source", None) is None:
@@ -140,7 +140,7 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
 def _in_place(checked: Checked) -> str | None:
     """The YAML file itself with what was added to its job, comments and order kept; None when it is no such file."""
     from jobs.azureml.rewrite import rewritten
-    from jobs.azureml.write.files import file_of
+    from jobs.azureml.write import file_of
     from jobs.loading import YAML_SUFFIXES
 
     if checked.file.suffix.lower() not in YAML_SUFFIXES or len(checked.plans) != 1:
@@ -186,7 +186,7 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
         return
     import jobs
     from amlstack.cli.jobfiles.plan_view import panel, when
-    from jobs.planning.cost import costs
+    from jobs.planning.plans import costs
 
     console = tables()
     for plan in checked.plans:
@@ -201,7 +201,7 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
 
 def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
     """A plan for a program, its parts by their place; a single job is its own one part."""
-    from jobs.planning.cost import costs
+    from jobs.planning.plans import costs
 
     prices = costs(plan)
     parts = {place: _plan_data(part, prices.get(place)) for place, part in plan.parts.items()}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from infra.runs import CodeFolders
     from infra.settings import Reading, Settings
-    from jobs.model.location import Source
+    from jobs.values import Source
     from policies.gate import Gate
 
 

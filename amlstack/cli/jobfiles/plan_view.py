@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     import jobs
-    from jobs.planning.cost import Cost
+    from jobs.planning.plans import Cost
 
 
 def panel(plan: jobs.Plan, name: str, price: Cost | None = None, *, after: Sequence[str] = ()) -> Group:

@@ -15,8 +15,8 @@ from amlstack.cli.rehearsal.aspects import Aspect
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.code_reading import shell
+from jobs.launchers.base import MpiDistribution
 from jobs.model.component import NO_ENVIRONMENT
-from jobs.model.distribution import MpiDistribution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ def own_stand_ins(files: Sequence[MappingFile]) -> dict[str, OwnStandIn]:
 
 def declared(part: jobs.Plan) -> images.Declared | None:
     """The environment of one command as it is declared; None for a job that has none, or one that cannot be read."""
-    from jobs.wire.environments import conda_text
+    from jobs.wire.references import conda_text
 
     value = part.enriched.environment
     if isinstance(value, jobs.Environment):

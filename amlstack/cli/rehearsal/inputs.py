@@ -286,7 +286,7 @@ def resolve(
 
 def local(path: str, base: Path) -> Path | None:
     """The file or folder of this machine that a declared path means; None for one that lies elsewhere."""
-    from jobs.planning.checks.local_files import local_path
+    from jobs.planning.job_checks import local_path
 
     if not local_path(path):
         return None

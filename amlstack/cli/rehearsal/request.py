@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.images import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
-    from jobs.model.location import Source
+    from jobs.values import Source
 
 
 @dataclass(frozen=True, slots=True)

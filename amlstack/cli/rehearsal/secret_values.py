@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.rehearsal.mapping_file import MappingFile
-    from jobs.model.location import Source
+    from jobs.values import Source
 
 CODE = "rehearsal-secret"
 

@@ -20,7 +20,7 @@ from infra.compute.cluster import properties
 from infra.names import Names
 from infra.runs.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
-from jobs.model.secret_variables import filled
+from jobs.wire.references import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +105,7 @@ class Rehearsal:
         if no_shim:
             gpu_code.keep_off(self.home, run)
         wanted = {} if scale is None else {QUERY: str(scale)}
-        body = filled(registration.body, source.secrets)
+        body = with_secrets(registration.body, source.secrets)
         sent = _addressed(body, source.by_step.get("", {}))
         answer = self.arm.put(job_id, sent, job_versions.of(sent["properties"]), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):

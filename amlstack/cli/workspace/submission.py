@@ -29,7 +29,7 @@ from infra.names import Names
 from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
 from infra.settings.secrets import REDACTED
-from jobs.model.secret_variables import filled, named_in
+from jobs.wire.references import secrets_in, with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -351,7 +351,7 @@ class Submission:
 
     def _filled(self, body: dict[str, Any]) -> dict[str, Any]:
         values = {name: value for name, value in (self.declared.secrets or {}).items() if value != REDACTED}
-        closed = sorted({secret for _, secret in named_in(body) if secret not in values})
+        closed = sorted({secret for _, secret in secrets_in(body) if secret not in values})
         if closed:
             shown = ", ".join(f"`{name}`" for name in closed)
             stack = f" --stack {self.place.stack}" if self.place.stack else ""
@@ -359,7 +359,7 @@ class Submission:
                 f"The job has variables with secrets of the stack ({shown}), and only Pulumi opens its encrypted "
                 f"settings. `amlstack up{stack}` submits it."
             )
-        found: dict[str, Any] = filled(body, values)
+        found: dict[str, Any] = with_secrets(body, values)
         return found
 
 

@@ -1,29 +1,58 @@
-"""An Azure ML CLI v2 command component file as a `Component`."""
+"""Components of steps: registered, in a file of their own, or inline; a command component file as a `Component`.
+
+The guides have an older dialect, `type: DistributedComponent` with a `launcher:`, which is translated. Its
+`launcher: {type: torch.distributed | mpi, additional_arguments: …}` is a command and a distribution in today's words;
+its `{inputs.x}` is ``${{inputs.x}}``; its types have other names.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from amlstack.base.findings import Level
 from amlstack.base.near_misses import did_you_mean
-from jobs.azureml.containers import keys, listed
-from jobs.azureml.cursor import Cursor
-from jobs.azureml.fields import by_text, mapping, text, truth, unsent, word
-from jobs.azureml.read import command, data, port, runtime
-from jobs.launchers import Custom
-from jobs.model.component import Component
+from amlstack.base.paths import is_file, names_in
+from jobs.azureml.fields import (
+    Bad,
+    Cursor,
+    anything,
+    by_text,
+    count,
+    keys,
+    listed,
+    mapping,
+    named,
+    source_of,
+    text,
+    truth,
+    unsent,
+    version,
+    word,
+)
+from jobs.azureml.read import command, data
+from jobs.launchers.base import MpiDistribution, PyTorchDistribution
+from jobs.model.component import Component, Port
+from jobs.model.pipeline import PassthroughComponent
+from jobs.values import Code, Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from jobs.azureml.fields import Reader
+    from jobs.model.job import Job
 
 
 def _resources(cursor: Cursor) -> Any:
     """Resources; unknown keys are taken and not sent, as azure-ai-ml does."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of keys")
-    extra = [key for key in cursor.value if key not in runtime.RESOURCES]
-    _warned(cursor, extra, runtime.RESOURCES, "the resources", "azure-ai-ml does not send it")
-    return runtime.resources(_of(cursor, {key: each for key, each in cursor.value.items() if key not in extra}))
+    extra = [key for key in cursor.value if key not in command.RESOURCES]
+    _warned(cursor, extra, command.RESOURCES, "the resources", "azure-ai-ml does not send it")
+    return command.resources(cursor.holding({key: each for key, each in cursor.value.items() if key not in extra}))
 
 
 def _warned(cursor: Cursor, extra: Collection[Any], known: Collection[str], what: str, rule: str) -> None:
@@ -58,8 +87,8 @@ KEYS = {
     "resources": _resources,
     "properties": mapping,
     "is_deterministic": truth,
-    "inputs": port.inputs,
-    "outputs": port.outputs,
+    "inputs": data.input_ports,
+    "outputs": data.output_ports,
     "additional_includes": listed(text),
     "environment_variables": data.variables,
     "$schema": text,
@@ -89,45 +118,323 @@ def read(cursor: Cursor) -> Component | None:
             "Remove it.",
             key="intellectual_property",
         )
-    fields = dict(keys(_of(cursor, known), KEYS, ignored=SKIPPED, what="a component"))
+    fields = dict(keys(cursor.holding(known), KEYS, ignored=SKIPPED, what="a component"))
     for key in ("command", "environment"):
         if key not in cursor.value:
             cursor.bad("key-missing", f"The component has no `{key}`", f"A command component has a `{key}`")
     if not {"command", "environment"} <= fields.keys():
         return None
     if fields.pop("environment_variables", None):
-        cursor.bad(
-            "lost-in-rendering",
+        cursor.lost(
+            "environment_variables",
             "`environment_variables` stands in the component",
             "Azure ML sends none of a component",
             "Write them at the step.",
-            level=Level.WARNING,
-            key="environment_variables",
         )
     return made(cursor, {**fields, "extra": extra})
 
 
-def _of(cursor: Cursor, value: Any) -> Cursor:
-    return Cursor(value, cursor.path, cursor.findings, cursor.base)
-
-
 def made(cursor: Cursor, fields: dict[str, Any]) -> Component:
     """A component of the values of its keys."""
-    fields.pop("type", None)
     if fields.get("additional_includes") and "code" not in fields:
-        cursor.bad(
-            "lost-in-rendering",
+        cursor.lost(
+            "additional_includes",
             "`additional_includes` is written without `code`",
             "What it names is uploaded with a code folder only",
             "Name a code folder.",
-            level=Level.WARNING,
-            key="additional_includes",
         )
-    fields |= fields.pop("resources", {})
+    fields = command.job_fields(fields)
     if fields.get("resource_properties") == {}:
         del fields["resource_properties"]
-    if "distribution" in fields:
-        fields["launcher"] = Custom(distribution=fields.pop("distribution"))
     if "$schema" in fields:
         fields["schema_uri"] = fields.pop("$schema")
     return Component(**fields, inline=True)
+
+
+DIALECT_KINDS = {"distributedcomponent": "DistributedComponent", "commandcomponent": "CommandComponent"}
+LAUNCHERS = {"torch.distributed": "pytorch", "mpi": "mpi"}
+DIALECT_TYPES = {
+    "anydirectory": "uri_folder",
+    "path": "uri_folder",
+    "datadirectory": "uri_folder",
+    "modeldirectory": "uri_folder",
+    "anyfile": "uri_file",
+    "integer": "integer",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "number": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "string": "string",
+    "enum": "string",
+    "uri_folder": "uri_folder",
+    "uri_file": "uri_file",
+    "mltable": "mltable",
+}
+_OPTIONAL = re.compile(r"(?<!\$)\[(?!\[)([^\[\]]*\{(?:inputs|outputs)\.[^\[\]]*)\](?!\])")
+_BINDING = re.compile(r"(?<!\{)\{\s*(inputs|outputs)\.([^}]*?)\s*\}(?!\})")
+
+
+def in_older_dialect(data: Any) -> bool:
+    """Whether a file is written in the older dialect."""
+    if not isinstance(data, dict):
+        return False
+    return "launcher" in data or str(data.get("type", "")).lower() in DIALECT_KINDS
+
+
+def _port(cursor: Cursor) -> Any:
+    fields = dict(keys(cursor, DIALECT_PORT, what="an input or output"))
+    kind = fields.get("type")
+    if isinstance(kind, list):
+        kind = kind[0] if kind else None
+    found = DIALECT_TYPES.get(str(kind).lower()) if kind is not None else None
+    if found is None:
+        cursor.bad(
+            "value-unknown",
+            f"The type is `{kind}`",
+            f"A type is one of {', '.join(f'`{name}`' for name in DIALECT_TYPES)}",
+            did_you_mean(str(kind), DIALECT_TYPES),
+            level=Level.WARNING,
+        )
+        found = "uri_folder"
+    enum = fields.get("enum") or fields.get("options")
+    return Port(
+        type=found,
+        description=fields.get("description"),
+        optional=fields.get("optional"),
+        default=fields.get("default"),
+        min=fields.get("min"),
+        max=fields.get("max"),
+        enum=None if enum is None else tuple(str(each) for each in enum),
+    )
+
+
+DIALECT_PORT = {
+    "type": anything,
+    "description": text,
+    "optional": truth,
+    **dict.fromkeys(("default", "min", "max", "enum", "options", "datastore_mode"), anything),
+}
+DIALECT_LAUNCHER = {"type": word(LAUNCHERS), "additional_arguments": text, "process_count_per_node": count}
+
+
+def _environment(cursor: Cursor) -> Any:
+    """Today's environment, or the older one with ``docker`` and ``conda``."""
+    value = cursor.value
+    if not isinstance(value, dict) or not {"docker", "conda", "os"} & value.keys():
+        return command.KEYS["environment"](cursor)
+    docker = value.get("docker")
+    conda = value.get("conda")
+    image = docker.get("image") if isinstance(docker, dict) else None
+    inner: dict[str, Any] = {key: each for key, each in value.items() if key not in ("docker", "conda", "os")}
+    if isinstance(image, str):
+        inner["image"] = image
+    if isinstance(conda, dict):
+        inner["conda_file"] = conda.get("conda_dependencies_file") or conda.get("conda_dependencies")
+    return command.KEYS["environment"](cursor.holding(inner))
+
+
+DIALECT_KEYS = {
+    **{key: KEYS[key] for key in ("name", "display_name", "description", "tags", "code", "is_deterministic")},
+    "type": anything,
+    "version": version,
+    "command": text,
+    "environment": _environment,
+    "inputs": named(_port),
+    "outputs": named(_port),
+    "launcher": anything,
+    "resources": KEYS["resources"],
+    "$schema": anything,
+}
+
+
+def read_older_dialect(cursor: Cursor) -> Component | None:
+    """Read a component in the older dialect, with a finding that says what it became."""
+    fields = dict(keys(cursor, DIALECT_KEYS, ignored=("is_deterministic",), what="a DistributedComponent"))
+    launched = _launched(cursor) if "launcher" in cursor.value else None
+    if launched is Bad or ("command" not in fields and launched is None):
+        if launched is None:
+            cursor.bad("key-missing", "There is no `launcher`", "A DistributedComponent has a `launcher`")
+        return None
+    if "environment" not in fields:
+        cursor.bad("key-missing", "The component has no `environment`", "A component has an `environment`")
+        return None
+    for key in ("type", "$schema", "launcher"):
+        fields.pop(key, None)
+    if launched is not None:
+        fields["command"], fields["distribution"] = launched
+    fields["command"] = _today(fields["command"])
+    return made(cursor, fields)
+
+
+def _launched(cursor: Cursor) -> Any:
+    inner = cursor.at("launcher")
+    fields = dict(keys(inner, DIALECT_LAUNCHER, what="a launcher"))
+    missing = [key for key in ("type", "additional_arguments") if key not in fields]
+    for key in missing:
+        if isinstance(inner.value, dict) and key not in inner.value:
+            inner.bad("key-missing", f"The launcher has no `{key}`", f"A launcher has `{key}`")
+    if missing:
+        return Bad
+    processes = fields.get("process_count_per_node")
+    model = PyTorchDistribution if fields["type"] == "pytorch" else MpiDistribution
+    cursor.bad(
+        "dialect-translated",
+        f"`launcher: {inner.value['type']}` is the older dialect of components",
+        f"It becomes `distribution: {{type: {fields['type']}}}`, and its arguments the command, run once per process",
+        "A step says how many: `process_count_per_instance` under `distribution`, per node.",
+        level=Level.INFO,
+        key="launcher",
+    )
+    return fields["additional_arguments"], model(process_count_per_instance=processes)
+
+
+def _today(text_: str) -> str:
+    """``[--x {inputs.x}]`` as ``$[[--x ${{inputs.x}}]]``."""
+    return _BINDING.sub(r"${{\1.\2}}", _OPTIONAL.sub(r"$[[\1]]", text_))
+
+
+if TYPE_CHECKING:
+    Movable = TypeVar("Movable", Component, PassthroughComponent, Job)
+
+
+MAX_DEPTH: Final = 16
+"""How deep pipelines may lie in pipelines."""
+MAX_FILES: Final = 200
+"""How often one step may have component files read, those in its own component included."""
+
+
+@dataclass
+class _Inside:
+    """The component files that are being read: each names the next one.
+
+    Attributes:
+        chain: Their paths, resolved, outermost first.
+        read: How many were read since the outermost.
+    """
+
+    chain: list[Path] = field(default_factory=list)
+    read: int = 0
+
+    def refused(self, cursor: Cursor, path: Path, written: str) -> Any:
+        """What a step gets whose component cannot be read for where it stands; None for one that can."""
+        if path in self.chain:
+            names = " → ".join(each.name for each in (*self.chain[self.chain.index(path) :], path))
+            return cursor.bad(
+                "component-circle",
+                f"`{written}` is a part of itself ({names})",
+                "A pipeline component holds other components, never itself",
+                "Name another component.",
+            )
+        self.read += 1
+        if self.read == MAX_FILES + 1:
+            return cursor.bad(
+                "component-depth",
+                f"The components of this step lie in each other more than {MAX_FILES} times",
+                f"A step has at most {MAX_FILES} components in it",
+                "Register the inner ones and name them with `azureml:`.",
+            )
+        if self.read > MAX_FILES:
+            return Bad  # reported once
+        if len(self.chain) >= MAX_DEPTH:
+            return cursor.bad(
+                "component-depth",
+                f"`{written}` lies {MAX_DEPTH + 1} components deep",
+                f"Components lie in each other {MAX_DEPTH} deep at most",
+                "Register the inner ones and name them with `azureml:`.",
+            )
+        return None
+
+
+_INSIDE: ContextVar[_Inside | None] = ContextVar("_INSIDE", default=None)
+
+
+def moved(component: Movable, folder: Path, base: Path) -> Movable:
+    """A component, or a step of a pipeline that is one, with its paths as seen from another folder.
+
+    Args:
+        component: As its file has it.
+        folder: That file's folder.
+        base: Where its paths shall start.
+    """
+    seen = command.path_from(folder, base)
+    update: dict[str, Any] = {}
+    if component.code is not None and component.code.local:
+        includes = tuple(map(seen, getattr(component, "additional_includes", ())))
+        update["code"] = Code(
+            path=seen(component.code.path), includes=includes or tuple(map(seen, component.code.includes))
+        )
+    if isinstance(component.environment, Environment):
+        update["environment"] = command.environment_from(component.environment, seen)
+    if isinstance(component, PassthroughComponent) and component.jobs:
+        update["jobs"] = {name: _step(step, folder, base) for name, step in component.jobs.items()}
+    return component.model_copy(update=update)
+
+
+def _step(step: Any, folder: Path, base: Path) -> Any:
+    """A step of a pipeline component, moved with it."""
+    return step if isinstance(step.runs, str | None) else step.with_runs(moved(step.runs, folder, base))
+
+
+def reference(
+    cursor: Cursor, reader: Reader = read, path_of: Callable[[str], tuple[str, ...]] = command.path_of
+) -> Any:
+    """A component of a step: registered, in a file of its own, or inline.
+
+    Args:
+        cursor: What names it.
+        reader: Reads a component of the step's kind.
+        path_of: From a path in such a component to the keys in its file.
+    """
+    value = cursor.value
+    if isinstance(value, dict):
+        component = reader(cursor)
+        return Bad if component is None else component
+    if not isinstance(value, str):
+        return cursor.wrong("a component: `azureml:NAME:VERSION`, a file, or a mapping")
+    if value.startswith("azureml:"):
+        return value
+    path = cursor.base / value.removeprefix("file:")
+    if not is_file(path):
+        folder = path.parent
+        names = names_in(folder)
+        return cursor.bad(
+            "component-missing",
+            f"`{value}` is not there",
+            "A step names a component's file, or a registered component with `azureml:`",
+            did_you_mean(path.name, names, otherwise=f"Create {path}."),
+        )
+    return from_file(cursor, path, value, reader, path_of)
+
+
+def from_file(
+    cursor: Cursor, path: Path, written: str, reader: Reader, path_of: Callable[[str], tuple[str, ...]]
+) -> Any:
+    """The component of a file; its faults are placed in that file."""
+    inside = _INSIDE.get() or _Inside()
+    if (refused := inside.refused(cursor, path.resolve(), written)) is not None:
+        return refused
+    token = _INSIDE.set(inside)
+    inside.chain.append(path.resolve())
+    try:
+        return _from_file(cursor, path, written, reader, path_of)
+    finally:
+        inside.chain.pop()
+        _INSIDE.reset(token)
+
+
+def _from_file(
+    cursor: Cursor, path: Path, written: str, reader: Reader, path_of: Callable[[str], tuple[str, ...]]
+) -> Any:
+    def read_file(inner: Cursor) -> Any:
+        return (read_older_dialect if reader is read and in_older_dialect(inner.value) else reader)(inner)
+
+    content, component, _ = command.read_named_file(cursor, path, read_file)
+    if component is None or component is Bad:
+        return Bad
+    component = moved(component, path.parent, cursor.base)
+    # `file:` makes it a part of the pipeline's file in azure-ai-ml's eyes.
+    return component.model_copy(
+        update={"inline": written.startswith("file:"), "source": source_of(content, cursor.base, path_of)}
+    )

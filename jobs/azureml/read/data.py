@@ -1,15 +1,31 @@
-"""Inputs, outputs and variables of an Azure ML file."""
+"""Inputs, outputs and variables of a job in an Azure ML file, and the inputs and outputs that a component declares."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jobs.azureml.containers import keys, named
-from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import anything, nullable, same, text, version, word
-from jobs.model.values import Input, Output
+from jobs.azureml.fields import (
+    Bad,
+    Cursor,
+    anything,
+    keys,
+    listed,
+    named,
+    nullable,
+    same,
+    shown,
+    text,
+    truth,
+    version,
+    word,
+)
+from jobs.model.component import PRIMITIVES, Port
+from jobs.values import Input, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 DATA_TYPES = ("uri_file", "uri_folder")
 MODEL_TYPES = ("mlflow_model", "custom_model", "triton_model")
@@ -118,3 +134,79 @@ def variables(cursor: Cursor) -> Any:
 inputs = named(input_)
 outputs = named(output)
 tags = named(nullable(text))
+
+
+PORT_TYPES = (*DATA_TYPES, *MODEL_TYPES, "mltable", "path", *PRIMITIVES)
+
+
+def _plain(cursor: Cursor) -> Any:
+    if not isinstance(cursor.value, (str, int, float, bool)):
+        return cursor.wrong("text, a number, true or false")
+    return anything(cursor)  # which finds a number that JSON cannot say
+
+
+_PORT = {"type": word(same(*PORT_TYPES), str), "description": text}
+INPUT_PORT = {
+    **_PORT,
+    "optional": truth,
+    "default": _plain,
+    "min": _plain,
+    "max": _plain,
+    "enum": listed(text),
+    "mode": word(same(*MODES, "eval_mount", "eval_download", "rw_mount", "mount", "link"), str),
+}
+OUTPUT_PORT = {**_PORT, "mode": word(same("rw_mount", "mount", "upload", "direct", "link"), str)}
+
+
+def _port(table: Any) -> Any:
+    def read(cursor: Cursor) -> Any:
+        fields = dict(keys(cursor, table, what="an input or output of a component"))
+        if "type" not in fields:
+            if isinstance(cursor.value, dict) and "type" not in cursor.value:
+                cursor.bad(
+                    "key-missing",
+                    "There is no `type`",
+                    "An input or output of a component has a `type`",
+                    "Write `type: uri_folder`, or `string`, `integer`, `number`, `boolean`.",
+                )
+            return Bad
+        return Port(**_fitting(cursor, fields))
+
+    return read
+
+
+def _fitting(cursor: Cursor, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys whose values are of the port's type, as azure-ai-ml wants them; the others are reported."""
+    kind = fields["type"]
+    kept = dict(fields)
+    for key in ("default", "min", "max", "enum"):
+        if key not in fields:
+            continue
+        if kind not in PRIMITIVES or (key in ("min", "max") and kind not in ("number", "integer")):
+            del kept[key]
+            cursor.bad(
+                "port-bounds", f"`{key}` with type `{kind}`", f"An input of type `{kind}` has no `{key}`", key=key
+            )
+        elif key != "enum" and not _parses(kind, fields[key], bound=key != "default"):
+            del kept[key]
+            cursor.bad("port-bounds", f"`{key}` must be of type `{kind}`, got {shown(fields[key])}", "", key=key)
+    return kept
+
+
+def _parses(kind: str, value: Any, *, bound: bool) -> bool:
+    """Whether a value is one of a primitive type, or text of one."""
+    if isinstance(value, bool):
+        return not bound
+    if kind == "boolean":
+        return isinstance(value, str) and value.lower() in ("true", "false")
+    if kind == "string":
+        return True
+    try:
+        float(value) if kind == "number" else int(value)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+input_ports = named(_port(INPUT_PORT))
+output_ports = named(_port(OUTPUT_PORT))

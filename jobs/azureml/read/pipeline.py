@@ -6,25 +6,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
-from jobs.azureml.containers import keys, named
-from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import nullable, text, truth, unsent, word
-from jobs.azureml.read import command, component_file, data, runtime, sweep
-from jobs.azureml.read.open_blocks import split
-from jobs.azureml.read.passthrough import steps as passthrough
-from jobs.launchers import Custom
+from jobs.azureml.fields import Bad, Cursor, keys, named, nullable, text, truth, unsent, word
+from jobs.azureml.read import command, component, data, passthrough, sweep
+from jobs.azureml.read.passthrough import split_unknown
 from jobs.model.component import NO_ENVIRONMENT
-from jobs.model.passthrough import KINDS
-from jobs.model.pipeline import Pipeline, PipelineSettings
-from jobs.model.step import BareOutput, Step, SweepStep
-from jobs.model.values import EXPRESSION, Output
+from jobs.model.pipeline import PASSED_THROUGH, BareOutput, Pipeline, PipelineSettings, Step, SweepStep
+from jobs.values import EXPRESSION, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from jobs.azureml.fields import Reader
 
 STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _OTHERS = ("import", "if_else", "do_while", "parallel_for")
-_READ = ", ".join(f"`{kind}`" for kind in ("command", "sweep", *KINDS[:-1])) + f" and `{KINDS[-1]}`"
+_READ = ", ".join(f"`{kind}`" for kind in ("command", "sweep", *PASSED_THROUGH[:-1])) + f" and `{PASSED_THROUGH[-1]}`"
 
 
 def _output(cursor: Cursor) -> Any:
@@ -51,16 +45,16 @@ NODE = {
     "type": word({"command": "command", "sweep": "sweep"}),
     "inputs": data.inputs,
     "outputs": named(nullable(_bound)),
-    "identity": runtime.identity,
-    "queue_settings": runtime.queue,
+    "identity": command.identity,
+    "queue_settings": command.queue,
     "tags": data.tags,
     "properties": data.tags,
     "comment": text,
     **{key: command.KEYS[key] for key in ("compute", "display_name")},
 }
-STEP: dict[str, Callable[[Cursor], Any]] = {
+STEP: dict[str, Reader] = {
     **NODE,
-    "component": component_file.reference,
+    "component": component.reference,
     **{
         key: command.KEYS[key]
         for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment")
@@ -74,7 +68,7 @@ STEP: dict[str, Callable[[Cursor], Any]] = {
 }
 _UNSENT = ("environment", "code", "command", "name", "description", "experiment_name", "is_deterministic")
 """Keys of a step of a component that azure-ai-ml takes and does not send."""
-SWEEP = {**NODE, **sweep.PARTS, "trial": component_file.reference, "description": text}
+SWEEP = {**NODE, **sweep.PARTS, "trial": component.reference, "description": text}
 INLINE = {
     **command.KEYS,
     "outputs": named(lambda cursor: BareOutput() if cursor.value is None else _output(cursor)),
@@ -94,7 +88,7 @@ def _step(cursor: Cursor) -> Any:
             "Make it one of these.",
             key="type",
         )
-    if isinstance(kind, str) and kind.lower() in KINDS:
+    if isinstance(kind, str) and kind.lower() in PASSED_THROUGH:
         return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
     if NODE["type"](cursor.at("type") if "type" in cursor.value else _type_in_place(cursor, "command")) == "sweep":
         return _sweep_step(cursor)
@@ -106,29 +100,24 @@ def _type_in_place(cursor: Cursor, value: Any) -> Cursor:
 
 
 def _component_step(cursor: Cursor) -> Any:
-    fields, extra = split(cursor, STEP, "a step of a component")
+    fields, extra = split_unknown(cursor, STEP, "a step of a component")
     fields.pop("type", None)
     fields = {key: value for key, value in fields.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
         if key in fields and fields.pop(key) is not None:
-            cursor.bad(
-                "lost-in-rendering",
+            cursor.lost(
+                key,
                 f"`{key}` stands beside `component`",
                 "A step takes it from its component; the step's own is not sent",
                 "Write it in the component.",
-                level=Level.WARNING,
-                key=key,
             )
     if "component" not in fields:
         return Bad
-    fields |= fields.pop("resources", {})
-    if "distribution" in fields:
-        fields["launcher"] = Custom(distribution=fields.pop("distribution"))
-    return Step(**fields, extra=extra)
+    return Step(**command.job_fields(fields), extra=extra)
 
 
 def _sweep_step(cursor: Cursor) -> Any:
-    fields, extra = split(cursor, SWEEP, "a sweep step")
+    fields, extra = split_unknown(cursor, SWEEP, "a sweep step")
     fields.pop("type", None)
     fields.pop("description", None)
     missing = [key for key in ("trial", "objective", "limits") if key not in fields]
@@ -152,13 +141,11 @@ def _inline(cursor: Cursor) -> Any:
         )
     for key in ("name", "experiment_name", "parent_job_name"):
         if getattr(job, key) is not None:
-            cursor.bad(
-                "lost-in-rendering",
+            cursor.lost(
+                key,
                 f"`{key}` stands in a step",
                 "A step has the name it stands under, and its pipeline's experiment",
                 "Leave it out.",
-                level=Level.WARNING,
-                key=key,
             )
     return job
 
@@ -203,14 +190,14 @@ SETTINGS = {
 def _settings(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of settings")
-    fields, extra = split(cursor, SETTINGS, "the settings of a pipeline")
+    fields, extra = split_unknown(cursor, SETTINGS, "the settings of a pipeline")
     return PipelineSettings(**fields, extra=extra)
 
 
 KEYS = {
     "type": word({"pipeline": "pipeline"}, str),
     "jobs": steps,
-    "component": component_file.reference,
+    "component": component.reference,
     "settings": _settings,
     "inputs": data.inputs,
     "outputs": named(nullable(_described)),

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
-from jobs.azureml import consequences, readers
-from jobs.azureml.containers import keys
-from jobs.azureml.cursor import Bad, Cursor, source_of
-from jobs.azureml.fields import at_least, same, text, whole, word
-from jobs.azureml.read import command, data
+from jobs.azureml import consequences
+from jobs.azureml.fields import Bad, Cursor, at_least, each_read, keys, same, source_of, text, whole, word
+from jobs.azureml.read import command, data, kinds
 from jobs.model.schedule import WEEK_DAYS, Cron, Pattern, Recurrence, Schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from amlstack.base.findings import Finding
+    from jobs.azureml.fields import Reader
 
 
 def _time(cursor: Cursor) -> Any:
@@ -35,25 +31,23 @@ def _time(cursor: Cursor) -> Any:
     return cursor.wrong('a time in quotes, such as "2026-01-01T08:00:00"', remedy)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Some:
-    """Reads one value or a list of them."""
+def _some(read: Reader) -> Reader:
+    """A reader of one value or a list of them."""
 
-    read: Callable[[Cursor], Any]
+    def read_all(cursor: Cursor) -> Any:
+        if isinstance(cursor.value, list):
+            return each_read(cursor, read)
+        value = read(cursor)
+        return Bad if value is Bad else (value,)
 
-    def __call__(self, cursor: Cursor) -> Any:
-        """The values."""
-        if not isinstance(cursor.value, list):
-            fields = self.read(cursor)
-            return Bad if fields is Bad else (fields,)
-        return tuple(fields for index in range(len(cursor.value)) if (fields := self.read(cursor.at(index))) is not Bad)
+    return read_all
 
 
 PATTERN = {
-    "hours": Some(whole),
-    "minutes": Some(whole),
-    "week_days": Some(word(same(*WEEK_DAYS))),
-    "month_days": Some(whole),
+    "hours": _some(whole),
+    "minutes": _some(whole),
+    "week_days": _some(word(same(*WEEK_DAYS))),
+    "month_days": _some(whole),
 }
 
 
@@ -118,13 +112,11 @@ def _job(cursor: Cursor) -> Any:
         return _of_file(cursor, job, changes)
     if "type" not in changes:
         return cursor.bad("key-missing", "There is no `type`", "A job that ran before is changed by its `type`")
-    declared = _read(Cursor(changes, cursor.path, cursor.findings, cursor.base), changes)
+    declared = _read(cursor.holding(changes))
     return Bad if declared is None else {"create_job": declared, "source_job": job}
 
 
 def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
-    from amlstack.base import yamltext  # noqa: PLC0415 - only where a schedule names a file
-
     path: Path = cursor.base / written
     if written.startswith("file:") or not is_file(path):
         names = names_in(path.parent)
@@ -134,24 +126,22 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
             "A schedule names a job's file, or a job that ran before with `azureml:`",
             did_you_mean(path.name, names),
         )
-    content = yamltext.read(path)
-    found: list[tuple[Any, Finding]] = [((), finding) for finding in content.findings]
-    fields = None
-    merged = _merged(content.data, changes)
-    if content.data is not None or not content.findings:
-        fields = _read(Cursor(merged, (), found, path.parent), merged)
-    for place, finding in found:
-        line, column = content.spot(place) or (None, None)
-        cursor.findings.append((cursor.path, finding.at(str(path), line, column)))
-    if fields is None:
+
+    def read_changed(inner: Cursor) -> Any:
+        return _read(inner.holding(_merged(inner.value, changes)))
+
+    content, fields, found = command.read_named_file(cursor, path, read_changed)
+    if fields is None or fields is Bad:
         return Bad
-    source = source_of(content, path.parent, readers.reader_of(merged).path_of, consequences.unreadable(found))
+    reader = kinds.reader_of(_merged(content.data, changes))
+    assert reader is not None  # noqa: S101 - by it the job was read
+    source = source_of(content, path.parent, reader.path_of, consequences.unreadable(found))
     return {"create_job": fields, "source": source}
 
 
-def _read(cursor: Cursor, content: Any) -> Any:
-    reader = readers.reader_of(content)
-    if reader is None or readers.is_schedule(content):
+def _read(cursor: Cursor) -> Any:
+    reader = kinds.reader_of(cursor.value)
+    if reader is None or kinds.is_schedule(cursor.value):
         cursor.bad("file-type", "This is no job", "A schedule starts a job, a sweep or a pipeline")
         return None
     return reader.read(cursor)

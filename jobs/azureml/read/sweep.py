@@ -6,21 +6,32 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Level
 from amlstack.base.spelling import snake
-from jobs.azureml.containers import keys, named
-from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import at_least, nullable, same, seconds, text, whole, word
-from jobs.azureml.read import command, runtime
-from jobs.launchers import Custom
+from jobs.azureml.fields import (
+    Bad,
+    Cursor,
+    at_least,
+    each_read,
+    keys,
+    named,
+    nullable,
+    same,
+    seconds,
+    text,
+    whole,
+    word,
+)
+from jobs.azureml.read import command
 from jobs.model.job import Job
-from jobs.model.search_space import DISTRIBUTIONS, Choice, Randint
 from jobs.model.sweep import (
+    SEARCH_DISTRIBUTIONS,
     Bandit,
     Bayesian,
+    Choice,
     Grid,
     MedianStopping,
     Objective,
+    Randint,
     Random,
     Sweep,
     SweepLimits,
@@ -32,9 +43,8 @@ from jobs.wire.keys import blocks
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jobs.model.values import Model
-
-    Readers = Mapping[str, Callable[[Cursor], Any]]
+    from jobs.azureml.fields import Readers
+    from jobs.values import Model
 
 
 def number(cursor: Cursor) -> Any:
@@ -105,7 +115,7 @@ def _nested(cursor: Cursor) -> Any:
 def _choices(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, list):
         return cursor.wrong("a list of values")
-    return tuple(fields for index in range(len(cursor.value)) if (fields := _chosen(cursor.at(index))) is not Bad)
+    return each_read(cursor, _chosen)
 
 
 _READERS: dict[type[Model], Readers] = {Choice: {"values": _choices}, Randint: {"upper": whole}}
@@ -115,7 +125,7 @@ distribution = _one_of(
             model,
             _READERS.get(model, {name: number for name in model.model_fields if name != "type"}),
         )
-        for model in DISTRIBUTIONS
+        for model in SEARCH_DISTRIBUTIONS
     },
     str.lower,
     "a distribution",
@@ -203,7 +213,7 @@ def limits(cursor: Cursor) -> Any:
 
 
 def _resources(cursor: Cursor) -> Any:
-    fields = runtime.resources(cursor)
+    fields = command.resources(cursor)
     return Bad if fields is Bad else SweepResources(**fields)
 
 
@@ -214,7 +224,7 @@ PARTS = {
     "sampling_algorithm": sampling,
     "early_termination": early_termination,
     "resources": _resources,
-    "queue_settings": runtime.queue,
+    "queue_settings": command.queue,
 }
 """What makes a job, or a step of a pipeline, a sweep."""
 
@@ -230,15 +240,13 @@ def _trial(cursor: Cursor) -> Any:
             "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
             "Write `trial:` with `command` and `environment`.",
         )
-    fields = dict(keys(cursor, {**TRIAL, "queue_settings": runtime.queue}, what="a trial"))
+    fields = dict(keys(cursor, {**TRIAL, "queue_settings": command.queue}, what="a trial"))
     if fields.pop("queue_settings", None) is not None:
-        cursor.bad(
-            "lost-in-rendering",
+        cursor.lost(
+            "queue_settings",
             "`queue_settings` stands in the trial",
             "Azure ML takes it of the sweep and sends none of a trial",
             "Write it at the level of `trial`.",
-            level=Level.WARNING,
-            key="queue_settings",
         )
     for key in ("command", "environment"):
         if isinstance(cursor.value, dict) and key not in cursor.value:
@@ -272,13 +280,11 @@ def read(cursor: Cursor) -> Sweep | None:
     """Read a sweep job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
     fields = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
     if fields.pop("services", None) is not None:
-        cursor.bad(
-            "lost-in-rendering",
+        cursor.lost(
+            "services",
             "`services` stands in a sweep",
             "Azure ML sends no services of a sweep",
             "Leave them out; the trials' logs are in the studio.",
-            level=Level.WARNING,
-            key="services",
         )
     required = ("trial", "search_space", "objective", "limits")
     for key in required:
@@ -287,9 +293,5 @@ def read(cursor: Cursor) -> Sweep | None:
     if not set(required) <= fields.keys():
         return None
     fields.pop("type", None)
-    trial = fields.pop("trial")
-    trial |= trial.pop("resources", {})
-    trial |= {key: fields.pop(key) for key in _OF_THE_TRIAL if key in fields}
-    if "distribution" in trial:
-        trial["launcher"] = Custom(distribution=trial.pop("distribution"))
-    return Sweep(trial=Job(**trial), **fields)
+    trial = fields.pop("trial") | {key: fields.pop(key) for key in _OF_THE_TRIAL if key in fields}
+    return Sweep(trial=Job(**command.job_fields(trial)), **fields)

@@ -185,7 +185,7 @@ def _one(submission: Submission, run: Run, *, yes: bool) -> str | None:
 
 
 def _plan(run: Run) -> list[str]:
-    from jobs.planning.cost import costs
+    from jobs.planning.plans import costs
 
     prices, found = costs(run.plan), []
     for step, part in run.plan.parts.items():

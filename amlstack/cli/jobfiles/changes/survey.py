@@ -195,8 +195,8 @@ def _declaring(tree: Tree) -> Iterator[Path]:
     from amlstack.base.yamltext import read
     from amlstack.snapshot.run_files import files_declaring
     from amlstack.snapshot.walk import File, FileState
-    from jobs.azureml.readers import is_component
-    from jobs.pythonfiles.field_lines import assigns_jobs
+    from jobs.azureml.read.kinds import is_component
+    from jobs.pythonfiles.mistakes import assigns_jobs
 
     for name in sorted(tree.changed):
         path = tree.root / name

@@ -1,7 +1,8 @@
 """Steps of an Azure ML pipeline file that are passed through: parallel, spark, automl, data_transfer and pipelines.
 
 Nothing here is enriched and no rule judges it, so the keys of a kind keep the values of the file; Azure ML judges them.
-Read are the keys that every step has, code and environments, and what the wire form depends on.
+Read are the keys that every step has, code and environments, and what the wire form depends on. Unknown keys are passed
+through with a warning, as azure-ai-ml does.
 """
 
 from __future__ import annotations
@@ -10,20 +11,204 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Level
-from jobs.azureml.cursor import Bad, Cursor
-from jobs.azureml.fields import anything, nullable, text, unsent
-from jobs.azureml.read import command, component_file
-from jobs.azureml.read.open_blocks import split
-from jobs.azureml.read.passthrough import automl
-from jobs.azureml.read.passthrough.keys import COMPONENT, HERE, MOVES, REQUIRED, RUNS_HERE, SPECS, STEPS
-from jobs.model.passthrough import PassthroughComponent, PassthroughStep
-from jobs.model.values import Output
+from amlstack.base.near_misses import did_you_mean
+from amlstack.base.spelling import snake
+from jobs.azureml.fields import (
+    Bad,
+    Cursor,
+    anything,
+    by_text,
+    keys,
+    listed,
+    mapping,
+    nullable,
+    same,
+    text,
+    truth,
+    unsent,
+    version,
+    word,
+)
+from jobs.azureml.read import command, data
+from jobs.azureml.read.command import READ_ONLY
+from jobs.azureml.read.component import reference
+from jobs.model.pipeline import PassthroughComponent, PassthroughStep
+from jobs.values import EXPRESSION, Code, Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    Reader = Callable[[Cursor], Any]
-    Readers = Mapping[str, Reader]
+    from jobs.azureml.fields import Reader, Readers
+
+SKIPPED = (*READ_ONLY, "id", "latest_version")
+"""Keys that Azure ML writes."""
+
+
+def split_unknown(
+    cursor: Cursor, table: Readers, what: str, *, sent: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The known keys read, and the others as they are.
+
+    Args:
+        cursor: The block.
+        table: Key to its reader.
+        what: What the block is, for messages.
+        sent: Whether azure-ai-ml sends unknown keys; where not, they are errors.
+    """
+    given = by_text(cursor)
+    extra = {key: value for key, value in given.items() if key not in table and key not in SKIPPED}
+    for key in extra:
+        remedy = did_you_mean(key, table)
+        cursor.bad(
+            "key-unknown",
+            f"`{key}` is not a known key of {what}",
+            "It is sent as it is, as azure-ai-ml does" if sent else "Every key is one that Azure ML knows",
+            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
+            level=Level.WARNING if sent else Level.ERROR,
+            key=key,
+        )
+    rest = {key: value for key, value in given.items() if key not in extra}
+    inner = cursor.holding(rest)
+    return dict(keys(inner, table, ignored=SKIPPED, what=what)), extra
+
+
+HERE = Code(path=".")
+"""The code of a step of `RUNS_HERE` that names none, for azure-ai-ml the file's own folder."""
+RUNS_HERE = ("spark",)
+ENVIRONMENT: Reader = command.KEYS["environment"]
+MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
+"""Task of a data_transfer step to its key that names a place outside of Azure ML."""
+
+
+def block(*required: str) -> Reader:
+    """Reads a mapping with any values that has certain keys."""
+
+    def read(cursor: Cursor) -> Any:
+        value = mapping(cursor)
+        missing = [key for key in required if value is not Bad and key not in value]
+        for key in missing:
+            cursor.bad("key-missing", f"`{cursor.path[-1]}` has no `{key}`", f"`{cursor.path[-1]}` has a `{key}`")
+        return Bad if missing else value
+
+    return read
+
+
+def _code(cursor: Cursor) -> Any:
+    value = text(cursor)
+    return Bad if value is Bad else Code(path=value)
+
+
+def _task(cursor: Cursor) -> Any:
+    """The task of a parallel step, with its code and environment read."""
+    value = block("type", "environment")(cursor)
+    if value is Bad:
+        return Bad
+    read = {
+        key: reader(cursor.at(key)) for key, reader in (("code", _code), ("environment", ENVIRONMENT)) if key in value
+    }
+    return Bad if Bad in read.values() else {**value, **read}
+
+
+def _entry(cursor: Cursor) -> Any:
+    value = mapping(cursor)
+    if value is Bad or value.keys() in ({"file"}, {"class_name"}):
+        return value
+    return cursor.wrong("a mapping with `file`, or with `class_name`")
+
+
+def _pool(cursor: Cursor) -> Any:
+    return dict(keys(cursor, {"instance_type": text, "runtime_version": version}, what="the resources of a spark step"))
+
+
+def _place(cursor: Cursor) -> Any:
+    """A place outside of Azure ML that data comes from or goes to."""
+    value = block("type", "connection")(cursor)
+    kind = Bad if value is Bad else word(same("database", "file_system"))(cursor.at("type"))
+    return Bad if kind is Bad else {**value, "type": kind}
+
+
+SPECS: Mapping[str, Readers] = {
+    "parallel": {
+        **dict.fromkeys(("partition_keys", "input_data", "logging_level", "mini_batch_size", "error_threshold",
+                         "max_concurrency_per_instance", "mini_batch_error_threshold"), anything),
+        **dict.fromkeys(("retry_settings", "resources"), mapping),
+        "task": _task,
+    },
+    "spark": {
+        **dict.fromkeys(("py_files", "jars", "files", "archives", "args"), anything),
+        "code": _code, "entry": _entry, "conf": mapping, "environment": nullable(ENVIRONMENT),
+    },
+    "pipeline": {},
+    "data_transfer": {
+        "task": word(same(*MOVES)), "data_copy_mode": word(same("merge_with_overwrite", "fail_if_conflict")),
+    },
+}  # fmt: skip
+"""Keys of each kind that its component has too."""
+STEPS: Mapping[str, Readers] = {
+    "parallel": {"environment_variables": anything, "environment": anything},
+    "spark": {"resources": _pool},
+    "pipeline": {},
+    "data_transfer": {"source": _place, "sink": _place},
+}
+COMPONENT: Readers = {
+    **{key: command.KEYS[key] for key in ("display_name", "description", "tags")},
+    "properties": mapping,
+    "is_deterministic": truth,
+    "inputs": data.input_ports,
+    "outputs": data.output_ports,
+    "$schema": text,
+    **dict.fromkeys(("name", "version"), unsent),
+}
+REQUIRED = {"parallel": "task", "spark": "entry", "data_transfer": "task"}
+
+
+TASKS = ("classification", "regression", "forecasting", "image_classification",
+                "image_classification_multilabel", "image_object_detection", "image_instance_segmentation",
+                "text_classification", "text_classification_multilabel", "text_ner")  # fmt: skip
+_WORDS = {"primary_metric", "log_verbosity", "mode", "training_mode", "allowed_training_algorithms", "use_stl",
+          "blocked_training_algorithms", "blocked_transformers", "stack_meta_learner_type", "optimizer", "model_size",
+          "learning_rate_scheduler", "validation_metric_type", "sampling_algorithm", "feature_lags",
+          "short_series_handling_config", "target_aggregate_function", "job_tier"}  # fmt: skip
+"""Keys of an automl step whose values are words, which azure-ai-ml sends in snake case."""
+
+
+def _spaces(cursor: Cursor) -> Any:
+    found = listed(mapping)(cursor)
+    return Bad if found is Bad else list(found)
+
+
+def read_automl_step(cursor: Cursor, node: Readers) -> Any:
+    """Read a step; `Bad` when it is too broken to be one.
+
+    Args:
+        cursor: The step.
+        node: Readers of the keys that every step has.
+    """
+    for key in ("task", "target_column_name", "training_data"):
+        if key not in cursor.value and (key, cursor.value.get("task")) != ("target_column_name", "text_ner"):
+            cursor.bad("key-missing", f"The step has no `{key}`", f"A step of type `automl` has its `{key}`")
+    table = {key: node[key] for key in ("outputs", "identity", "tags", "properties", "compute", "display_name")}
+    table["task"] = word(same(*TASKS), snake)
+    blocks = ("limits", "training", "forecasting", "sweep", "training_parameters", "resources", "featurization")
+    table |= {**dict.fromkeys(blocks, mapping), "search_space": _spaces}
+    given = by_text(cursor)
+    own = {key: _snaked(key, value) for key, value in given.items() if key not in (*table, *READ_ONLY, "type", "name")}
+    known = {key: value for key, value in given.items() if key in table}
+    read = dict(keys(cursor.holding(known), table, what="an automl step"))
+    if "task" not in read:
+        return Bad
+    known = {name: read.pop(name) for name in PassthroughStep.model_fields if name in read}
+    spec = own | {key: _snaked(key, value) for key, value in read.items()}
+    return PassthroughStep(kind="automl", component=None, spec=spec, **known)
+
+
+def _snaked(key: Any, value: Any) -> Any:
+    """A value of an automl step with its words in snake case."""
+    if isinstance(value, dict):
+        return {name: _snaked(key if name == "values" else name, inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_snaked(key, inner) for inner in value]
+    return snake(value) if key in _WORDS and isinstance(value, str) and not EXPRESSION.search(value) else value
 
 
 class Steps(NamedTuple):
@@ -53,7 +238,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
         steps: Reads the steps of a pipeline that is a step.
     """
     if kind == "automl":
-        return automl.read_step(cursor, node)
+        return read_automl_step(cursor, node)
     inline = "component" not in cursor.value
     if inline and kind == "pipeline":
         return cursor.bad(
@@ -76,7 +261,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
     if kind == "data_transfer":
         ignored = dict.fromkeys((*_UNSENT, *_OF_A_COMPONENT), nullable(anything))
         table = {**table, **ignored, "description": text}
-    given, extra = split(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
+    given, extra = split_unknown(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
     known = {name: given.pop(name) for name in PassthroughStep.model_fields if name in given and name != "component"}
     description = given.pop("description", None)
     if kind == "data_transfer":
@@ -115,8 +300,7 @@ def _parallel(cursor: Cursor, given: dict[str, Any], known: dict[str, Any]) -> P
     given.pop("environment", None)
     for key in ("tags", "display_name", "comment"):
         if known.pop(key, None):
-            cursor.bad("lost-in-rendering", f"A parallel step has `{key}`", "azure-ai-ml does not send it of one",
-                       "Leave it out.", level=Level.WARNING, key=key)  # fmt: skip
+            cursor.lost(key, f"A parallel step has `{key}`", "azure-ai-ml does not send it of one", "Leave it out.")
     task = dict(given.pop("task"))
     source = {key: task.pop(key) for key in ("code", "environment") if key in task}
     own = {key: value for key, value in given.items() if key != "environment_variables" and not _bound(value)}
@@ -178,7 +362,7 @@ def _lacks(cursor: Cursor, kind: str, given: Mapping[str, Any]) -> bool:
 
 def _reference(cursor: Cursor, kind: str, steps: Steps) -> Any:
     path_of = steps.path_of if kind == "pipeline" else command.path_of
-    return component_file.reference(cursor, partial(read_component, kind=kind, steps=steps), path_of)
+    return reference(cursor, partial(read_component, kind=kind, steps=steps), path_of)
 
 
 def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughComponent | None:
@@ -194,7 +378,7 @@ def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughCompon
         cursor.bad("component-kind", f"The component is of type `{of}`", f"A {kind} step runs a {kind} component")
         return None
     table = {**COMPONENT, "type": anything, **SPECS[kind], **({"jobs": steps.read} if kind == "pipeline" else {})}
-    given, extra = split(cursor, table, f"a {kind} component", sent=True)
+    given, extra = split_unknown(cursor, table, f"a {kind} component", sent=True)
     if _lacks(cursor, kind, given):
         return None
     for key in ("type", "name", "version"):

@@ -1,21 +1,73 @@
-"""The image that an environment's Dockerfile starts from, held against the nodes: what the body does not show."""
+"""Checks of a job's environment: its form, its name, and the image that its Dockerfile starts from."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from amlstack.catalog import clock, images
-from jobs.model.values import Environment
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean
+from amlstack.catalog import clock, environments, images
+from jobs.planning.job_checks import PLACEHOLDER
+from jobs.values import Environment
 from policies.checks.job_environment import check_image_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from amlstack.base.findings import Finding
     from jobs.model.job import Job
-    from jobs.planning.target import Target
+    from jobs.planning.plans import Target
+
+_CURATED = re.compile(
+    r"(?:azureml://registries/azureml/environments/|azureml:(?=azureml-))(?P<name>[^/@:]+)", re.IGNORECASE
+)
+
+
+def check_environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding]:
+    """The form of the environment."""
+    value = job.environment
+    if isinstance(value, Environment):
+        if (value.image is None) == (value.build is None):
+            yield Finding(
+                "environment-incomplete" if value.image is None else "environment-twice",
+                "environment",
+                "The environment has neither an image nor a build context"
+                if value.image is None
+                else "The environment has both an image and a build context",
+                "An inline environment is one of the two",
+                "Write `image:` or `build: {path: …}`.",
+            )
+        return
+    if PLACEHOLDER.search(value) or value in known or environments.get(value):
+        return
+    if curated := _CURATED.match(value):
+        yield from _of_the_catalogue(curated["name"])
+    if value.startswith("azureml:"):
+        return
+    yield Finding(
+        "environment-unknown",
+        "environment",
+        f"`{value}` is no curated environment",
+        "An environment is a curated name, `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, or "
+        "an image",
+        did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
+    )
+
+
+def _of_the_catalogue(name: str) -> Iterator[Finding]:
+    """A curated name that is close to one of the catalogue and is none: a warning, since Azure adds some each month."""
+    near = () if environments.get(name) else environments.near(name, 1)
+    for close in filter(None, map(environments.get, near)):
+        yield Finding(
+            "environment-unknown",
+            "environment",
+            f"`{name}` is no curated environment of the catalogue of {close.checked:%B %Y}",
+            "The registry `azureml` has environments of certain names, and Azure adds some from time to time",
+            f"Did you mean `{close.name}`?",
+            Level.WARNING,
+        )
+
 
 _LINE = re.compile(r"^\s*(?P<word>ARG|FROM|RUN)\s+(?P<rest>.*)$", re.IGNORECASE)
 _FROM = re.compile(r"(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?\s*(?:#.*)?$", re.IGNORECASE)
@@ -58,7 +110,7 @@ def start(text: str) -> Start | None:
     return None if last is None or "$" in last.image else last
 
 
-def check(job: Job, target: Target, base: Path) -> Iterator[Finding]:
+def check_build_context(job: Job, target: Target, base: Path) -> Iterator[Finding]:
     """Whether the nodes can run what the Dockerfile of a job's own environment starts from.
 
     Args:

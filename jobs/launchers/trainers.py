@@ -1,17 +1,18 @@
-"""Lightning: the Trainer starts a node's ranks itself; it must find no ranks set."""
+"""Lightning and HuggingFace: a Trainer counts the ranks, which it starts itself or finds in the environment."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from amlstack.base.findings import Finding
 from amlstack.code_reading.shell import split
-from jobs.launchers.base import Lowered, Shape, TypedLauncher
+from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher
 from jobs.launchers.commands import not_python
-from jobs.model.distribution import PyTorchDistribution
+from jobs.launchers.per_process import PerProcess
+from jobs.launchers.torchrun import TorchRun
 
 UNSET = ("WORLD_SIZE", "RANK", "LOCAL_RANK")
 """Azure ML sets these for its one process per node; Lightning then believes that its ranks run already."""
@@ -71,3 +72,26 @@ class Lightning(TypedLauncher):
             for match in _FLAG.finditer(command)
             if expected[match["name"]] not in (None, int(match["value"]))
         )
+
+
+class HuggingFace(TypedLauncher):
+    """A script on the transformers Trainer, e.g. ``run_glue.py``; the Trainer itself needs no change."""
+
+    RESERVED: ClassVar[frozenset[str]] = TorchRun.RESERVED
+    WHY: ClassVar[str] = "The Trainer reads its rank from the environment, which torchrun or Azure ML sets."
+
+    type: Literal["huggingface"] = "huggingface"
+    per: Literal["node", "process"] = "node"
+    """`node`: torchrun on each node; `process`: Azure ML's ranks."""
+    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
+    local_rank_argument: StrictBool = False
+    """Append `--local_rank $LOCAL_RANK` per process, for a Trainer that reads only the argument."""
+
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """As TorchRun or PerProcess do."""
+        if self.per == "node":
+            return TorchRun(nproc_per_node=self.processes_per_node).lower(command, shape)
+        if self.local_rank_argument and "--local_rank" not in command:
+            command = f"{command.rstrip()} --local_rank $LOCAL_RANK"
+        return PerProcess(processes_per_node=self.processes_per_node).lower(command, shape)

@@ -1,1 +1,0 @@
-"""Steps of a pipeline file that are passed through, and their components."""

@@ -1,0 +1,390 @@
+"""Whatever is declared as an Azure ML CLI v2 file: the rendered body, spelt as ``az ml job create -f`` takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from amlstack.base.spelling import snake
+from jobs.azureml.read.passthrough import scaled
+from jobs.launchers import Custom
+from jobs.model.component import NO_ENVIRONMENT, Component
+from jobs.model.job import Job
+from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Step, SweepStep
+from jobs.model.schedule import Schedule
+from jobs.model.sweep import SEARCH_DISTRIBUTIONS, Sweep
+from jobs.values import Environment, Input
+from jobs.wire.command import DISTRIBUTIONS, IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, TIERS, body
+from jobs.wire.component import resources_file
+from jobs.wire.keys import BLOCKS, RESOURCES, blocks
+from jobs.wire.pipeline import BOUND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from jobs.model.pipeline import AnyStep
+    from jobs.model.schedule import Declared
+    from jobs.values import Output
+
+SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
+
+
+def command_file(job: Job) -> dict[str, Any]:
+    """The file's content, in the order in which people write it.
+
+    Args:
+        job: A job whose launcher is lowered (`Plan.enriched`).
+    """
+    sent = body(job)["properties"]
+    values = {
+        key: _WRITTEN[key](job, sent.get(wire)) if key in _WRITTEN else sent.get(wire) for key, wire in BLOCKS.items()
+    }
+    return {"$schema": f"{SCHEMAS}/commandJob.schema.json", "type": "command"} | {
+        key: value for key, value in values.items() if value is not None and (value != {} or key in _MAY_BE_EMPTY)
+    }
+
+
+def _kept(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _back(table: Mapping[str, Any], wire: Any) -> Any:
+    """The word for a wire value; of several the most telling, which is the last."""
+    return None if wire is None else [word for word, value in table.items() if value == wire][-1]
+
+
+def _environment(job: Job, sent: Any) -> Any:
+    if isinstance(job.environment, Environment):
+        return job.environment.model_dump(exclude_none=True)
+    if job.environment.startswith("azureml:"):
+        return None if job.environment == NO_ENVIRONMENT else job.environment
+    return sent
+
+
+def _input(declared: Any, wire: dict[str, Any]) -> Any:
+    if not isinstance(declared, Input):
+        return declared
+    return _kept(
+        type=declared.type,
+        path=declared.path,
+        mode=_back(INPUT_MODES, wire.get("mode")),
+        datastore=declared.datastore,
+        path_on_compute=declared.path_on_compute,
+    )
+
+
+def _output(wire: dict[str, Any]) -> Any:
+    return _kept(
+        type=wire["jobOutputType"],
+        mode=_back(OUTPUT_MODES, wire.get("mode")),
+        path=wire.get("uri"),
+        name=wire.get("assetName"),
+        version=wire.get("assetVersion"),
+    )
+
+
+def _words(wire: dict[str, Any] | None, **back: Mapping[str, Any]) -> Any:
+    """A block in the spelling of files, its words exchanged."""
+    if wire is None:
+        return None
+    return {snake(key): _back(back[key], value) if key in back else value for key, value in wire.items()}
+
+
+def _typed(wire: dict[str, Any] | None, key: str, words: Mapping[str, Any]) -> Any:
+    """A block whose type is called otherwise on the wire, with the type first."""
+    if wire is None:
+        return None
+    return {"type": _back(words, wire[key]), **_words({name: value for name, value in wire.items() if name != key})}
+
+
+def _resources(wire: dict[str, Any] | None) -> Any:
+    if wire is None:
+        return None
+    properties = {key: value for key, value in wire["properties"].items() if key != "IsLocal"}
+    names = {key.on_wire: key.in_file for key in RESOURCES} | {"dockerArgsList": "docker_args"}
+    rest = {names[key]: value for key, value in wire.items() if key != "properties"}
+    result = rest | ({"properties": properties} if properties else {})
+    return result or (None if "IsLocal" in wire["properties"] else {})
+
+
+def _service(wire: dict[str, Any]) -> Any:
+    return _kept(
+        type=_back(SERVICES, wire.get("jobServiceType")) or "Custom",
+        nodes="all" if "nodes" in wire else None,
+        port=wire.get("port"),
+        properties=wire.get("properties"),
+    )
+
+
+_WRITTEN: Mapping[str, Callable[[Job, Any], Any]] = {
+    "name": lambda job, _: job.name,
+    "code": lambda job, _: job.code and job.code.path,
+    "environment": _environment,
+    "inputs": lambda job, sent: {name: _input(job.inputs[name], value) for name, value in sent.items()},
+    "outputs": lambda _, sent: {name: _output(value) for name, value in sent.items()},
+    "compute": lambda job, _: job.compute,
+    "distribution": lambda _, sent: _typed(sent, "distributionType", DISTRIBUTIONS),
+    "resources": lambda _, sent: _resources(sent),
+    "limits": lambda job, _: None if job.limits is None else _kept(timeout=job.limits.timeout),
+    "queue_settings": lambda _, sent: _words(sent, jobTier=TIERS, priority=PRIORITIES),
+    "identity": lambda _, sent: _typed(sent, "identityType", IDENTITIES),
+    "services": lambda _, sent: sent and {name: _service(value) for name, value in sent.items()},
+}
+"""Key to what a file has for it; what is written as it is sent needs no entry."""
+_MAY_BE_EMPTY = ("resources", "limits", "queue_settings", "services")
+
+
+_SWEEP = ("search_space", "objective", "sampling_algorithm", "early_termination", "limits")
+
+
+def sweep_file(sweep: Sweep) -> dict[str, Any]:
+    """A sweep job file."""
+    result = command_file(sweep.trial)
+    file = {"$schema": f"{SCHEMAS}/sweepJob.schema.json", "type": "sweep", **names(sweep)}
+    file["trial"] = {key: result[key] for key in blocks("trial") if key in result}
+    file |= {key: result[key] for key in blocks("sweep") if key in result}
+    return file | sweep_keys(sweep)
+
+
+def names(run: Sweep | Pipeline) -> dict[str, Any]:
+    """What names a run."""
+    result = {name: getattr(run, name) for name in blocks("run")}
+    return {key: value for key, value in result.items() if value}
+
+
+def sweep_keys(sweep: Sweep | SweepStep) -> dict[str, Any]:
+    """What makes a job or a step a sweep."""
+    result = {name: plain_values(getattr(sweep, name)) for name in _SWEEP}
+    policy = sweep.early_termination
+    if policy is not None:
+        result["early_termination"] |= {name: None for name in policy.model_fields_set if getattr(policy, name) is None}
+    result["resources"] = None if sweep.resources is None else resources_file(sweep.resources) or {}
+    return {key: value for key, value in result.items() if value is not None}
+
+
+def plain_values(value: Any) -> Any:
+    """A value of a model as YAML has it."""
+    match value:
+        case dict():
+            return {key: plain_values(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [plain_values(inner) for inner in value]
+        case _ if isinstance(value, SEARCH_DISTRIBUTIONS):
+            return {name: plain_values(getattr(value, name)) for name in type(value).model_fields}
+        case None | str() | int() | float():
+            return value
+        case _:
+            return value.model_dump(exclude_none=True)
+
+
+def _other(step: PassthroughStep) -> dict[str, Any]:
+    """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
+    named = step.component
+    result = {"type": step.kind, **_names(step)}
+    bare = Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, "inputs": step.inputs})
+    result |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
+    result |= _outputs(step.outputs) | {"compute": step.compute}
+    result["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+    if named is None:
+        result |= step.spec
+    elif isinstance(named, str):
+        result |= {"component": named, **step.spec}
+    elif named.kind == "pipeline":
+        result |= {"component": named.source and named.source.file, **step.spec}
+    elif named.inline and not named.inputs and not named.outputs and _same_inline(named):
+        result |= {**_other_component(named), **step.spec}
+    else:
+        result |= {"component": {"type": step.kind, **_other_component(named)}, **step.spec}
+    return {key: value for key, value in result.items() if value is not None}
+
+
+def _same_inline(component: PassthroughComponent) -> bool:
+    """Whether a component would be read as the same from the step itself."""
+    conf = component.spec.get("conf") or {}
+    return component.kind != "spark" or scaled(conf) == conf
+
+
+def _other_component(component: PassthroughComponent) -> dict[str, Any]:
+    environment = component.environment
+    source = {
+        "code": component.code.path if component.code else None,
+        "environment": environment.model_dump(exclude_none=True)
+        if isinstance(environment, Environment)
+        else environment,
+    }
+    given = {key: value for key, value in source.items() if value is not None}
+    result = {
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "is_deterministic": component.is_deterministic,
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        **component.spec,
+        "$schema": component.schema_uri,
+    }
+    result |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
+    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
+
+
+def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
+    return {name: getattr(step, name) for name in ("display_name", "tags", "properties", "comment") if
+            getattr(step, name)}  # fmt: skip
+
+
+def step_keys(step: AnyStep) -> dict[str, Any]:
+    """A step of a pipeline."""
+    return _WRITERS[type(step)](step)
+
+
+def _inline(step: Job) -> dict[str, Any]:
+    result = _given(command_file(step), step)
+    del result["$schema"]
+    if "resources" in result:
+        result["resources"] = {key: value for key, value in (resources_file(step) or {}).items() if value != {}}
+    return result | _outputs(step.outputs)
+
+
+def _step(step: Step) -> dict[str, Any]:
+    kept = ["environment_variables", "limits", "services"]
+    kept += ["distribution"] if step.launcher is not None else []
+    kept += ["resources"] if resources_file(step) is not None else []
+    return {**_of_component(step, kept), **step.extra}
+
+
+def _sweep_step(step: SweepStep) -> dict[str, Any]:
+    return {**_of_component(step), **sweep_keys(step), **step.extra}
+
+
+def _of_component(step: Step | SweepStep, kept: Sequence[str] = ()) -> dict[str, Any]:
+    """What steps of a component have in common, and further keys of a command that their kind has."""
+    named = step.runs
+    whole = Component(command="", environment=NO_ENVIRONMENT) if isinstance(named, str) else named
+    result = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)
+    file = {"type": step.kind, **_names(step), step.RUNS: named if isinstance(named, str) else _component(named)}
+    keys = ("inputs", "compute", "identity", "queue_settings", *kept)
+    return {**file, **{key: result[key] for key in keys if key in result}, **_outputs(step.outputs)}
+
+
+_WRITERS: Mapping[type, Callable[..., dict[str, Any]]] = {
+    Job: _inline,
+    Step: _step,
+    SweepStep: _sweep_step,
+    PassthroughStep: _other,
+}
+"""The kinds of steps, one row each."""
+
+
+def _given(result: dict[str, Any], step: AnyStep) -> dict[str, Any]:
+    """The same with the modes of bound inputs, which a job on its own does not send."""
+    for name, value in step.inputs.items():
+        if isinstance(value, Input) and value.mode is not None:
+            result["inputs"][name]["mode"] = value.mode
+    return result
+
+
+def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
+    """Outputs of a step: bound with a text, named alone, or described."""
+    if not outputs:
+        return {}
+    described = Job.model_validate(
+        {
+            "command": "",
+            "environment": NO_ENVIRONMENT,
+            "outputs": {name: value for name, value in outputs.items() if value is not None},
+        }
+    )
+    result = command_file(described).get("outputs", {})
+    for name, value in outputs.items():
+        if value is None or isinstance(value, BareOutput):
+            result[name] = None
+        elif value.path is not None and BOUND.fullmatch(value.path) and not {"type", "mode"} & value.model_fields_set:
+            result[name] = value.path
+    return {"outputs": result}
+
+
+def _component(component: Component) -> dict[str, Any]:
+    if not isinstance(component.launcher, Custom):
+        message = f"the {component.launcher.type} launcher is not lowered yet"
+        raise TypeError(message)
+    result = {
+        "type": "command",
+        **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
+        "inputs": {name: _port(port) for name, port in component.inputs.items()},
+        "outputs": {name: _port(port) for name, port in component.outputs.items()},
+        "command": component.command,
+        "code": component.code.path if component.code else None,
+        "environment": component.environment.model_dump(exclude_none=True)
+        if isinstance(component.environment, Environment)
+        else component.environment,
+        "distribution": component.launcher.distribution.model_dump(exclude_none=True)
+        if component.launcher.distribution
+        else None,
+        "resources": resources_file(component),
+        "is_deterministic": None if component.is_deterministic else False,
+        "additional_includes": list(component.additional_includes),
+        **component.extra,
+        "$schema": component.schema_uri,
+    }
+    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
+
+
+def _port(port: Any) -> dict[str, Any]:
+    result = port.model_dump(exclude_none=True)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in result.items()}
+
+
+def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
+    """A pipeline job file; components stand inline in it."""
+    result = command_file(
+        Job.model_validate(
+            {
+                "command": "",
+                "environment": NO_ENVIRONMENT,
+                "inputs": pipeline.inputs,
+                "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
+                **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
+            }
+        )
+    )
+    file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **names(pipeline)}
+    outputs = {**result.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}
+    file |= {key: result[key] for key in ("inputs", "compute", "identity", "services") if key in result}
+    if outputs:
+        file["outputs"] = outputs
+    if pipeline.settings is not None:
+        settings = pipeline.settings.model_dump(exclude_none=True, exclude={"extra"})
+        file["settings"] = {**settings, **pipeline.settings.extra}
+    if pipeline.component is not None:
+        return {**file, "component": pipeline.component}
+    return {**file, "jobs": {name: step_keys(step) for name, step in pipeline.jobs.items()}}
+
+
+def schedule_file(schedule: Schedule) -> dict[str, Any]:
+    """A schedule file; what it starts stands in a file of its own, which it names."""
+    result = schedule.model_dump(exclude_none=True, exclude={"create_job", "source_job", "is_enabled"})
+    named = (
+        schedule.create_job
+        if isinstance(schedule.create_job, str)
+        else schedule.source_job or (schedule.source and schedule.source.file)
+    )
+    file = {
+        "$schema": f"{SCHEMAS}/schedule.schema.json",
+        **{key: plain_values(value) for key, value in result.items() if value},
+    }
+    return {**file, "create_job": named or "./job.yml"}
+
+
+WRITERS: dict[type[Declared], Callable[[Any], dict[str, Any]]] = {
+    Job: command_file,
+    Sweep: sweep_file,
+    Pipeline: pipeline_file,
+    Schedule: schedule_file,
+}
+"""Kind of declaration to the writer of its file."""
+
+
+def file_of(declared: Declared) -> dict[str, Any]:
+    """The file's content, for ``az ml job create -f``.
+
+    Args:
+        declared: ``enriched`` of a plan.
+    """
+    return next(WRITERS[kind] for kind in type(declared).__mro__ if kind in WRITERS)(declared)

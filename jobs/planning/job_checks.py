@@ -1,0 +1,363 @@
+"""Checks of one job on one target, beside the rules on sizes: names, bindings, local files, the request, machines.
+
+Each check yields findings.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amlstack.base.findings import Finding, Level
+from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.paths import exists, is_dir, is_file, names_in
+from amlstack.catalog import fabric, regions
+from jobs.launchers import Custom
+from jobs.launchers.base import RayDistribution
+from jobs.values import Environment, Input
+from jobs.wire.references import secret_of
+from policies.checks.job_limits import check_processes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from jobs.launchers.base import Lowered
+    from jobs.model.job import Job
+    from jobs.planning.plans import Target
+    from jobs.values import Scalar
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+PLACEHOLDER = re.compile(r"<[A-Za-z][^<>]*>")
+"""Neither a name, an id nor a path holds angle brackets."""
+_INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
+
+
+def run_name(job: Job) -> Iterator[Finding]:
+    """The name, which becomes the first part of the run's id."""
+    if job.name is not None and not _NAME.fullmatch(job.name):
+        yield Finding(
+            "name-form",
+            "name",
+            f"`{job.name[:60]}` is the job's name",
+            "A run's name is 1 to 200 letters, digits, `-` and `_`, and begins with a letter or digit",
+            f"Write `{re.sub(r'[^A-Za-z0-9_-]+', '-', job.name).strip('-_')[:200] or 'job'}`; "
+            "display_name takes any text.",
+            Level.ERROR if job.typed else Level.WARNING,
+        )
+
+
+def placeholders(job: Job) -> Iterator[Finding]:
+    """Text such as ``<your-cluster>``, which the author of an example left for somebody to replace."""
+    fields = {"compute": job.compute, "experiment_name": job.experiment_name}
+    if isinstance(job.environment, str):
+        fields["environment"] = job.environment
+    fields |= {f"inputs.{name}.path": value.path for name, value in job.inputs.items() if isinstance(value, Input)}
+    for where, value in fields.items():
+        if value and (match := PLACEHOLDER.search(value)):
+            yield Finding(
+                "placeholder",
+                where,
+                f"`{value}` is a placeholder" if match[0] == value else f"`{value}` holds the placeholder `{match[0]}`",
+                "A name or path is that of something that exists",
+                _INSTEAD.get(where, "Replace it."),
+                Level.ERROR if job.typed else Level.WARNING,
+            )
+
+
+_BINDING = re.compile(r"\$\{\{\s*(?P<kind>[A-Za-z_]+)\.(?P<name>[\w.-]+?)\s*\}\}")
+_OPTIONAL = re.compile(r"\$\[\[.*?\]\]|\[[\w.\s-]*\$\{\{inputs\.[\w.-]+\}\}\]", re.DOTALL)
+_PORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+KINDS = ("inputs", "outputs", "search_space")
+
+
+def bindings(job: Job) -> Iterator[Finding]:
+    """Findings on names of inputs and outputs, and on bindings that bind nothing."""
+    yield from _port_names("inputs", job.inputs)
+    yield from _port_names("outputs", job.outputs)
+    seen: set[tuple[str, str]] = set()
+    unknown: dict[str, list[re.Match[str]]] = {}
+    required = _OPTIONAL.sub("", job.command)
+    for match in _BINDING.finditer(required):
+        kind, name = match["kind"], match["name"]
+        if (kind, name) in seen:
+            continue
+        seen.add((kind, name))
+        if kind not in KINDS:
+            if close := near(kind, KINDS, 1):
+                yield Finding(
+                    "binding-unknown",
+                    "command",
+                    f"`{match[0]}` binds nothing",
+                    "A command binds `${{inputs.NAME}}` and `${{outputs.NAME}}`",
+                    f"Did you mean `${{{{{close[0]}.{name}}}}}`?",
+                )
+            continue
+        if kind == "search_space":
+            continue  # a sweep fills it in
+        known = job.inputs if kind == "inputs" else job.outputs
+        if name in known or name.split(".")[0] in {*known, *map(_bindable, known)}:
+            continue  # a name that cannot be bound has its finding already
+        if not known:
+            unknown.setdefault(kind, []).append(match)
+        else:
+            yield Finding(
+                f"{kind[:-1]}-undefined",
+                "command",
+                f"The command binds `{match[0]}`, and the job has no {kind[:-1]} `{name}`",
+                f"Every binding names one of the job's {kind}",
+                did_you_mean(name, known, otherwise=f"Add `{name}` under `{kind}`."),
+            )
+    for kind, matches in unknown.items():
+        shown = ", ".join(f"`{match[0]}`" for match in matches[:5]) + (", …" if len(matches) > 5 else "")
+        names = ", ".join(f"`{match['name'].split('.')[0]}`" for match in matches)
+        yield Finding(
+            f"{kind[:-1]}-undefined",
+            "command",
+            f"The command binds {shown}, and the job has no {kind}",
+            f"Every binding names one of the job's {kind}",
+            f"Add {names} under `{kind}`.",
+        )
+
+
+def _port_names(kind: str, names: Iterable[str]) -> Iterator[Finding]:
+    for name in names:
+        if not _PORT_NAME.fullmatch(name):
+            yield Finding(
+                "binding-name",
+                f"{kind}.{name}",
+                f"`{name}` is not a name that can be bound",
+                "Names of inputs and outputs are letters, digits and underscores, and begin with no digit",
+                f"Write `{_bindable(name) or 'data'}`.",
+            )
+
+
+def _bindable(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_]", "_", name).lstrip("0123456789")
+
+
+def _include(name: str, path: Path, folder: Path) -> Iterator[Finding]:
+    """One file or folder that goes along with the code."""
+    where = "additional_includes"
+    if not exists(path) and not (path.suffix == ".zip" and is_dir(path.with_suffix(""))):
+        yield _missing("include-missing", where, name, path, "What is included is copied beside the code")
+    inside = folder / path.resolve().name
+    if exists(inside) and inside.resolve() != path.resolve():
+        rule = "What is included stands in the code folder under its own name"
+        yield Finding("include-twice", where, f"The code has `{inside.name}` already", rule, f"Rename `{name}`.")
+
+
+def local_files(job: Job, base: Path) -> Iterator[Finding]:
+    """Folders and files that the job names on this machine."""
+    if job.code is not None and job.code.local:
+        code = job.code.path
+        if not exists(_joined(base, code)):
+            yield _missing("code-missing", "code", code, base / code, "The code folder is copied to every node")
+        for name in job.code.includes:
+            yield from _include(name, base / name, base / code)
+        for field, name in job.launcher.code_files():
+            if is_dir(base / code) and not is_file(base / code / name):
+                rule = "The launcher's file lies in the code folder"
+                yield _missing("launcher-file-missing", field, name, base / code / name, rule)
+    match job.environment:
+        case Environment(build=build) if build is not None and "://" not in build.path:
+            if not is_dir(base / build.path):
+                yield _missing(
+                    "build-missing",
+                    "environment.build.path",
+                    build.path,
+                    base / build.path,
+                    "A build context is a folder with a Dockerfile",
+                )
+        case Environment(conda_file=str() as conda) if not is_file(_joined(base, conda)):
+            yield _missing(
+                "conda-missing",
+                "environment.conda_file",
+                conda,
+                base / conda,
+                "A conda file is read when the job is planned",
+            )
+        case _:
+            pass
+    yield from missing_inputs(job.inputs, base, typed=job.typed)
+
+
+def _joined(base: Path, name: str) -> str:
+    """The path as text: thousands of jobs ask, and a path of its own takes as long as the question."""
+    return os.path.join(base, name)  # noqa: PTH118
+
+
+def missing_inputs(
+    inputs: Mapping[str, Input | Scalar], base: Path, where: str = "inputs", *, typed: bool = False
+) -> Iterator[Finding]:
+    """Local data that is not there; a warning where another program may make it before azure-ai-ml uploads it."""
+    for name, value in inputs.items():
+        if isinstance(value, Input) and value.path and local_path(value.path):
+            path = base / value.path.removeprefix("file:")
+            if not exists(path):
+                rule = "Local data is uploaded when the job is submitted, and read in place by a rehearsal"
+                found = _missing("input-path-missing", f"{where}.{name}.path", value.path, path, rule)
+                yield found if typed else replace(found, level=Level.WARNING)
+
+
+def local_path(path: str) -> bool:
+    """Whether an input's path lies on this machine."""
+    if path.startswith("file:") or os.path.isabs(path):  # noqa: PTH117 - a string of the declaration, not a path yet
+        return True
+    return ":" not in path and "@" not in path and "${{" not in path
+
+
+def _missing(code: str, where: str, written: str, path: Path, rule: str) -> Finding:
+    parent = path.parent
+    names = names_in(parent)
+    remedy = did_you_mean(path.name, names, otherwise=f"Create {path}.") if names else f"Create {path}."
+    return Finding(code, where, f"`{written}` is not there", rule, remedy)
+
+
+def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
+    """Variables that the launcher sets itself, and such as are no text."""
+    for name, value in job.environment_variables.items():
+        where = f"environment_variables.{name}"
+        if name in reserved:
+            yield Finding(
+                "variable-reserved",
+                where,
+                f"The job sets `{name}`",
+                "Azure ML and the launcher set it, differently on each node or process",
+                "Leave it out; the training code finds it set.",
+                Level.ERROR if job.typed else Level.WARNING,
+            )
+        if isinstance(value, (dict, list)) and secret_of(value) is None:
+            yield Finding(
+                "variable-not-text",
+                where,
+                f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
+                "A variable is text, or `{secret: NAME}` for a secret of the stack",
+                "Write it as one string.",
+                Level.WARNING,
+            )
+
+
+def losses(job: Job) -> Iterator[Finding]:
+    """What the wire form cannot hold."""
+    if isinstance(job.docker_args, tuple) and job.docker_args:
+        for name in ("locations", "max_instance_count"):
+            if getattr(job, name) is not None:
+                yield Finding(
+                    "lost-in-rendering",
+                    name,
+                    f"`{name}` is not sent beside a list of docker_args",
+                    "Azure ML's form with a list of arguments has no place for it",
+                    "Write docker_args as one string.",
+                    Level.WARNING,
+                )
+    for name, value in job.inputs.items():
+        for key in _unsent(value):
+            yield Finding(
+                "lost-in-rendering",
+                f"inputs.{name}.{key}",
+                f"`{key}` is not sent",
+                "The request of a command job has no place for it",
+                "Leave it out.",
+                Level.WARNING,
+            )
+    if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, RayDistribution):
+        yield Finding(
+            "ray-experimental",
+            "launcher",
+            "The distribution is Ray",
+            "Azure ML offers Ray as an experiment: it is sent as written, and may change without notice",
+            level=Level.INFO,
+        )
+
+
+def _unsent(value: Input | Scalar) -> Iterator[str]:
+    if isinstance(value, Input):
+        if value.path_on_compute is not None:
+            yield "path_on_compute"
+        if value.datastore is not None and not local_path(value.path or ""):
+            yield "datastore"
+
+
+def reserved_variables(job: Job) -> frozenset[str]:
+    """Variables that the job's launcher sets by itself."""
+    return job.launcher.reserved if isinstance(job.launcher, Custom) else job.launcher.RESERVED
+
+
+def node_count(job: Job, count: int, target: Target) -> Iterator[Finding]:
+    """The number of nodes against what the target gives."""
+    where = "nodes"
+    if target.max_nodes is not None and count > target.max_nodes:
+        yield Finding(
+            "nodes-beyond-cluster",
+            where,
+            f"The job wants {count} nodes, the cluster `{target.cluster}` scales to {target.max_nodes}",
+            "A job waits forever for nodes that its cluster cannot have",
+            f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
+        )
+    if job.compute is None and job.instance_type is None and target.size is None and job.typed:
+        yield Finding(
+            "target-unknown",
+            "compute",
+            "The job names neither a cluster nor an instance type",
+            "Processes per node and the fabric's variables follow from the size",
+            "Write `compute` (a cluster) or `instance_type` (serverless).",
+            Level.WARNING,
+        )
+
+
+def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Finding]:
+    """What of the blocks that a job asks for would not be added."""
+    size = target.facts
+    if not job.fabric:
+        return
+    if job.enrich is False:
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"The job asks for {_listed(job.fabric)} and says `enrich=False`",
+            "Blocks of the fabric are variables that are added to a job",
+            "Leave one of the two out.",
+        )
+    elif size is not None and collectives != "nccl":
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"The job asks for {_listed(job.fabric)}, and {collectives} carries its collectives on {size.name}",
+            "These blocks are settings of NCCL",
+            "Leave `fabric` out.",
+        )
+    elif size is not None and (missing := [block for block in job.fabric if block not in fabric.blocks(size)]):
+        known = _listed(fabric.blocks(size))
+        yield Finding(
+            "fabric-block",
+            "fabric",
+            f"There is no block {_listed(missing)} for {size.name}",
+            "A block has what Azure publishes for the size",
+            f"Of that size there is {known}; leave the rest out." if known else "Leave `fabric` out.",
+        )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
+    """Ranks against the GPUs of a node, where a launcher starts them inside one process of Azure ML.
+
+    What Azure ML starts itself stands in the body, where the rules see it.
+    """
+    ranks, started = lowered.processes_per_node, getattr(lowered.distribution, "process_count_per_instance", None)
+    if ranks is not None and ranks != started and (size := target.facts):
+        found = check_processes(ranks, size, nodes=count)
+        if found is not None:
+            yield found
+
+
+def locations(job: Job) -> Iterator[Finding]:
+    """Regions of a serverless job that do not exist."""
+    for name in job.locations or ():
+        if (found := regions.finding(name, "locations")) is not None:
+            yield replace(found, level=found.level if job.typed else Level.WARNING)

@@ -9,12 +9,13 @@ import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
+Row = TypeVar("Row")
 MOST_FILES: Final = 500
 """Files of a folder that are read at most."""
 MOST_CHARACTERS: Final = 1 << 20
@@ -136,17 +137,48 @@ def _text_of(file: str, *_: int) -> str:
         return opened.read(MOST_CHARACTERS)
 
 
-def dotted(node: ast.expr, imported: Mapping[str, str]) -> str | None:
-    """The full name of ``a.b.c``, whose first part an import has bound; None for anything else.
+class ImportedNames(ast.NodeVisitor):
+    """Goes through a file, and knows its names as the modules call them that it imports.
 
-    Args:
-        node: An expression.
-        imported: What imports have bound: name in the file → full name, ``np`` → ``numpy``.
+    Attributes:
+        names: Name in the file → full name, ``np`` → ``numpy``.
     """
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name) or node.id not in imported:
-        return None
-    return ".".join([imported[node.id], *reversed(parts)])
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """Notes modules."""
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self.names[alias.asname or top] = alias.name if alias.asname else top
+            self.imported(node, alias.name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """Notes names out of modules; those of the file's own package begin with dots."""
+        base = "." * node.level + (node.module or "")
+        for alias in node.names:
+            name = f"{base}{'' if base.endswith('.') else '.'}{alias.name}"
+            self.names[alias.asname or alias.name] = name
+            if not node.level:
+                self.imported(node, name)
+
+    def imported(self, node: ast.stmt, name: str) -> None:
+        """Called with each module, and each name out of one, of other packages."""
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The full name of ``a.b.c``, whose first part an import has bound; None for anything else."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.names:
+            return None
+        return ".".join([self.names[node.id], *reversed(parts)])
+
+
+def row_of(table: Mapping[str, Row], name: str) -> Row | None:
+    """The row of a dotted name: its own, or that of the nearest module above it."""
+    while name and name not in table:
+        name = name.rpartition(".")[0]
+    return table.get(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from amlstack.code_reading.code_files import CodeFile, dotted, files
+from amlstack.code_reading.code_files import CodeFile, ImportedNames, files, row_of
 from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
@@ -116,31 +116,21 @@ def _used(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-class _Reader(ast.NodeVisitor):
+class _Reader(ImportedNames, ast.NodeVisitor):
     """Goes through one file; ``found`` are its downloads."""
 
     def __init__(self, file: CodeFile, used: set[str]) -> None:
+        super().__init__()
         self.found: list[Download] = []
         self._file = file
         self._used = used
-        self._names: dict[str, str] = {}
         self._open = 0  # conditions, handlers and functions that no line names, around the line
 
-    def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            top = alias.name.partition(".")[0]
-            self._names[alias.asname or top] = alias.name if alias.asname else top
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for alias in node.names:
-            if not node.level:
-                self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-
     def visit_Assign(self, node: ast.Assign) -> None:
-        name = self._dotted(node.value)
+        name = self.dotted(node.value)
         for target in node.targets if name else ():
             if isinstance(target, ast.Name) and name is not None:
-                self._names[target.id] = name
+                self.names[target.id] = name
         self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:
@@ -160,7 +150,7 @@ class _Reader(ast.NodeVisitor):
         self._below(node.body, uncertain=node.name not in self._used)
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = self._dotted(node.func)
+        name = self.dotted(node.func)
         row = _row(name) if name else None
         if row is not None and name is not None and (what := _fetches(node, row)) is not None:
             host = urlsplit(what).hostname or "" if row.address else row.host
@@ -174,9 +164,9 @@ class _Reader(ast.NodeVisitor):
             self.visit(each)
         self._open -= uncertain
 
-    def _dotted(self, node: ast.expr) -> str | None:
+    def dotted(self, node: ast.expr) -> str | None:
         """Its full name, where Keras has one name for its places in TensorFlow."""
-        name = dotted(node, self._names)
+        name = super().dotted(node)
         return name and re.sub(r"^(tensorflow\.|tf\.)(?:python\.)?keras\.", "keras.", name)
 
 
@@ -200,14 +190,9 @@ def _fetches(node: ast.Call, row: _Row) -> str | None:
 
 
 def _row(name: str) -> _Row | None:
-    """The row of a dotted name: its own, or that of the nearest module above it; with methods only where it is one."""
-    table, above = _table(), name
-    while above:
-        if above in table:
-            row = table[above]
-            return row if not row.methods or name.rpartition(".")[2] in row.methods else None
-        above = above.rpartition(".")[0]
-    return None
+    """The row of a dotted name; one with methods is that of these alone."""
+    row = row_of(_table(), name)
+    return row if row is None or not row.methods or name.rpartition(".")[2] in row.methods else None
 
 
 @functools.cache

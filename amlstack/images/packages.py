@@ -3,142 +3,24 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
+from typing import Final
 
-CONDA = {
-    "pytorch": "torch",
-    "pytorch-cpu": "torch",
-    "pytorch-gpu": "torch",
-    "_py-xgboost-mutex": "",
-    "faiss": "faiss-cpu",
-    "graphviz": "",
-    "huggingface_hub": "huggingface-hub",
-    "matplotlib-base": "matplotlib",
-    "msgpack-python": "msgpack",
-    "opencv": "opencv-python-headless",
-    "py-opencv": "opencv-python-headless",
-    "libopencv": "opencv-python-headless",
-    "py-xgboost": "xgboost",
-    "py-xgboost-cpu": "xgboost",
-    "py-xgboost-gpu": "xgboost",
-    "pyqt": "PyQt5",
-    "pytables": "tables",
-    "python-graphviz": "graphviz",
-    "python-kaleido": "kaleido",
-    "ruamel_yaml": "ruamel.yaml",
-    "seaborn-base": "seaborn",
-    "tensorflow-base": "tensorflow",
-    "tensorflow-mkl": "tensorflow",
-}
-"""Conda packages that PyPI has under another name; empty: it is no Python package."""
-
-PIP = {
-    "faiss-gpu": "faiss-cpu",
-    "onnxruntime-gpu": "onnxruntime",
-    "opencv-python": "opencv-python-headless",
-    "opencv-contrib-python": "opencv-contrib-python-headless",
-    "tensorflow-gpu": "tensorflow",
-    "sklearn": "scikit-learn",
-}
-"""Packages that another one replaces on a machine without GPUs or displays."""
-
-_CUDA = ("cpuonly", "cuda", "cuda-toolkit", "cudatoolkit", "cudatoolkit-dev", "cudnn", "nccl", "pytorch-cuda")
-_LIBRARIES = (
-    "blas",
-    "ca-certificates",
-    "libblas",
-    "libgcc",
-    "libgcc-ng",
-    "libstdcxx-ng",
-    "mkl",
-    "openssl",
-    "sqlite",
-    "zlib",
-)
-_PROGRAMS = (
-    "c-compiler",
-    "compilers",
-    "conda",
-    "cuda-nvcc",
-    "cxx-compiler",
-    "gcc",
-    "git",
-    "gxx",
-    "make",
-    "pip",
-    "ffmpeg",
-)
-LEFT_OUT = frozenset({"pytorch-mutex", "tk", "readline", "xz", "bzip2", *_CUDA, *_LIBRARIES, *_PROGRAMS}) - {"pip"}
-"""Conda packages that are no Python packages: on PyPI wheels bring them along, or the machine has its own."""
-
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("packages.toml").read_text(encoding="utf-8"))
+CONDA: Final[dict[str, str]] = _TABLES["conda"]
+PIP: Final[dict[str, str]] = _TABLES["pip"]
+LEFT_OUT: Final = frozenset(_TABLES["left_out"])
+_FIRST_ON_CPU: Final[dict[str, str]] = _TABLES["first_on_cpu"]
+_NEEDS_GPU: Final[dict[str, list[str]]] = _TABLES["needs_gpu"]
+_NOT_PUBLIC: Final[dict[str, list[str]]] = _TABLES["not_public"]
+_REPOSITORIES: Final[dict[str, str]] = _TABLES["repositories"]
+_MODULES: Final[dict[str, str]] = _TABLES["modules"]
 NO_PYTHON = re.compile(
     r"^(r-.*|bioconductor-.*|_.*|lib(?!cst|rosa|sass|tmux|clang$|usb1).*|gcc_.*|gxx_.*|openjdk|nodejs|r)$"
 )
 """Conda packages that have no twin on PyPI by their kind."""
-
-FIRST_ON_CPU = {"deepspeed": "0.14.5"}
-"""Packages whose earlier releases end at their import on a machine without GPUs: the first that was seen to work.
-
-Of DeepSpeed 0.12.6 was seen to fail with torch 1.11 on Python 3.8 (it asks for Intel's extension), 0.14.5 to work.
-"""
-
-_NEEDS_GPU = {
-    "apex": ("apex",),
-    "flash-attn": ("flash_attn",),
-    "transformer-engine": ("transformer_engine",),
-    "nvidia-dali": ("nvidia",),
-    "cupy": ("cupy",),
-    "vllm": ("vllm",),
-    "torch-tensorrt": ("torch_tensorrt",),
-    "tensorrt": ("tensorrt",),
-    "onnxruntime-training": ("onnxruntime",),
-    "torch-ort": ("torch_ort",),
-}
-_NOT_PUBLIC = {
-    "nebulaml": ("nebulaml",),
-    "torch-nebula": ("torch_nebula",),
-    "azure-ml": (),
-    "azure-ml-component": ("azure.ml.component",),
-}
-
-_REPOSITORIES = {
-    "huggingface/transformers": "transformers",
-    "huggingface/accelerate": "accelerate",
-    "huggingface/datasets": "datasets",
-    "huggingface/diffusers": "diffusers",
-    "huggingface/evaluate": "evaluate",
-    "huggingface/optimum": "optimum",
-    "huggingface/peft": "peft",
-    "huggingface/trl": "trl",
-    "microsoft/deepspeed": "deepspeed",
-    "deepspeedai/deepspeed": "deepspeed",
-    "pytorch/vision": "torchvision",
-    "pytorch/audio": "torchaudio",
-    "lightning-ai/pytorch-lightning": "lightning",
-    "scikit-learn/scikit-learn": "scikit-learn",
-}
-"""Public repositories whose project releases on PyPI under this name, by the project's own pages."""
-
 _GITHUB = re.compile(r"github\.com[/:](?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?(?:[@#/].*)?$", re.IGNORECASE)
-_MODULES = {
-    "beautifulsoup4": "bs4",
-    "faiss-cpu": "faiss",
-    "mlflow-skinny": "mlflow",
-    "opencv-python-headless": "cv2",
-    "pillow": "PIL",
-    "protobuf": "google.protobuf",
-    "python-dateutil": "dateutil",
-    "pytorch-lightning": "pytorch_lightning",
-    "pyyaml": "yaml",
-    "scikit-image": "skimage",
-    "scikit-learn": "sklearn",
-    "tensorflow-cpu": "tensorflow",
-    "azureml-mlflow": "azureml.mlflow",
-    "azureml-core": "azureml.core",
-    "azureml-defaults": "azureml.core",
-    "azureml-dataset-runtime": "azureml.dataprep",
-    "azure-ai-ml": "azure.ai.ml",
-    "azure-identity": "azure.identity",
-}
 
 
 def why_absent(name: str) -> str | None:
@@ -154,7 +36,7 @@ def modules(name: str) -> tuple[str, ...]:
     """The modules that a package brings, as far as its name tells."""
     known = _NEEDS_GPU.get(name) or _NOT_PUBLIC.get(name)
     if known is not None:
-        return known
+        return tuple(known)
     return (_MODULES.get(name, name.replace("-", "_")),)
 
 
@@ -166,7 +48,7 @@ def package_of(module: str) -> str:
 
 def on_cpu(name: str, rule: str) -> str | None:
     """The release to install for an exact version that no CPU can run; None where the version may stay."""
-    first = FIRST_ON_CPU.get(name)
+    first = _FIRST_ON_CPU.get(name)
     exact = re.fullmatch(r"===?\s*(\d+(?:\.\d+)*)", rule)
     if first is None or exact is None:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.code_reading.code_files import dotted, files
+from amlstack.code_reading.code_files import ImportedNames, files, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -81,7 +81,7 @@ def _is_local(folder: Path, importing: Path, module: str) -> bool:
     return any((top / first).is_dir() or (top / f"{first}.py").is_file() for top in tops)
 
 
-class _Reader(ast.NodeVisitor):
+class _Reader(ImportedNames, ast.NodeVisitor):
     """Goes through one file.
 
     Attributes:
@@ -89,31 +89,17 @@ class _Reader(ast.NodeVisitor):
     """
 
     def __init__(self, path: str, local: Callable[[str], bool]) -> None:
+        super().__init__()
         self.found: list[NotCarried] = []
         self._path = path
         self._local = local
-        self._names: dict[str, str] = {}
         self._optional: set[str] = set()
         self._flags: set[str] = set()
         self._rows: set[str] = set()
         self._functions = 0
 
-    def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            if alias.asname:
-                self._names[alias.asname] = alias.name
-            else:
-                top = alias.name.partition(".")[0]
-                self._names[top] = top
-            self._check(node, alias.name)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        base = "." * node.level + (node.module or "")
-        for alias in node.names:
-            name = f"{base}{'' if base.endswith('.') else '.'}{alias.name}"
-            self._names[alias.asname or alias.name] = name
-            if not node.level:
-                self._check(node, name)
+    def imported(self, node: ast.stmt, name: str) -> None:
+        self._check(node, name)
 
     def visit_Try(self, node: ast.Try) -> None:
         if any(_catches_imports(handler) for handler in node.handlers):
@@ -159,7 +145,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        name = dotted(node, self._names)
+        name = self.dotted(node)
         if name is None:
             self.generic_visit(node)
         else:
@@ -170,7 +156,7 @@ class _Reader(ast.NodeVisitor):
         del node
 
     def visit_Call(self, node: ast.Call) -> None:
-        name = dotted(node.func, self._names)
+        name = self.dotted(node.func)
         if name in _CUDA_SOURCES and _compiles_cuda(node):
             self._add(
                 node, f"`{name}` of CUDA sources", "They are compiled by nvcc, which is not here: the build fails."
@@ -192,7 +178,7 @@ class _Reader(ast.NodeVisitor):
         self._functions -= 1
 
     def _check(self, node: ast.stmt | ast.expr, name: str) -> None:
-        row = _row(name)
+        row = row_of(_table(), name)
         if row is None or row.what in self._rows or name.partition(".")[0] in self._optional:
             return
         if self._local(name):
@@ -206,12 +192,12 @@ class _Reader(ast.NodeVisitor):
 
     def _imports_alone(self, body: Iterable[ast.AST]) -> None:
         """Notes what statements import that need not run here; neither they nor uses of these names are findings."""
-        kept, rows, names = len(self.found), set(self._rows), set(self._names.values())
+        kept, rows, names = len(self.found), set(self._rows), set(self.names.values())
         for each in body:
             self.visit(each)
         del self.found[kept:]
         self._rows = rows
-        self._optional |= {name.partition(".")[0] for name in {*self._names.values()} - names} - {"torch", "tensorflow"}
+        self._optional |= {name.partition(".")[0] for name in {*self.names.values()} - names} - {"torch", "tensorflow"}
 
     def _available(self, test: ast.expr) -> bool:
         """Whether a test asks for a GPU: alone, as one of several conditions, or by a variable with the answer."""
@@ -219,7 +205,7 @@ class _Reader(ast.NodeVisitor):
             return any(self._available(each) for each in test.values)
         if isinstance(test, ast.Name | ast.Attribute):
             return bool(self._flags) and ast.unparse(test) in self._flags
-        return isinstance(test, ast.Call) and dotted(test.func, self._names) in _AVAILABLE
+        return isinstance(test, ast.Call) and self.dotted(test.func) in _AVAILABLE
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
@@ -236,16 +222,6 @@ def _compiles_cuda(node: ast.Call) -> bool:
         isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.endswith((".cu", ".cuh"))
         for each in ast.walk(node)
     )
-
-
-def _row(name: str) -> _Row | None:
-    """The row of a dotted name: its own, or that of the nearest module above it."""
-    table = _table()
-    while name:
-        if name in table:
-            return table[name]
-        name = name.rpartition(".")[0]
-    return None
 
 
 @functools.cache

@@ -28,7 +28,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "up": Verb("amlstack.cli.commands.up:up", "Bring up a stack: the sandbox's own, or any other after its plan."),
+    "up": Verb("amlstack.cli.commands.up:up", "Bring up a stack: the sandbox's own, or any other."),
     "down": Verb(
         "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),

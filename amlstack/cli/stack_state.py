@@ -6,8 +6,9 @@ The file is the engine's own: what is not found in the form that is known here c
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths, pulumi_wire
 from amlstack.engine import STACK
@@ -15,6 +16,9 @@ from amlstack.engine import STACK
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+
+_VERSION: Final = re.compile(r"/v\d{8}[^:]*(?=:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,8 @@ def state_of(latest: Mapping[str, Any]) -> State:
     resources = tuple(latest.get("resources") or ())
     pending = tuple(one["resource"]["urn"] for one in latest.get("pending_operations") or ())
     return State(resources, pending)
+
+
+def type_of(token: object) -> str:
+    """A resource's type without its API version."""
+    return _VERSION.sub("", str(token))

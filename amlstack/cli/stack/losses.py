@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.progress import name_of
+from amlstack.cli.stack_state import type_of
 from amlstack.sandbox.runner.contract.spec import RefusedError
 from amlstack.sandbox.runner.files.storage import Location, Storage
 from amlstack.sandbox.store.holdings import listed
@@ -34,9 +34,6 @@ HOLDS: Final = {
 
 DELETED: Final = {"delete": "deletes", "discard": "forgets"}
 REPLACED: Final = frozenset({"replace", "create-replacement", "delete-replaced", "discard-replaced"})
-_VERSION = re.compile(r"/v\d{8}[^:]*(?=:)")
-
-
 CONVERGING: Final = (
     "azure-native:",
     "amlstack:code:",
@@ -59,7 +56,7 @@ def losses_of(ops: Mapping[str, str], state: State, home: Path) -> tuple[str, ..
     found = []
     runs = _runs(home)
     for one in state.resources:
-        urn, kind = str(one["urn"]), _kind(str(one["type"]))
+        urn, kind = str(one["urn"]), type_of(one["type"])
         verb = DELETED.get(ops.get(urn, ""), "replaces" if ops.get(urn) in REPLACED else "")
         if not verb or kind not in HOLDS or one.get("retainOnDelete"):
             continue
@@ -84,10 +81,6 @@ def _runs(home: Path) -> dict[str, tuple[str, ...]]:
             for row in store.jobs.list()
             if row.id not in children
         }
-
-
-def _kind(token: str) -> str:
-    return _VERSION.sub("", token)
 
 
 def missing(state: State, home: Path) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ _DOES: Final = {
 }
 ORDER: Final = (DELETED, REPLACED, UPDATED, IMPORTED, READ_AGAIN, FORGOTTEN, CREATED)
 """What takes something away comes first."""
-_NO_RESOURCES: Final = (
+NO_RESOURCES: Final = (
     "pulumi:",
     "amlstack:infra:",
     "amlstack:stack:Record",
@@ -89,7 +89,7 @@ class StackPlan:
         if "preludeEvent" in event:
             self.steps.clear()
         meta = (event.get("resourcePreEvent") or {}).get("metadata")
-        if not meta or (does := _DOES.get(meta["op"])) is None or meta["type"].startswith(_NO_RESOURCES):
+        if not meta or (does := _DOES.get(meta["op"])) is None or meta["type"].startswith(NO_RESOURCES):
             return
         urn = meta["urn"]
         known = self.steps.get(urn)

@@ -22,6 +22,8 @@ from amlstack.cli.progress import name_of
 from amlstack.cli.stack import lock, pulumi_stack
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
+from amlstack.cli.stack.plan import NO_RESOURCES
+from amlstack.cli.stack_state import type_of
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
@@ -37,9 +39,6 @@ JOB: Final = "amlstack:jobs:Job"
 SCHEDULE: Final = "amlstack:schedules:Schedule"
 NETWORK: Final = "amlstack:network:Managed"
 _RULES: Final = "managedNetwork.outboundRules"
-_OURS: Final = ("pulumi:", "amlstack:infra:", "amlstack:stack:Record", "amlstack:stack:Keeper", "amlstack:runs:Guard")
-"""What groups others, and what the project keeps in the state for itself: nothing of it is in Azure."""
-_VERSION: Final = re.compile(r"/v\d{8}[^:]*(?=:)")
 SERVICE: Final = "the service: no declaration says it"
 
 
@@ -60,9 +59,9 @@ class Comparison:
     def take(self, event: Mapping[str, Any]) -> None:
         """One event of the engine."""
         meta = (event.get("resOutputsEvent") or {}).get("metadata")
-        if meta is None or meta["type"].startswith(_OURS):
+        if meta is None or meta["type"].startswith(NO_RESOURCES):
             return
-        if kind_of(meta) == NETWORK:
+        if type_of(meta["type"]) == NETWORK:
             self._rules |= set(_values(meta.get("old"), "inputs").get("rules") or {})
         self._held.append(meta)
 
@@ -74,7 +73,7 @@ class Comparison:
         self._held.clear()
 
     def _resource(self, meta: Mapping[str, Any]) -> None:
-        kind, old, new = kind_of(meta), meta.get("old"), meta.get("new")
+        kind, old, new = type_of(meta["type"]), meta.get("old"), meta.get("new")
         if kind == JOB and old is not None:
             self.look.runs.append(_run(meta["urn"], old, new))
             return
@@ -99,7 +98,7 @@ class Comparison:
         self.look.left_out += _written_by_the_service(kind, meta, [path for path, _, _ in found])
 
     def _drift(self, meta: Mapping[str, Any], what: str, properties: tuple[PropertyDrift, ...] = ()) -> ResourceDrift:
-        urn, kind = meta["urn"], kind_of(meta)
+        urn, kind = meta["urn"], type_of(meta["type"])
         return ResourceDrift(
             urn,
             kind,
@@ -133,11 +132,6 @@ class Comparison:
             return "the stack itself, which declares the rule by another resource", NETWORK
         known = own_changes.of(kind, path, there)
         return None if known is None else (known.who, known.source)
-
-
-def kind_of(meta: Mapping[str, Any]) -> str:
-    """The type without its API version."""
-    return _VERSION.sub("", str(meta["type"]))
 
 
 def _rule_of(path: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.arm_language.expressions import PolicyAround, worked_out
+from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import OpenError
@@ -103,7 +103,7 @@ def _of_set(
         given: dict[str, Any] = {}
         for name, value in _given(member.get("parameters")).items():
             try:
-                given[name] = worked_out(value, around)
+                given[name] = around.worked_out(value)
             except OpenError as error:
                 why = f"its parameter `{name}` is open: {error.why}"
         parameters = with_defaults(definition.parameters, given) if definition else given

@@ -10,7 +10,7 @@ import pytest
 
 from amlstack.base.arm_language.constructs import unknown_in
 from amlstack.base.arm_language.effects import PolicyChange, Ruling, assessed
-from amlstack.base.arm_language.expressions import PolicyAround, value_of
+from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.resources import PolicyTarget
 from amlstack.base.arm_language.values import OpenError
 from tests.support.policies.own_definitions import RULES
@@ -161,7 +161,7 @@ def test_what_a_definition_uses_beyond_this_is_found_without_a_resource(rule: di
 
 def test_a_function_that_is_not_known_is_no_answer() -> None:
     with pytest.raises(OpenError, match="newguid"):
-        value_of("[newGuid()]", PolicyAround(CLUSTER, PLACE, {}))
+        PolicyAround(CLUSTER, PLACE, {}).expression("[newGuid()]")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.base.arm_language.expressions import PolicyAround, field_value, value_of
+from amlstack.base.arm_language.expressions import PolicyAround, field_value
 from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import FailingExpressionError
@@ -165,7 +165,7 @@ def test_the_function_field_gives_what_the_documentation_lists(field: str, value
 )
 def test_a_function_gives_its_value(expression: str, value: Any) -> None:
     place = PolicyPlace(PLACE.subscription, PLACE.group, datetime(2026, 11, 22, 12, tzinfo=UTC))
-    assert value_of(expression, PolicyAround(CLUSTER, place, PARAMETERS)) == value
+    assert PolicyAround(CLUSTER, place, PARAMETERS).expression(expression) == value
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_function_gives_its_value(expression: str, value: Any) -> None:
 )  # fmt: skip
 def test_what_azure_cannot_work_out_either_fails(expression: str) -> None:
     with pytest.raises(FailingExpressionError):
-        value_of(expression, PolicyAround(CLUSTER, PLACE, PARAMETERS))
+        PolicyAround(CLUSTER, PLACE, PARAMETERS).expression(expression)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def template(**given: Any) -> Template:
     ],
 )
 def test_an_expression_has_its_value(expression: str, value: Any) -> None:
-    assert template().value(expression) == value
+    assert template().worked_out(expression) == value
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_an_expression_has_its_value(expression: str, value: Any) -> None:
 )
 def test_an_expression_that_cannot_be_worked_out_is_named(expression: str, part: str) -> None:
     with pytest.raises(Refused) as refused:
-        template().value(expression)
+        template().worked_out(expression)
     assert refused.value.code == "InvalidTemplate"
     assert part in refused.value.message
 

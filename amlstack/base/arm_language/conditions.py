@@ -12,7 +12,7 @@ from typing import Any
 
 from amlstack.base.arm_language import aliases
 from amlstack.base.arm_language.comparisons import COMPARISONS
-from amlstack.base.arm_language.expressions import PolicyAround, field_of, worked_out
+from amlstack.base.arm_language.expressions import PolicyAround, field_of
 from amlstack.base.arm_language.values import FailingExpressionError, OpenError
 from amlstack.base.pulumi_wire import UNKNOWN
 
@@ -62,7 +62,7 @@ def _evaluated(condition: Any, around: PolicyAround) -> ConditionOutcome:
     if operand is None or len(operators) != 1 or not operators <= COMPARISONS.keys():
         raise OpenError(f"the condition `{', '.join(sorted(words))}` is not evaluated here")
     (by,) = operators
-    return _compared(operand, words[operand], by, worked_out(words[by], around), around)
+    return _compared(operand, words[operand], by, around.worked_out(words[by]), around)
 
 
 def _group(conditions: Any, around: PolicyAround, *, decisive: bool) -> ConditionOutcome:
@@ -94,9 +94,9 @@ def _compared(operand: str, subject: Any, by: str, wanted: Any, around: PolicyAr
         number = _counted(subject, around)
         return ConditionOutcome(holds(number, wanted), ((_count_name(subject), number),))
     if operand == "value":
-        value = worked_out(subject, around)
+        value = around.worked_out(subject)
         return ConditionOutcome(holds(value, wanted), ((str(subject), value),))
-    name = str(worked_out(subject, around))
+    name = str(around.worked_out(subject))
     found = field_of(name, around)
     if any(value is UNKNOWN for value in found.values):
         raise OpenError(f"`{name}` is known once the stack is up", later=True)
@@ -110,14 +110,14 @@ def _counted(count: Any, around: PolicyAround) -> int:
     words = {key.lower(): value for key, value in count.items()}
     where = words.get("where")
     if "field" in words:
-        alias = str(worked_out(words["field"], around))
+        alias = str(around.worked_out(words["field"]))
         turns = [
             around.choosing(choice, value) for value, choice in aliases.elements(alias, around.target, around.chosen)
         ]
         if any(one.counted["default"] is UNKNOWN for one in turns):
             raise OpenError(f"`{alias}` is known once the stack is up", later=True)
     else:
-        listed = worked_out(words["value"], around)
+        listed = around.worked_out(words["value"])
         if not isinstance(listed, list):
             raise FailingExpressionError("`count` takes a list")
         turns = [around.counting(str(words.get("name", "default")), value) for value in listed]

@@ -8,9 +8,10 @@ from typing import Any
 from amlstack.base.arm_language.comparisons import COMPARISONS
 from amlstack.base.arm_language.conditions import OPERANDS
 from amlstack.base.arm_language.effects import JUDGED, ON_OTHERS
-from amlstack.base.arm_language.expressions import SPECIAL, functions_in, is_expression, tag_of
+from amlstack.base.arm_language.evaluation import is_expression
+from amlstack.base.arm_language.expressions import PolicyAround, tag_of
 from amlstack.base.arm_language.functions import FUNCTIONS
-from amlstack.base.arm_language.syntax import NotAnExpressionError
+from amlstack.base.arm_language.syntax import Access, FunctionCall, Node, NotAnExpressionError, parse
 
 _FIELDS = frozenset({"fullname", "id", "kind", "location", "name", "tags", "type"})
 _OPERATIONS = frozenset({"add", "addorreplace", "remove"})
@@ -101,11 +102,11 @@ def _in_field(name: Any) -> Iterator[str]:
 def _in_value(value: Any) -> Iterator[str]:
     if is_expression(value):
         try:
-            used = functions_in(value)
+            used = _functions_in(value)
         except NotAnExpressionError as error:
             yield f"the expression `{value[:60]}`: {error}"
             return
-        for name in sorted(used - SPECIAL.keys() - FUNCTIONS.keys()):
+        for name in sorted(used - PolicyAround.special.keys() - FUNCTIONS.keys()):
             yield f"the function `{name}`"
     elif isinstance(value, list):
         for one in value:
@@ -113,3 +114,21 @@ def _in_value(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping):
         for one in value.values():
             yield from _in_value(one)
+
+
+def _functions_in(expression: str) -> set[str]:
+    """The names of the functions that an expression calls, in small letters.
+
+    Raises:
+        NotAnExpressionError: It follows no grammar.
+    """
+    found: set[str] = set()
+    todo: list[Node] = [parse(expression)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, FunctionCall):
+            found.add(node.name)
+            todo += node.arguments
+        elif isinstance(node, Access):
+            todo += (node.of, node.key)
+    return found

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from amlstack.base.arm_language.conditions import ConditionOutcome, evaluated
-from amlstack.base.arm_language.expressions import PolicyAround, field_of, worked_out
+from amlstack.base.arm_language.expressions import PolicyAround, field_of
 from amlstack.base.arm_language.functions import truth
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import FailingExpressionError, OpenError
@@ -95,11 +95,11 @@ Related = Callable[[str], Iterable[PolicyTarget]]
 
 
 def effect_of(rule: Mapping[str, Any], around: PolicyAround) -> str:
-    """A rule's effect in small letters, its parameter resolved; raises as `worked_out` does."""
+    """A rule's effect in small letters, its parameter resolved; raises as `Evaluator.expression` does."""
     then = rule.get("then")
     if not isinstance(then, Mapping) or "effect" not in then:
         raise OpenError(MISSHAPEN)
-    return str(worked_out(then["effect"], around)).lower()
+    return str(around.worked_out(then["effect"])).lower()
 
 
 def assessed(
@@ -197,12 +197,12 @@ def _ruled(does: str, details: Any, outcome: ConditionOutcome, around: PolicyAro
 
 def _changes(operations: Iterable[Mapping[str, Any]], around: PolicyAround) -> Iterable[PolicyChange]:
     for operation in operations:
-        if "condition" in operation and not truth(worked_out(operation["condition"], around)):
+        if "condition" in operation and not truth(around.worked_out(operation["condition"])):
             continue
-        name = str(worked_out(operation["field"], around))
+        name = str(around.worked_out(operation["field"]))
         before = _plain(name, around)
         removes = str(operation["operation"]).lower() == "remove"
-        after = None if removes else worked_out(operation.get("value"), around)
+        after = None if removes else around.worked_out(operation.get("value"))
         if str(operation["operation"]).lower() == "add" and before is not None:
             continue  # `add` leaves what is there
         if before != after:
@@ -217,8 +217,8 @@ def _plain(name: str, around: PolicyAround) -> Any:
 def _appended(details: Any, outcome: ConditionOutcome, around: PolicyAround) -> Assessment:
     made = []
     for entry in details if isinstance(details, list) else [details]:
-        name = str(worked_out(entry["field"], around))
-        before, after = _plain(name, around), worked_out(entry["value"], around)
+        name = str(around.worked_out(entry["field"]))
+        before, after = _plain(name, around), around.worked_out(entry["value"])
         if before == after:
             continue
         if before not in (None, []) and not name.endswith("[*]"):
@@ -232,9 +232,9 @@ def _looked_for(
     does: str, details: Mapping[str, Any], outcome: ConditionOutcome, around: PolicyAround, related: Related
 ) -> Assessment:
     """What ``auditIfNotExists`` and ``deployIfNotExists`` look for, and whether it is there."""
-    kind, target = str(worked_out(details["type"], around)), around.target
+    kind, target = str(around.worked_out(details["type"])), around.target
     low, own = kind.lower(), target.type.lower()
-    name = str(worked_out(details["name"], around)) if "name" in details else ""
+    name = str(around.worked_out(details["name"])) if "name" in details else ""
     below = low.startswith((f"{own}/", *_EXTENSIONS))
     still_open = ""
     for one in related(kind):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from amlstack.base.arm_language.functions import FUNCTIONS, truth
+from amlstack.base.arm_language.resources import PartlyKnown
 from amlstack.base.arm_language.syntax import Access, Literal, Node, NotAnExpressionError, parse
 from amlstack.base.arm_language.values import OpenError
 
@@ -97,10 +98,11 @@ def _if(names: Evaluator, condition: Node, yes: Node, no: Node) -> Any:
 def _try_get(names: Evaluator, of: Node, *keys: Node) -> Any:
     value = names.closed(of)
     for key in keys:
+        wanted = names.closed(key)
         try:
-            value = lookup(value, names.closed(key))
+            value = lookup(value, wanted)
         except LookupError:
-            return None
+            return names.absent(value, wanted) if isinstance(value, PartlyKnown) else None
     return value
 
 

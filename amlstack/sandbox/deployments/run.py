@@ -80,7 +80,7 @@ def _put(context: KindContext, own: str, group: ResourceRow, body: Any, call: Ca
     begun = time.monotonic()
     template = Template(content, given, group.id, str(group.body.get("location")), known)
     made = [_make(context, template, resource, call) for resource in _ordered(template)]
-    outputs = {name: {**each, "value": template.value(each["value"])} for name, each in _outputs(content)}
+    outputs = {name: {**each, "value": template.worked_out(each["value"])} for name, each in _outputs(content)}
     record = {
         "properties": {
             "provisioningState": "Succeeded",
@@ -107,7 +107,7 @@ def _outputs(content: Mapping[str, Any]) -> Iterator[tuple[str, Body]]:
 def _ordered(template: Template) -> list[Body]:
     """The resources whose condition holds, each behind those that it depends on."""
     pending = [each for each in template.content.get("resources") or [] if template.wanted(each)]
-    ids = [template.id_of(each["type"], template.value(each["name"])).lower() for each in pending]
+    ids = [template.id_of(each["type"], template.worked_out(each["name"])).lower() for each in pending]
     done: list[Body] = []
     left = dict(zip(ids, pending, strict=True))
     while left:
@@ -120,17 +120,19 @@ def _ordered(template: Template) -> list[Body]:
 
 def _awaited(template: Template, resource: Mapping[str, Any], left: Mapping[str, Any]) -> bool:
     """Whether a resource depends, by id or by name, on one that is still to come."""
-    names = [str(template.value(each)).lower() for each in resource.get("dependsOn") or []]
+    names = [str(template.worked_out(each)).lower() for each in resource.get("dependsOn") or []]
     return any(own == name or own.endswith(f"/{name}") for own in left for name in names)
 
 
 def _make(context: KindContext, template: Template, resource: Mapping[str, Any], call: Call) -> str:
-    kind, name = resource["type"], template.value(resource["name"])
+    kind, name = resource["type"], template.worked_out(resource["name"])
     own = template.id_of(kind, name)
     skipped = ("type", "name", "apiVersion", "condition", "dependsOn", "comments", "resources", "scope", "copy")
-    body = tolerated.read(kind, template.value({key: each for key, each in resource.items() if key not in skipped}))
+    body = tolerated.read(
+        kind, template.worked_out({key: each for key, each in resource.items() if key not in skipped})
+    )
     try:
-        call("PUT", own, {"api-version": template.value(resource["apiVersion"])}, body)
+        call("PUT", own, {"api-version": template.worked_out(resource["apiVersion"])}, body)
     except Refused as refused:
         message = f"At least one resource deployment operation failed: {own}: {refused.message}"
         raise Refused(refused.status, "DeploymentFailed", message, refused.target) from None

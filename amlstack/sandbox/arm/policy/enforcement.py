@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, effect_of
-from amlstack.base.arm_language.expressions import PolicyAround, worked_out
+from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import OpenError
@@ -141,7 +141,7 @@ def _policies(
 
 def _values(definition: ResourceRow, given: Mapping[str, Any], outer: Mapping[str, Any]) -> dict[str, Any]:
     around = PolicyAround(PolicyTarget("", "", {}), PolicyPlace(), outer)
-    plain = {name: worked_out(entry.get("value"), around) for name, entry in given.items()}
+    plain = {name: around.worked_out(entry.get("value")) for name, entry in given.items()}
     return with_defaults(definition.body["properties"].get("parameters") or {}, plain)
 
 

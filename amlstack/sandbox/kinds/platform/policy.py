@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.constructs import unknown_in
-from amlstack.base.arm_language.expressions import PolicyAround, worked_out
+from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.arm_language.values import OpenError
@@ -68,9 +68,8 @@ class Sets(ResourceKind):
             _declared(path.name, definition, reference.get("parameters") or {})
             for given in (reference.get("parameters") or {}).values():
                 try:
-                    worked_out(
-                        given.get("value"), PolicyAround(PolicyTarget("", "", {}), PolicyPlace(), dict.fromkeys(own))
-                    )
+                    around = PolicyAround(PolicyTarget("", "", {}), PolicyPlace(), dict.fromkeys(own))
+                    around.worked_out(given.get("value"))
                 except OpenError as error:
                     message = f"The policy set definition '{path.name}' is invalid: {error}.{near(str(error), own)}"
                     raise Refused(400, "InvalidPolicySetDefinition", message) from None

@@ -33,6 +33,7 @@ class PolicyDefinition:
         rule: ``{"if", "then"}``.
         parameters: Its declared parameters.
         file: Where it was read.
+        judges: What it judges instead of resources of a stack, where that is known; empty for the others.
     """
 
     id: str
@@ -42,6 +43,7 @@ class PolicyDefinition:
     rule: Mapping[str, Any]
     parameters: Mapping[str, Any]
     file: str = ""
+    judges: str = ""
 
 
 @dataclass(frozen=True, slots=True)

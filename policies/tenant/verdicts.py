@@ -50,8 +50,8 @@ class TenantVerdict:
 Judge = Callable[["PolicyTarget", "DeclaredStack"], Assessment]
 
 
-def of_files(policies: Iterable[AppliedPolicy], stack: DeclaredStack) -> list[TenantVerdict]:
-    """The verdicts of definitions from files; one that says nothing to any resource gives a single passing verdict."""
+def judge_policies(policies: Iterable[AppliedPolicy], stack: DeclaredStack) -> list[TenantVerdict]:
+    """The verdicts of definitions; one that says nothing to any resource gives a single passing verdict."""
     found: list[TenantVerdict] = []
     for policy in policies:
         whole = _of_the_whole(policy, stack)
@@ -65,6 +65,10 @@ def _of_the_whole(policy: AppliedPolicy, stack: DeclaredStack) -> Assessment | N
     definition = policy.definition
     if definition is None:
         return Assessment(Ruling.OPEN, why="no file has its definition")
+    if policy.effect.lower() == "disabled":
+        return Assessment(Ruling.PASSES)
+    if definition.judges:
+        return Assessment(Ruling.NOT_JUDGED, why=f"it judges {definition.judges}")
     if definition.mode.lower() not in {"all", "indexed"}:
         why = f"its mode is `{definition.mode}`: it judges what runs or lies in a resource, not resources"
         return Assessment(Ruling.NOT_JUDGED, why=why)

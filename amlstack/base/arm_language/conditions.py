@@ -6,16 +6,18 @@ condition names the type that the functions in the others are written for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from amlstack.base.arm_language import aliases
 from amlstack.base.arm_language.comparisons import COMPARISONS
-from amlstack.base.arm_language.expressions import PolicyAround, field_of
+from amlstack.base.arm_language.expressions import PolicyAround, field_of, field_value
 from amlstack.base.arm_language.values import FailingExpressionError, OpenError
 from amlstack.base.pulumi_wire import UNKNOWN
 
+_FIELD = re.compile(r"field\('([^']+)'\)", re.IGNORECASE)
 OPERANDS = ("field", "value", "count")
 
 
@@ -94,8 +96,14 @@ def _compared(operand: str, subject: Any, by: str, wanted: Any, around: PolicyAr
         number = _counted(subject, around)
         return ConditionOutcome(holds(number, wanted), ((_count_name(subject), number),))
     if operand == "value":
-        value = around.worked_out(subject)
-        return ConditionOutcome(holds(value, wanted), ((str(subject), value),))
+        try:
+            value = around.worked_out(subject)
+        except FailingExpressionError as error:
+            if _FIELD.search(str(subject)) is None:
+                raise
+            name, value = _seen(subject, None, around)
+            return ConditionOutcome(None, ((name, value),), failure=f"{error.why}; `{name}` is `{value}`")
+        return ConditionOutcome(holds(value, wanted), (_seen(subject, value, around),))
     name = str(around.worked_out(subject))
     found = field_of(name, around)
     if any(value is UNKNOWN for value in found.values):
@@ -104,6 +112,12 @@ def _compared(operand: str, subject: Any, by: str, wanted: Any, around: PolicyAr
     return ConditionOutcome(
         all(holds(value, wanted) for value in found.values), ((name, shown),) if name.lower() != "type" else ()
     )
+
+
+def _seen(subject: Any, value: Any, around: PolicyAround) -> tuple[str, Any]:
+    """The field that an expression looks at with its value; the expression itself where it looks at none."""
+    named = _FIELD.search(str(subject))
+    return (str(subject), value) if named is None else (named[1], field_value(named[1], around))
 
 
 def _counted(count: Any, around: PolicyAround) -> int:

@@ -244,6 +244,8 @@ def _looked_for(
         found = evaluated(details.get("existencecondition") or {"allOf": []}, replace(around, target=one, asker=target))
         if found.holds:
             return Assessment(Ruling.PASSES, outcome)
+        if one is target:
+            outcome = replace(outcome, seen=(*outcome.seen, *found.seen))
         if found.holds is None:
             still_open = found.failure or "; ".join(found.open)
     what = f"`{kind}`{f' called `{name}`' if name else ''}"

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from amlstack.base.arm_language.parameters import with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import hint
 from amlstack.cli import stack_settings, targets
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles.formats import Format, beside_code
-from policies.tenant import library, stated_verdicts, statements, wording
+from policies.tenant import initiatives, library, wording
 from policies.tenant.application import applied
-from policies.tenant.verdicts import of_files
+from policies.tenant.verdicts import judge_policies
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from amlstack.base.arm_language.resources import PolicyTarget
     from amlstack.cli.targets import Targets
     from infra.settings import Reading
+    from policies.tenant.application import AppliedPolicy
     from policies.tenant.stack import DeclaredStack
     from policies.tenant.verdicts import TenantVerdict
 
@@ -117,9 +119,9 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_
     headings: list[str] = []
     paths: list[Path] = []
     for one in dict.fromkeys(asked):
-        if one in statements.words():
-            initiative = statements.initiative(one)
-            verdicts[one] = stated_verdicts.of_initiative(initiative, stack)
+        if one in initiatives.words():
+            initiative = initiatives.initiative(one)
+            verdicts[one] = judge_policies(initiative.members, stack)
             headings.append(_heading(initiative))
         elif not Path(one).exists() and not one.lower().endswith(".json") and "/" not in one:
             found.append(_unknown_word(one))
@@ -148,19 +150,23 @@ def summary(judgement: TenantJudgement) -> list[str]:
 
 
 def _of_files(read: library.PolicyLibrary, stack: DeclaredStack) -> list[TenantVerdict]:
-    """The verdicts of files; a definition that no file has is judged as we state it, where we do."""
-    found: list[TenantVerdict] = []
-    for policy in applied(read):
-        stated = statements.definitions().get(library.last(policy.id)) if policy.definition is None else None
-        if stated is None:
-            found += of_files([policy], stack)
-            continue
-        effect = next((str(value) for name, value in policy.parameters.items() if name.lower() in _EFFECTS), "")
-        own = stated_verdicts.of_definition(
-            stated, stack, policy.effect or effect, policy.parameters, policy.source or "our statement of it"
-        )
-        found += (replace(one, enforced=policy.enforced, exempt=policy.exempt) for one in own)
-    return found
+    """The verdicts of files; a definition that no file has is judged by ours, where we have it."""
+    return judge_policies([_completed(policy) for policy in applied(read)], stack)
+
+
+def _completed(policy: AppliedPolicy) -> AppliedPolicy:
+    ours = initiatives.definitions().get(library.last(policy.id)) if policy.definition is None else None
+    if ours is None:
+        return policy
+    effect = next((str(value) for name, value in policy.parameters.items() if name.lower() in _EFFECTS), "")
+    return replace(
+        policy,
+        id=ours.id,
+        definition=ours,
+        parameters=with_defaults(ours.parameters, policy.parameters),
+        source=policy.source or "our statement of it",
+        effect=policy.effect or effect,
+    )
 
 
 _EFFECTS = ("effect", "effects", "audit_effect")
@@ -216,7 +222,7 @@ def _read_group(stack: DeclaredStack, config: Mapping[str, str]) -> Finding | No
 
 
 def _unknown_word(word: str) -> Finding:
-    known = statements.words()
+    known = initiatives.words()
     rule = f"`--against` takes {', '.join(f'`{one}`' for one in known)}, or files and folders with JSON of Azure Policy"
     return Finding(
         NOT_READ, "--against", f"There is no initiative and no file `{word}`", rule, hint(word, known).strip()
@@ -304,13 +310,10 @@ def _plain(one: TenantVerdict) -> dict[str, Any]:
     }
 
 
-def _heading(stated: statements.StatedInitiative) -> str:
-    number = len(stated.members)
-    of = (
-        f"{number} of {stated.members_in_all} definitions judge"
-        if number != stated.members_in_all
-        else f"{number} definitions,"
-    )
-    rest = "what a stack may have" if number != stated.members_in_all else "all of them stated here"
-    version = f" {stated.version}" if stated.version else ""
-    return f"{stated.word}: {stated.name}{version}; {of} {rest} (read on {stated.checked})"
+def _heading(initiative: initiatives.Initiative) -> str:
+    number, in_all = len(initiative.members), initiative.members_in_all
+    of = f"{number} of {in_all} definitions judge what a stack may have"
+    if number == in_all:
+        of = f"{number} definitions, all of them stated here"
+    version = f" {initiative.version}" if initiative.version else ""
+    return f"{initiative.word}: {initiative.name}{version}; {of} (read on {initiative.checked})"

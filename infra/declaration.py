@@ -13,10 +13,10 @@ from amlstack.base.memory import rarely_collected
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments, overlay
-from infra import azure_policy_assignment, judgement, runs
-from infra.contents import access, assets, containers, references
-from infra.contents.assets import StackData
-from infra.contents.environments import environment_of
+from infra import access, azure_policy_assignment, judgement, runs
+from infra.data import assets, datastores
+from infra.data.assets import StackData
+from infra.environments import environment_of
 from infra.network import findings
 from infra.runs import Run, fabric_check, in_files, secrets
 from infra.runs.order import Order
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
-    from infra.contents.assets import PlannedAsset
+    from infra.data.assets import PlannedAsset
     from infra.runs.order import OrderedRun
     from infra.settings import JobFile, Reading, Settings
     from policies.config import Config
@@ -80,9 +80,9 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     found += [
         *of_data,
-        *references.of_settings(reading, reading.partial, named),
+        *assets.check_settings(reading, reading.partial, named),
         *access.check(reading, reading.partial),
-        *containers.check(reading, reading.partial),
+        *datastores.check_containers(reading, reading.partial),
     ]
     declared: list[Run] = []
     listed: list[runs.ListedRun] = []
@@ -223,7 +223,7 @@ class _Stack:
             found += [runs.in_folder(code.root, finding) for finding in code.findings]
         data, of_data = self.data.scanned(plan)
         found += (locate(finding) if finding.where else finding for finding in of_data)
-        meant = references.meant(plan, self.named)
+        meant = assets.meant(plan, self.named)
         found += map(locate, meant.findings)
         own = self.folders.own_code(plan, codes, path)
         names = tuple(dict.fromkeys(each.reference for each in meant.by_input.values()))

@@ -94,7 +94,6 @@ FOLDER_CIRCLES = [
     ["amlstack.sandbox.parents.bindings", "amlstack.sandbox.parents.pipeline_body"],
     ["amlstack.sandbox.runner.contract", "amlstack.sandbox.runner.files"],
     ["amlstack.sandbox.runner.mpi", "amlstack.sandbox.runner.node_agent"],
-    ["infra.components", "infra.compute", "infra.runs"],
 ]
 """Folders and modules of one parent that cannot be understood without each other; still to be taken apart."""
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}

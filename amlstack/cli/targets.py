@@ -14,7 +14,7 @@ from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
-    from infra.contents.assets import StackData
+    from infra.data.assets import StackData
     from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job
 
@@ -110,7 +110,7 @@ class Targets:
         """The data and datastores that jobs of the stack name; None where it has none, or is not known to be meant."""
         if self.settings is None or self._is_outside or not (self.settings.data or self.settings.datastores):
             return None
-        from infra.contents.assets import StackData
+        from infra.data.assets import StackData
 
         return StackData.unread(self.settings)
 
@@ -118,7 +118,7 @@ class Targets:
         """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""
         if self.settings is None:
             return {}
-        from infra.contents.environments import environment_of
+        from infra.environments import environment_of
 
         return environment_of(job, self.settings, self.root)
 

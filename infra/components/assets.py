@@ -11,7 +11,7 @@ import pulumi
 from amlstack import resources
 from amlstack.base.paths import PROJECT
 from infra.components import tokens
-from infra.contents.datastores import named_in
+from infra.data.datastores import named_in
 from jobs.local_data import DATASTORE
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from amlstack import snapshot
     from infra.components.cluster import RdmaCluster
     from infra.components.run_requirements import RunRequirements
-    from infra.contents.assets import PlannedAsset
-    from infra.contents.environments import RegisteredEnvironment
+    from infra.data.assets import PlannedAsset
+    from infra.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.runs.registration import Registration
     from jobs.local_data import DataUpload

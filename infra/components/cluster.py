@@ -8,8 +8,7 @@ import pulumi
 
 from infra.components import azure_native, tokens
 from infra.components.identities import grant
-from infra.components.workspace.adopted import of_cluster
-from infra.compute.cluster import properties, replaced_by
+from infra.compute.cluster import left_alone, properties, replaced_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +59,7 @@ class RdmaCluster:
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
                 ],
                 replace_on_changes=list(replaced_by(spec.identity_change)),
-                ignore_changes=of_cluster(spec, tags),
+                ignore_changes=left_alone(spec, tags),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),

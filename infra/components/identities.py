@@ -8,7 +8,7 @@ import pulumi
 
 from infra.components import azure_native, tokens
 from infra.components.order import after
-from infra.components.workspace.security.identity import assign
+from infra.components.workspace.security import assign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

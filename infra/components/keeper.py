@@ -12,7 +12,7 @@ from infra.components.order import after, known_of
 
 if TYPE_CHECKING:
     from infra.components.workspace import AnyWorkspace
-    from infra.components.workspace.security.locks import StackResources
+    from infra.components.workspace.security import StackResources
     from infra.settings import Settings
 
 _NOT_IN_AZURE = (resources.StackRecord, resources.RunsGuard)

@@ -62,7 +62,7 @@ class RunRequirements:
         reached_by = (*workspace.reached_by, *([shared.identity] if shared else ()))
         guard = resources.RunsGuard(
             "runs",
-            workspace=workspace.whole,
+            workspace=workspace.settled_id,
             # What counts is what it comes from: the engine asks the guard before it replaces any of that.
             reached_by=behind("identities and network", *reached_by) if reached_by else None,
             stack_id=record.stack_id,

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.components.assets import Assets
-    from infra.components.parents import Parents
+    from infra.components.stack_tree import StackTree
     from infra.runs import Run
 
 
 Submitted = resources.JobResource | resources.ScheduleResource
 
 
-def submit_all(runs: Sequence[Run], assets: Assets, parents: Parents) -> list[tuple[Run, Submitted]]:
+def submit_all(runs: Sequence[Run], assets: Assets, tree: StackTree) -> list[tuple[Run, Submitted]]:
     """Register runs and schedules, each after what it needs and after the runs that it waits for; in their order."""
     once = {run.name: run for run in runs if not run.is_schedule}
     before = {name: run.after for name, run in once.items()}
@@ -30,11 +30,11 @@ def submit_all(runs: Sequence[Run], assets: Assets, parents: Parents) -> list[tu
     made: dict[str, resources.JobResource] = {}
     for name in sequence(before):
         earlier = {each: made[each] for each in before[name]}
-        made[name] = _job(once[name], assets, parents.jobs, earlier, awaited.get(name, ()))
+        made[name] = _job(once[name], assets, tree.jobs, earlier, awaited.get(name, ()))
     result: list[tuple[Run, Submitted]] = []
     for run in runs:
         gates = [made[name] for name in run.after]
-        result.append((run, _schedule(run, assets, parents.schedules, gates) if run.is_schedule else made[run.name]))
+        result.append((run, _schedule(run, assets, tree.schedules, gates) if run.is_schedule else made[run.name]))
     return result
 
 

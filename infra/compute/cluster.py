@@ -7,7 +7,7 @@ finds the way back to the setting. Needs neither Pulumi nor the settings' models
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from infra import roles
 from policies.checks.size import SINGLE_NODE_TAG
@@ -148,3 +148,49 @@ def _put(body: dict[str, Any], path: str, value: Any) -> None:
     for parent in parents:
         body = body.setdefault(parent, {})
     body[last] = value
+
+
+_INPUTS: Final = (
+    *("identity", "location", "sku", "tags"),
+    *(f"properties.{name}" for name in ("computeLocation", "description", "disableLocalAuth", "resourceId")),
+    *(f"{_AML}.{name}" for name in ("enableNodePublicIp", "isolatedNetwork", "osType", "propertyBag")),
+    *(f"{_AML}.{name}" for name in ("remoteLoginPortPublicAccess", "subnet", "userAccountCredentials")),
+    *(f"{_AML}.{name}" for name in ("virtualMachineImage", "vmPriority", "vmSize")),
+)
+"""Inputs of azure-native's Compute that an AmlCompute cluster has, but for its scale."""
+
+
+def left_alone(spec: Cluster, tags: Mapping[str, str]) -> list[str] | None:
+    """Properties that the engine leaves as the state has them; None for a cluster that the stack made.
+
+    The state of an import has all that Azure answered; the program registers what it would create.
+
+    Args:
+        spec: The cluster's settings.
+        tags: Tags of every resource.
+    """
+    if not spec.adopted:
+        return None
+    rows = [row for row in SETTINGS if not row.wire.startswith("tags")]
+    given = {row.wire for row in rows if _says(spec, row.path)}
+    if tags or spec.tags or spec.single_node_jobs:
+        given.add("tags")
+    if spec.identity.kind == "none" and not spec.identity.user_assigned:
+        given.discard("identity")
+    known = dict.fromkeys((*_INPUTS, *(row.wire for row in rows), *replaced_by()))
+    silent = [wire for wire in known if not any(_within(each, wire) for each in given)]
+    # An object that the settings do not say at all is left alone as one.
+    return [wire for wire in silent if not any(wire != each and _within(wire, each) for each in silent)]
+
+
+def _within(wire: str, whole: str) -> bool:
+    return wire == whole or wire.startswith(f"{whole}.")
+
+
+def _says(spec: Any, path: tuple[str, ...]) -> bool:
+    """Whether a person has written a setting."""
+    for name in path:
+        if name not in spec.model_fields_set:
+            return False
+        spec = getattr(spec, name)
+    return True

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.contents import datastores
+from infra.data import datastores
 from infra.network.isolation import APPROVED, declared
 from infra.settings.model.jobs import CustomEnvironment
 

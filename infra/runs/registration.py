@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from infra.contents.datastores import named_in
-from infra.contents.environments import RegisteredEnvironment
+from infra.data.datastores import named_in
+from infra.environments import RegisteredEnvironment
 from jobs.local_data import LocalData
 
 if TYPE_CHECKING:

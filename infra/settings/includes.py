@@ -1,14 +1,10 @@
-"""Lists of the settings that are partly in files of their own: ``- include: clusters/*.yml`` stands for their entries.
-
-The engine hands all settings to the program in one string of limited length (``engine_limit``). Included files are read
-by the program itself, and by every verb that reads settings, from the project's folder and nowhere else.
-"""
+"""Lists of settings that include files, and where each setting was written: in the stack file or in one of these."""
 
 from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,14 +14,83 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import is_dir, is_file, names_in
-from infra.settings.places import IncludedFile, Places
+from infra.settings import cluster_defaults
 from infra.settings.problems import dotted
 from infra.settings.stackfile import ROOM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from amlstack.base.yamltext import Text
     from infra.settings.stackfile import Loc, StackFile
+
+
+@dataclass(frozen=True, slots=True)
+class IncludedFile:
+    """A file that holds entries of a list of the settings.
+
+    Attributes:
+        name: Its path from the project's folder on, as findings show it.
+    """
+
+    name: str
+    _text: Text = field(repr=False)
+
+    def located(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding with the place of what it is about, or of the closest thing around it."""
+        return finding.at(self.name, *(self._text.spot(loc) or (None, None)))
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """From a path in the settings, all files read, to where a person wrote what is there.
+
+    Attributes:
+        file: The stack file, where it is known.
+        entries: Of each list that includes files: file and index of every entry; the stack file is None.
+        defaults: Path of each value of a cluster that came from ``cluster_defaults`` → its path there.
+    """
+
+    file: StackFile | None = None
+    entries: Mapping[str, tuple[tuple[IncludedFile | None, int], ...]] = field(default_factory=dict)
+    defaults: dict[Loc, Loc] = field(default_factory=dict)
+
+    def written(self, loc: Loc) -> tuple[IncludedFile | None, Loc]:
+        """The included file, or None for the stack file, and the path in it."""
+        if self.defaults and (source := cluster_defaults.origin(loc, self.defaults)) is not None:
+            return None, source
+        of_list = self.entries.get(str(loc[0]), ()) if len(loc) > 1 else ()
+        if not isinstance(loc[1] if of_list else None, int) or int(loc[1]) >= len(of_list):
+            return None, loc
+        included, index = of_list[int(loc[1])]
+        return included, ((loc[0], index, *loc[2:]) if included is None else (index, *loc[2:]))
+
+    def where(self, loc: Loc) -> str:
+        """The path as its file has it: ``amlstack:clusters[0].size``, in an included file ``[0].size``."""
+        included, written = self.written(loc)
+        return dotted(written) if included is None else dotted(("", *written)).partition(":")[2]
+
+    def shown(self, loc: Loc) -> str:
+        """The same for the middle of a sentence, with the included file."""
+        included, _ = self.written(loc)
+        return self.where(loc) if included is None else f"{included.name}{self.where(loc)}"
+
+    def located(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding with the place of a setting."""
+        if finding.where == dotted(loc):
+            finding = replace(finding, where=self.where(loc))
+        included, written = self.written(loc)
+        if included is not None:
+            return included.located(written, finding)
+        return finding if self.file is None else finding.at(self.file.name, *self.file.locate(written))
+
+    def together(self, loc: Loc) -> Loc | None:
+        """The other way: of a path in the stack file that in the settings; None for an entry that includes files."""
+        of_list = self.entries.get(str(loc[0])) if len(loc) > 1 else None
+        if of_list is None:
+            return loc
+        return next(((loc[0], at, *loc[2:]) for at, each in enumerate(of_list) if each == (None, loc[1])), None)
+
 
 INCLUDE: Final = "include"
 LISTS: Final = ("clusters", "environments", "datastores", "data", "access", "jobs")
@@ -40,13 +105,13 @@ class Included:
 
     Attributes:
         values: The settings, each list whole.
-        places: Where each entry was written.
+        origins: Where each entry was written.
         findings: What is wrong with the files, and with how they are named, each at its place.
         incomplete: The lists of which something could not be read.
     """
 
     values: dict[str, Any]
-    places: Places
+    origins: Origins
     findings: list[Finding] = field(default_factory=list)
     incomplete: set[str] = field(default_factory=set)
 
@@ -60,7 +125,7 @@ def included(values: Mapping[str, Any], file: StackFile | None, root: Path) -> I
         root: The project's folder.
     """
     entries: dict[str, tuple[tuple[IncludedFile | None, int], ...]] = {}
-    result = Included(dict(values), Places(file, entries))
+    result = Included(dict(values), Origins(file, entries))
     for key in LISTS:
         given = values.get(key)
         if isinstance(given, list) and any(_including(entry) for entry in given):
@@ -196,7 +261,7 @@ class _Reader:
                 self.entries.append((entry, source, index))
 
     def _wrong(self, loc: Loc, code: str, seen: str, rule: str, remedy: str = "") -> None:
-        self._add(Places(self.result.places.file).located(loc, Finding(code, dotted(loc), seen, rule, remedy)))
+        self._add(Origins(self.result.origins.file).located(loc, Finding(code, dotted(loc), seen, rule, remedy)))
 
     def _unreadable(
         self, name: str, why: str, rule: str = "", *, at: tuple[int | None, int | None] = (None, None)

@@ -14,9 +14,8 @@ from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
 from infra.settings import cluster_defaults, engine_limit, existing, problems, secrets
-from infra.settings.includes import included
+from infra.settings.includes import Origins, included
 from infra.settings.model import CuratedEnvironment, Settings
-from infra.settings.places import Places
 from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
@@ -44,7 +43,7 @@ class Reading:
         doubtful: What was made up in ``partial`` to mend it; nothing that depends on it should be judged.
         file: The stack file, when it was readable.
         secret: The texts that the configuration marks as secret, where they are known.
-        places: Where each setting was written, in the stack file or in a file that it includes.
+        origins: Where each setting was written, in the stack file or in a file that it includes.
     """
 
     findings: tuple[Finding, ...]
@@ -52,7 +51,7 @@ class Reading:
     doubtful: frozenset[Loc] = frozenset()
     file: StackFile | None = None
     secret: frozenset[str] = frozenset()
-    places: Places = field(default_factory=Places)
+    origins: Origins = field(default_factory=Origins)
 
     @property
     def settings(self) -> Settings | None:
@@ -71,7 +70,7 @@ class Reading:
 
     def locate(self, loc: Loc, finding: Finding) -> Finding:
         """The finding with the place of a setting in its file, when that is known."""
-        return self.places.located(loc, finding)
+        return self.origins.located(loc, finding)
 
     def about(self, loc: Loc, finding: Finding) -> Finding:
         """The finding under the name of a setting, with its place when that is known."""
@@ -140,16 +139,16 @@ def parse(
         root: The project's folder, in which included files lie.
     """
     whole = included(values, file, root)
-    places = whole.places
+    origins = whole.origins
     mending = Mending(whole.values)
     found = list(whole.findings)
     faults: list[tuple[Loc, Finding]] = []
     texts = secrets.texts(values, secret) if readable else frozenset()
     for written in secret:
-        loc = places.together(written)
+        loc = origins.together(written)
         if not secrets.can_be(written):
             refusal = secrets.refusal(written, problems.dotted(written))
-            found.append(Places(file).located(written, refusal))
+            found.append(Origins(file).located(written, refusal))
             if loc is not None:
                 mending.leave_out(loc)
         elif loc is not None and not readable:
@@ -157,13 +156,13 @@ def parse(
     bare = tuple(secrets.in_clear(values, frozenset(secret)))
     faults += bare
     texts |= secrets.texts(values, [loc for loc, _ in bare])
-    for loc in _encrypted(whole.values, places):
+    for loc in _encrypted(whole.values, origins):
         faults.append((loc, secrets.not_decrypted(problems.dotted(loc))))
         if secrets.can_be(loc):
             mending.write(loc, secrets.REDACTED)
         else:
             mending.leave_out(loc)
-    places.defaults.update(cluster_defaults.complete(mending.values))
+    origins.defaults.update(cluster_defaults.complete(mending.values))
     partial = None
     for _ in range(_ROUNDS):
         try:
@@ -173,35 +172,35 @@ def parse(
             details = error.errors(include_url=False)
             for each in mending.news(details):
                 loc = mending.written(each["loc"])
-                faults.append((loc, replace(problems.describe(_as_written(each, places)), where=problems.dotted(loc))))
+                faults.append((loc, replace(problems.describe(_as_written(each, origins)), where=problems.dotted(loc))))
             mending.mend(details)
     if partial is not None:
-        faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, places)]
+        faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, origins)]
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
         # Where the name or the id of the workspace is faulty, what goes with it is not known.
         if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
             faults += [(mending.written(loc), finding) for loc, finding in existing.check(partial)]
-    located = (places.located(loc, finding) for loc, finding in faults)
+    located = (origins.located(loc, finding) for loc, finding in faults)
     # A fault in a default is found in it and in each cluster that takes it.
     found += {(one.code, one.where, one.seen, one.file, one.line): one for one in located}.values()
     # An entry that could not be read: what depends on the list as a whole is in doubt, its entries are not.
     doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}
     shown = in_file_order(secrets.hidden(finding, texts) for finding in found)
-    return Reading(shown, partial, frozenset(doubtful), file, texts, places)
+    return Reading(shown, partial, frozenset(doubtful), file, texts, origins)
 
 
-def _encrypted(values: Mapping[str, Any], places: Places) -> Iterator[Loc]:
+def _encrypted(values: Mapping[str, Any], origins: Origins) -> Iterator[Loc]:
     """What included files hold encrypted."""
-    for key, entries in places.entries.items():
+    for key, entries in origins.entries.items():
         for index, (included_file, _) in enumerate(entries):
             if included_file is not None:
                 yield from secrets.encrypted_in(values[key][index], (key, index))
 
 
-def _as_written(error: ErrorDetails, places: Places) -> ErrorDetails:
+def _as_written(error: ErrorDetails, origins: Origins) -> ErrorDetails:
     """One of pydantic's errors with the index that an entry has in its file."""
     loc = error["loc"]
-    entries = places.entries.get(str(loc[0])) if len(loc) > 1 else None
+    entries = origins.entries.get(str(loc[0])) if len(loc) > 1 else None
     if entries is None or not isinstance(loc[1], int):
         return error
     return {**error, "loc": (loc[0], entries[loc[1]][1], *loc[2:])}
@@ -236,7 +235,7 @@ def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Find
                 yield loc, finding
 
 
-def _duplicates(settings: Settings, doubtful: set[Loc], places: Places) -> list[tuple[Loc, Finding]]:
+def _duplicates(settings: Settings, doubtful: set[Loc], origins: Origins) -> list[tuple[Loc, Finding]]:
     # Azure compares the names of clusters and environments without letter case. Versions of one data asset may differ.
     named: dict[str, list[str]] = {
         "clusters": [cluster.name for cluster in settings.clusters],
@@ -257,7 +256,7 @@ def _duplicates(settings: Settings, doubtful: set[Loc], places: Places) -> list[
             folded = name if key == "jobs" else name.lower()
             first = seen.setdefault(folded, index)
             if first != index:
-                what = f"`{name}` is listed here and in {places.shown((key, first))}"
+                what = f"`{name}` is listed here and in {origins.shown((key, first))}"
                 rule = f"Each of the {key} is listed once"
                 found.append(((key, index), Finding("setting-twice", problems.dotted((key, index)), what, rule)))
     return found

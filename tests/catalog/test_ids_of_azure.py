@@ -9,8 +9,9 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import roles
+from infra import access
 from infra import roles as assigned
-from infra.contents import access, datastores
+from infra.data import datastores
 
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 DATA = (
@@ -26,7 +27,7 @@ PUBLIC = {
 ZEROS = "00000000-0000-0000-0000-000000000000"
 MADE_UP = {
     "infra/roles.py": "6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11",  # namespace of role assignments' names
-    "infra/contents/access.py": "0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90",
+    "infra/access.py": "0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90",
     "deploy/state/__main__.py": "0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27",
     "infra/account.py": ZEROS,  # of no subscription
     "infra/settings/repair.py": ZEROS,

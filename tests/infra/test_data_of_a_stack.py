@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from infra.contents import access, datastores
+from infra import access
+from infra.data import datastores
 from infra.declaration import Declaration, declare
 from infra.settings import Datastore, parse
 from jobs.local_data import all_inputs

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jobs
-from infra.contents.environments import RegisteredEnvironment
 from infra.declaration import Declaration, declare
+from infra.environments import RegisteredEnvironment
 from infra.settings import parse, read_file
 from policies.config import ALL
 

@@ -10,7 +10,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.arm.entra import SUBSCRIPTION, TENANT
 from amlstack.sandbox.azure_native import table
-from infra.components.workspace import edits as workspace_edits
+from infra import workspace_properties
 from infra.compute import cluster
 from infra.settings.model import Cluster
 from policies.checks.size import SINGLE_NODE_TAG
@@ -140,7 +140,7 @@ WORKSPACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.engine
 def test_each_edit_of_a_workspace_is_planned_as_the_table_says(stack: MakeStack, sandbox: Sandbox) -> None:
-    expected = {row.wire: "replace" if row.replaces else "update" for row in workspace_edits.PROPERTIES}
+    expected = {row.wire: "replace" if row.replaces else "update" for row in workspace_properties.PROPERTIES}
     assert WORKSPACES.keys() == expected.keys()
     names = {wire: wire.replace(".", "-").lower()[-28:] for wire in WORKSPACES}
     one = stack("workspaces_edited", sandbox=sandbox)
@@ -178,8 +178,8 @@ def models() -> Any:
 def test_what_azure_updates_in_place_is_what_its_request_for_updates_takes(models: Any) -> None:
     taken = {field for part in (models.WorkspaceUpdateParameters, models.WorkspacePropertiesUpdateParameters)
              for field in wire_names(part)} - {"properties"}  # fmt: skip
-    in_place = {row.wire.split(".")[0] for row in workspace_edits.PROPERTIES if not (row.replaces or row.refused)}
-    assert in_place == taken - set(workspace_edits.OTHER_KINDS)
+    in_place = {row.wire.split(".")[0] for row in workspace_properties.PROPERTIES if not (row.replaces or row.refused)}
+    assert in_place == taken - set(workspace_properties.OTHER_KINDS)
     assert wire_names(models.ScaleSettingsInformation) == {"scaleSettings"}
     careful = {row.wire.rpartition(".")[0].rpartition(".")[2] for row in cluster.SETTINGS if not row.replaces}
     assert careful - {"", "tags", "properties"} == {"scaleSettings"}
@@ -187,8 +187,8 @@ def test_what_azure_updates_in_place_is_what_its_request_for_updates_takes(model
 
 def test_every_input_of_a_workspace_is_in_the_table_or_named_beside_it() -> None:
     row, _ = table.find("azure-native:machinelearningservices:Workspace")
-    known = {each.wire.split(".")[0] for each in workspace_edits.PROPERTIES}
-    assert known | set(workspace_edits.UNKNOWN) | set(workspace_edits.OTHER_KINDS) == row.inputs
+    known = {each.wire.split(".")[0] for each in workspace_properties.PROPERTIES}
+    assert known | set(workspace_properties.UNKNOWN) | set(workspace_properties.OTHER_KINDS) == row.inputs
 
 
 def test_every_property_of_a_cluster_is_set_constant_or_refused_by_name(models: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amlstack.base.findings import Level
-from infra.compute import demand, quota
+from infra.compute import quota
 from infra.settings import parse
 
 H100 = "Standard_ND96isr_H100_v5"
@@ -15,10 +15,10 @@ FAMILY = "standardNDSH100v5Family"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 
-def demands(*clusters: dict[str, Any], **settings: Any) -> tuple[demand.Demand, ...]:
+def demands(*clusters: dict[str, Any], **settings: Any) -> tuple[quota.Demand, ...]:
     reading = parse({"location": "westeurope", "workspace": "w-team", "clusters": list(clusters), **settings})
     assert reading.settings is not None, reading.findings
-    return demand.demands(reading.settings)
+    return quota.demands(reading.settings)
 
 
 def one(name: str = "train", most: int = 4, **more: Any) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def region(*usages: dict[str, Any], offered: bool = True, low: bool = True, list
     return {"usages": list(usages), "sizes": {H100: size} if offered else {}, "listed": listed, "problem": ""}
 
 
-def short(wanted: tuple[demand.Demand, ...], answer: dict[str, Any], *there: dict[str, Any]) -> list[quota.Shortage]:
-    return list(quota.shortages(wanted, {"westeurope": answer}, SUBSCRIPTION, demand.Existing.of(there)))
+def short(wanted: tuple[quota.Demand, ...], answer: dict[str, Any], *there: dict[str, Any]) -> list[quota.Shortage]:
+    return list(quota.shortages(wanted, {"westeurope": answer}, SUBSCRIPTION, quota.Existing.of(there)))
 
 
 def existing(name: str = "train", most: int = 4, **more: Any) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_a_size_that_cannot_be_low_priority_is_reported() -> None:
 
 def test_regions_are_asked_about_the_sizes_that_are_declared_there() -> None:
     wanted = demands(one(), one("north", location="northeurope", size="Standard_ND96asr_v4"), one("more"))
-    assert demand.regions(wanted) == {"westeurope": {H100}, "northeurope": {"Standard_ND96asr_v4"}}
+    assert quota.regions(wanted) == {"westeurope": {H100}, "northeurope": {"Standard_ND96asr_v4"}}
 
 
 def granted(limit: int, name: str = "Standard NDSH100v5 Family Cluster Dedicated vCPUs") -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from amlstack.base.findings import Finding, Level
 from amlstack.resources import capacity as functions
-from infra.compute import capacity
+from infra.components import capacity
 from infra.settings import parse
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from infra import security
-from infra.components.workspace.adopted import of_cluster, of_workspace
+from infra import security, workspace_properties
+from infra.compute import cluster
 from infra.compute.cluster import REPLACED_BY, SETTINGS, properties
 from infra.settings import Cluster, Settings, Workspace
 from infra.settings.existing import check
@@ -17,14 +17,14 @@ AML = "properties.properties"
 
 
 def left_alone(tags: dict[str, str] | None = None, **more: Any) -> set[str]:
-    found = of_cluster(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
+    found = cluster.left_alone(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
     assert found is not None
     return set(found)
 
 
 def test_a_cluster_that_the_stack_made_has_nothing_left_alone() -> None:
-    assert of_cluster(Cluster.model_validate(MINE), {}) is None
-    assert of_workspace(Workspace(name="mlw"), {}) is None
+    assert cluster.left_alone(Cluster.model_validate(MINE), {}) is None
+    assert workspace_properties.left_alone(Workspace(name="mlw"), {}) is None
 
 
 def test_only_what_the_settings_say_of_a_cluster_is_changed() -> None:
@@ -76,8 +76,8 @@ def _leaves(value: Any, path: str = "") -> list[str]:
     ],
 )
 def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], changed: set[str]) -> None:
-    silent = of_workspace(Workspace(name="mlw", adopted=True), {})
-    found = of_workspace(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
+    silent = workspace_properties.left_alone(Workspace(name="mlw", adopted=True), {})
+    found = workspace_properties.left_alone(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
     assert set(silent or ()) - set(found or ()) == changed
 
 
@@ -110,8 +110,10 @@ def test_a_setting_that_would_change_an_imported_part_is_a_finding(setting: dict
 
 
 def test_only_what_the_settings_say_of_a_workspace_is_changed() -> None:
-    found = of_workspace(Workspace(name="mlw", adopted=True, description="x"), {})
+    found = workspace_properties.left_alone(Workspace(name="mlw", adopted=True, description="x"), {})
     assert found is not None
     assert {"friendlyName", "storageAccount", "keyVault", "publicNetworkAccess", "identity", "tags"} <= set(found)
     assert "description" not in found
-    assert "tags" not in (of_workspace(Workspace(name="mlw", adopted=True), {"team": "a"}) or ["tags"])
+    assert "tags" not in (
+        workspace_properties.left_alone(Workspace(name="mlw", adopted=True), {"team": "a"}) or ["tags"]
+    )

@@ -12,7 +12,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn, endpoint
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode
-from infra.transformations import sign_in
+from infra import sign_in
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 

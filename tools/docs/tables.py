@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.arm import allowances
-from infra import roles
-from infra.components.workspace import edits
+from infra import roles, workspace_properties
 from infra.compute import cluster
 from infra.network import links, security
 from policies.config import ALL
@@ -81,12 +80,12 @@ def cluster_edits() -> str:
 def workspace_edits() -> str:
     """The effect of an edit of each property of the workspace."""
     rows = []
-    for row in edits.PROPERTIES:
+    for row in workspace_properties.PROPERTIES:
         settings = ", ".join(f"`{name}`" for name in row.settings)
         # The group of a stack is kept by its state: other settings are a finding before the engine compares anything.
         refused = row.refused or row.settings == ("resource_group",)
         rows.append((f"`{row.wire}`", settings, "refused" if refused else _operation(replaces=row.replaces), row.note))
-    unknown = ", ".join(f"`{name}`" for name in edits.UNKNOWN)
+    unknown = ", ".join(f"`{name}`" for name in workspace_properties.UNKNOWN)
     more = f"Unknown: {unknown}. Azure takes them when a workspace is made and documents no update; one is planned."
     return f"{_table('property | settings | an edit | note', rows)}\n\n{more}"
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
     from amlstack.images import Chosen
-    from infra.contents.assets import StackData
+    from infra.data.assets import StackData
 
 GROUP = "rehearsal"
 """The resource group and the workspace in which jobs are rehearsed."""
@@ -196,7 +196,7 @@ class NamedData:
         """The file or folder that ``azureml:NAME@latest`` means, and where that is declared; None for other data."""
         if self.known is None or not path.startswith("azureml:"):
             return None, ""
-        from infra.contents.references import asset_of
+        from infra.data.assets import asset_of
         from jobs.local_data import absolute
 
         asset = asset_of(path, self.known)

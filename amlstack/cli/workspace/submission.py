@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace.place import WorkspacePlace
     from amlstack.provider.runs import Record
-    from infra.contents.assets import PlannedAsset
+    from infra.data.assets import PlannedAsset
     from infra.declaration import Declaration
     from infra.runs import Run
     from infra.settings import Reading

@@ -1,8 +1,8 @@
-"""A workspace that exists: what is put into it goes where it is, and nothing of it is a resource of the stack."""
+"""What a stack needs to know of its workspace, whoever owns that; and a workspace that exists."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pulumi
 from pulumi.runtime import config as engine_config
@@ -14,6 +14,70 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.names import Names, Part
+    from infra.roles import Role
+
+
+class AnyWorkspace(Protocol):
+    """A workspace of the stack, or one that exists.
+
+    Attributes:
+        names: The names and ids of all parts.
+        compute_subnet: ARM id of the subnet of clusters without one of their own, behind its network; None for none.
+        provider: azure-native for the workspace's subscription, where that is not the stack's own.
+        cluster_roles: What the identity of a cluster gets.
+    """
+
+    names: Names
+    provider: pulumi.ProviderResource | None
+    compute_subnet: pulumi.Output[str] | None
+    cluster_roles: tuple[Role, ...]
+
+    @property
+    def group_name(self) -> pulumi.Input[str]:
+        """Name of its resource group, behind the group where the stack has one."""
+        ...
+
+    @property
+    def name(self) -> pulumi.Input[str]:
+        """Its name, behind the workspace."""
+        ...
+
+    @property
+    def workspace_id(self) -> pulumi.Input[str]:
+        """Its ARM id likewise."""
+        ...
+
+    @property
+    def group_id(self) -> pulumi.Input[str]:
+        """ARM id of its resource group, behind the group where the stack has one."""
+        ...
+
+    @property
+    def settled_id(self) -> pulumi.Input[str]:
+        """The same id, behind everything that the workspace stands on."""
+        ...
+
+    @property
+    def reached_by(self) -> tuple[pulumi.CustomResource, ...]:
+        """The identity and the network that runs reach their data by, as far as the stack makes them."""
+        ...
+
+    @property
+    def everything(self) -> pulumi.Output[Any]:
+        """The workspace, as an entry of ``depends_on``."""
+        ...
+
+    def lock(self, after: Sequence[pulumi.Resource]) -> None:
+        """Lock against deletion what the settings name; the last that is declared, after role assignments."""
+        ...
+
+    def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
+        """The resource of a part that the stack owns; none of what somebody else owns."""
+        ...
+
+    def has(self, part: Part) -> bool:
+        """Whether the workspace has a part, whoever owns it."""
+        ...
 
 
 class ExistingWorkspace:
@@ -34,7 +98,7 @@ class ExistingWorkspace:
         self.name: pulumi.Input[str] = names.workspace
         self.workspace_id: pulumi.Input[str] = names.workspace_id
         self.group_id: pulumi.Input[str] = names.group_id
-        self.whole: pulumi.Input[str] = names.workspace_id
+        self.settled_id: pulumi.Input[str] = names.workspace_id
         self.reached_by: tuple[pulumi.CustomResource, ...] = ()
         self.everything: pulumi.Output[Any] = after()
 

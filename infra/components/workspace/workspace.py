@@ -6,35 +6,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from infra import roles
+from infra import roles, workspace_properties
 from infra.components import azure_native, tokens
 from infra.components.order import after, behind
-from infra.components.workspace import edits
-from infra.components.workspace.adopted import ALL, of_workspace
-from infra.components.workspace.group import register_group
-from infra.components.workspace.monitoring import register_insights, register_logs
-from infra.components.workspace.network.managed import FOUND_LATER
-from infra.components.workspace.network.whole import WorkspaceNetwork
-from infra.components.workspace.place import Place
-from infra.components.workspace.registry import register_registry
-from infra.components.workspace.security.diagnostics import register_diagnostics
-from infra.components.workspace.security.encryption import register_encryption
-from infra.components.workspace.security.identity import (
+from infra.components.workspace.network import FOUND_LATER, WorkspaceNetwork
+from infra.components.workspace.parts import (
+    ALL,
+    PartContext,
+    register_group,
+    register_insights,
+    register_key_vault,
+    register_logs,
+    register_registry,
+    register_soft_delete,
+    register_storage,
+)
+from infra.components.workspace.security import (
     grant_on_workspace,
     let_approve,
+    register_diagnostics,
+    register_encryption,
     register_identity,
+    register_locks,
 )
-from infra.components.workspace.security.locks import register_locks
-from infra.components.workspace.storage import register_soft_delete, register_storage
-from infra.components.workspace.vault import register_key_vault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from infra import settings as declared
     from infra.account import Account
-    from infra.components.workspace.security.encryption import Encrypted
-    from infra.components.workspace.security.identity import Primary
+    from infra.components.workspace.security import Encrypted, Primary
     from infra.names import Names, Part
     from infra.network.plan import NetworkPlan
     from infra.security import Security
@@ -55,7 +56,7 @@ class StackWorkspace(pulumi.ComponentResource):
         name: The workspace's name as what is in the workspace needs it: known at preview, and behind the workspace.
         workspace_id: Its ARM id likewise.
         group_id: ARM id of the resource group, behind it.
-        whole: The workspace's id, behind everything that the workspace stands on.
+        settled_id: The workspace's id, behind everything that the workspace stands on.
         reached_by: The identity and the network that runs reach their data by, as far as the stack makes them.
         everything: The workspace and its network, as an entry of ``depends_on``.
         compute_subnet: ARM id of the subnet of clusters without one of their own.
@@ -124,7 +125,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self.group_name = behind(names.group, *of_group)
         # The names are taken until the old resource is gone.
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[*of_group], delete_before_replace=True)
-        place = Place(
+        context = PartContext(
             self._spec,
             self.security,
             names,
@@ -141,30 +142,30 @@ class StackWorkspace(pulumi.ComponentResource):
             fixed,
             premium=network.needs_premium,
         )
-        around = WorkspaceNetwork(network, place, parent=self)
+        around = WorkspaceNetwork(network, context, parent=self)
         made: dict[Part, pulumi.Resource] = {} if self.group is None else {"group": self.group}
         others = {*names.elsewhere, *names.without}
-        made |= {part: register(place) for part, register in _FIRST.items() if part not in others}
+        made |= {part: register(context) for part, register in _FIRST.items() if part not in others}
         if "insights" not in others:
             if "logs" not in others:
-                made["logs"] = register_logs(place)
-            made["insights"] = register_insights(place, made.get("logs"))
+                made["logs"] = register_logs(context)
+            made["insights"] = register_insights(context, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
-        who = register_identity(place, made, assign_roles=self._assign_roles)
-        encrypted = register_encryption(place, made.get("key_vault"), who)
+        who = register_identity(context, made, assign_roles=self._assign_roles)
+        encrypted = register_encryption(context, made.get("key_vault"), who)
         below += [*who.before, *encrypted.before]
         if "storage" in made:
-            below += register_soft_delete(place, made["storage"])
-        self.workspace = made["workspace"] = _workspace(place, who, encrypted, around.properties, below)
-        grant_on_workspace(place, who, self.workspace)
-        register_diagnostics(place, self.workspace, made.get("logs"))
+            below += register_soft_delete(context, made["storage"])
+        self.workspace = made["workspace"] = _workspace(context, who, encrypted, around.properties, below)
+        grant_on_workspace(context, who, self.workspace)
+        register_diagnostics(context, self.workspace, made.get("logs"))
         self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.group_id = behind(names.group_id, *of_group)
-        self.whole = behind(names.workspace_id, *made.values())
-        around.complete(made, let_approve(place, who, network.accounts))
+        self.settled_id = behind(names.workspace_id, *made.values())
+        around.complete(made, let_approve(context, who, network.accounts))
         self.compute_subnet = around.compute
         self.reached_by = (*([who.own] if who.own else ()), *around.reached_by)
         # The workspace comes after all of it, and its network before what is in it.
@@ -189,7 +190,7 @@ class StackWorkspace(pulumi.ComponentResource):
         return part not in self.names.without
 
 
-_FIRST: Final[Mapping[Part, Callable[[Place], pulumi.Resource]]] = {
+_FIRST: Final[Mapping[Part, Callable[[PartContext], pulumi.Resource]]] = {
     "storage": register_storage,
     "registry": register_registry,
     "key_vault": register_key_vault,
@@ -200,39 +201,29 @@ _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry
 
 
 def _workspace(
-    place: Place, who: Primary, encrypted: Encrypted, network: Mapping[str, Any], before: list[pulumi.Resource]
+    context: PartContext, who: Primary, encrypted: Encrypted, network: Mapping[str, Any], before: list[pulumi.Resource]
 ) -> pulumi.CustomResource:
-    spec, names = place.spec, place.names
-    serverless = spec.serverless_compute
+    names = context.names
     properties = {
         "workspaceName": names.workspace,
-        **place.common,
-        "friendlyName": spec.display_name or spec.name,
-        "description": spec.description,
+        **context.common,
+        **workspace_properties.from_settings(context.spec),
         **who.properties(),
         "storageAccount": names.id("storage"),
         "keyVault": names.id("key_vault"),
         "applicationInsights": None if "insights" in names.without else names.id("insights"),
         "containerRegistry": None if "registry" in names.without else names.id("registry"),
-        "systemDatastoresAuthMode": "Identity",
-        "publicNetworkAccess": place.public,
+        "publicNetworkAccess": context.public,
         **network,
         **encrypted.properties,
-        "hbiWorkspace": spec.high_business_impact or None,
-        "imageBuildCompute": spec.image_build_compute,
-        "serverlessComputeSettings": serverless
-        and {
-            "serverlessComputeCustomSubnet": serverless.subnet,
-            "serverlessComputeNoPublicIP": not serverless.node_public_ip,
-        },
     }
     own = pulumi.ResourceOptions(
         depends_on=before,
         # A key that goes is another workspace; another version of one is an update.
-        replace_on_changes=[*edits.REPLACED_BY, *(() if encrypted.properties else ("encryption",))],
+        replace_on_changes=[*workspace_properties.REPLACED_BY, *(() if encrypted.properties else ("encryption",))],
         ignore_changes=list(FOUND_LATER) if network else None,
     )
-    opts = pulumi.ResourceOptions.merge(place.opts, own)
-    if (left_alone := of_workspace(spec, place.tags)) is not None:
-        opts.ignore_changes = left_alone
+    opts = pulumi.ResourceOptions.merge(context.opts, own)
+    if (found := workspace_properties.left_alone(context.spec, context.tags)) is not None:
+        opts.ignore_changes = found
     return azure_native.register(tokens.WORKSPACE, "workspace", properties, opts)

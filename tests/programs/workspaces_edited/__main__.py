@@ -2,8 +2,8 @@
 
 import pulumi
 
+from infra import workspace_properties
 from infra.components import azure_native, tokens
-from infra.components.workspace import edits as workspace_edits
 
 config = pulumi.Config()
 wanted = config.require_object("workspaces")
@@ -60,6 +60,6 @@ for name, inputs in wanted.items():
             depends_on=PARTS,
             delete_before_replace=True,
             protect=protect,
-            replace_on_changes=list(workspace_edits.REPLACED_BY),
+            replace_on_changes=list(workspace_properties.REPLACED_BY),
         ),
     )

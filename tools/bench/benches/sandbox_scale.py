@@ -67,9 +67,9 @@ import sys
 import pulumi
 
 sys.path.insert(0, PROJECT)
-from infra.components.sdk import lean
+from infra.components import sdk
 
-lean.use()
+sdk.leave_out_unread()
 GROUP, WORKSPACE = "scale", "scale"
 HOME = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"
 HOME += f"/providers/Microsoft.MachineLearningServices/workspaces/{WORKSPACE}"

@@ -176,8 +176,8 @@ class Tree:
         return found
 
     def _run(self, plan: jobs.Planned, file: Path, where: Targets) -> DeclaredRun:
-        from infra.contents import references
-        from infra.contents.datastores import named_in
+        from infra.data import assets
+        from infra.data.datastores import named_in
         from jobs.local_data import all_inputs, local_inputs
 
         others: defaultdict[str, list[Any]] = defaultdict(list)
@@ -191,7 +191,7 @@ class Tree:
         for each in local_inputs(plan.job, (plan.runs or plan).base):
             others[f"data of {each.where}"].append(self.content(each.path))
         if (known := where.named_data()) is not None:
-            for asset in references.meant(plan, known).by_input.values():
+            for asset in assets.meant(plan, known).by_input.values():
                 content = self.content(asset.spec.path) if asset.spec.local else ""
                 others[f"data asset `{asset.spec.name}`"].append((asset.spec, content))
         stores = named_in([each.path for each in all_inputs(plan.job).values()])

@@ -152,7 +152,7 @@ class StackMending:
         return self._written(loc, there if value is MISSING else value)
 
     def _of_workspace(self, path: str, there: Any) -> Declaring:
-        from infra.components.workspace.edits import PROPERTIES
+        from infra.workspace_properties import PROPERTIES
 
         rows = [row for row in PROPERTIES if path == row.wire or path.startswith((f"{row.wire}.", f"{row.wire}["))]
         settings = max(rows, key=lambda row: len(row.wire)).settings if rows else ()
@@ -193,11 +193,11 @@ class StackMending:
         return names.index(name.lower()) if name.lower() in names else None
 
     def _is_included(self, loc: tuple[str | int, ...]) -> bool:
-        return self.reading is not None and self.reading.places.written(loc)[0] is not None
+        return self.reading is not None and self.reading.origins.written(loc)[0] is not None
 
     def _where(self, loc: tuple[str | int, ...]) -> str:
         """The setting as its file has it, in the grammar of `pulumi config set --path`."""
-        _, written = self.reading.places.written(loc) if self.reading else (None, loc)
+        _, written = self.reading.origins.written(loc) if self.reading else (None, loc)
         text = ""
         for part in written:
             if isinstance(part, int):
@@ -214,7 +214,7 @@ class StackMending:
             return "the stack's settings"
         from amlstack.base.findings import Finding
 
-        found = self.reading.places.located(loc, Finding("drift", "", "", ""))
+        found = self.reading.origins.located(loc, Finding("drift", "", "", ""))
         return f"{found.file or self.file.name}{f':{found.line}' if found.line else ''}"
 
 

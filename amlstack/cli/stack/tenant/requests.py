@@ -24,7 +24,7 @@ from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
 from amlstack.cli import stack_settings
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
-from infra import program
+from infra.components.stack import StackDeclaration, build
 from infra.components.workspace.lookup import FUNCTION as LOOK_UP
 from policies.tenant.stack import DeclaredStack, indexed
 
@@ -161,7 +161,7 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
 
 def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:
     async def declared() -> None:
-        await program.build(settings, (), who)
+        await build(StackDeclaration(settings, (), who))
 
     async def whole() -> None:
         subscriptions: dict[str, str] = {}

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra import roles
+from infra import access, roles
 from infra.components import azure_native, tokens
 from infra.components.order import behind
-from infra.contents import access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

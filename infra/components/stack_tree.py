@@ -18,7 +18,7 @@ class _Parent(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-class Parents:
+class StackTree:
     """The parents of a stack; one without children is not registered."""
 
     @cached_property

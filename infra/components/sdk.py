@@ -1,15 +1,18 @@
-"""What the SDK does for each resource and this program has no use for, left out: most of what a registration costs.
+"""Pulumi's SDK as this program uses it: without most of what a registration costs, and with a quick end after Ctrl-C.
 
-The SDK has no settings for it, so functions of it are replaced while the program runs. Where a later SDK has others,
-nothing is left out and nothing else changes; `tests/infra/test_the_engine_sees_what_typed_classes_register.py` sees it.
+The SDK has no settings for it. Where a later SDK has other functions, nothing is left out and nothing else changes;
+`tests/infra/test_the_engine_sees_what_typed_classes_register.py` sees it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi.runtime import config as engine_config
 from pulumi.runtime import resource as sdk
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import source_pb2
@@ -31,7 +34,7 @@ _READ: Mapping[str, frozenset[str]] = {
 _transfer: Callable[[pulumi.Resource, pulumi.Inputs, bool], Any] = rpc.transfer_properties
 
 
-def use() -> None:
+def leave_out_unread() -> None:
     """Have the SDK leave out what nothing reads, from here on."""
     rpc.transfer_properties = _transfer_what_is_read
     if not os.environ.get(DEBUG):
@@ -39,6 +42,11 @@ def use() -> None:
         # Where a resource was made is a dozen lines of ours and of the SDK's in the state, which the engine writes
         # after every step. A resource comes from a setting or a job file, and those lines do not name it.
         sdk._get_stack_trace = source_pb2.StackTrace  # noqa: SLF001
+
+
+def config() -> Mapping[str, str]:
+    """The engine's configuration, ``namespace:key`` → value."""
+    return {**engine_config.get_config_env(), **engine_config.CONFIG.get()}
 
 
 def _transfer_what_is_read(res: pulumi.Resource, props: pulumi.Inputs, custom: bool) -> Any:
@@ -53,3 +61,34 @@ def _without_words(*_: object, **__: object) -> None:
     # The SDK sends four debug messages for each resource, and waits for each: a fifth of a large preview. The engine
     # does not let the program know whether anybody reads them.
     return
+
+
+_INTERRUPTED = 130
+
+
+def leave_at_once() -> None:
+    """Have this process end without a wait where the engine, or a signal, has ended the program.
+
+    The engine's Python host runs registrations in threads and, whatever ended the program, waits for all of them. After
+    a Ctrl-C the engine answers none of them any more, and kills the host after five seconds of that. What was in flight
+    is the engine's to record.
+
+    To be called while the program runs. Where the SDK has another way of running it, nothing changes.
+    """
+    executor = getattr(asyncio.get_running_loop(), "_default_executor", None)
+    if executor is not None:
+        executor.shutdown = _leaving(executor.shutdown)
+
+
+def _leaving(shutdown: Callable[..., Any]) -> Callable[..., Any]:
+    def left(*args: Any, **kwargs: Any) -> Any:
+        # A signal is a KeyboardInterrupt; an engine that is ending, a SystemExit of the SDK. An error that the program
+        # has shown was handled by now: what is under way then goes on, and is waited for.
+        ended = sys.exc_info()[1]
+        if isinstance(ended, KeyboardInterrupt | SystemExit):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(_INTERRUPTED)
+        return shutdown(*args, **kwargs)
+
+    return left

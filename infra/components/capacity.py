@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.resources import capacity
 from infra.components.shown import end, show
-from infra.compute import demand, quota
+from infra.compute import quota
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
@@ -62,20 +62,20 @@ async def findings(
         workspace: ARM id of the workspace, in the group that a new stack has.
         provider: Who asks.
     """
-    wanted = demand.demands(settings)
+    wanted = quota.demands(settings)
     if settings.quota == "off" or not wanted:
         return ()
     try:
-        asked = demand.regions(wanted)
+        asked = quota.regions(wanted)
         answers = (await capacity.of_regions(subscription, asked, workspace=workspace, provider=provider))["regions"]
         found = quota.shortages(wanted, answers, subscription)
         if found:
             there = await capacity.of_workspace(workspace, provider=provider)
-            known = demand.Existing.of(there["clusters"])
+            known = quota.Existing.of(there["clusters"])
             found = quota.shortages(wanted, answers, subscription, known)
     except Exception as error:  # noqa: BLE001 - a provider that does not answer is no reason to fail
         problem = str(error) or type(error).__name__
-        answers = {region: {"problem": problem} for region in demand.regions(wanted)}
+        answers = {region: {"problem": problem} for region in quota.regions(wanted)}
         found = ()
     weakened = (_weaker(short) if settings.quota == "warn" else short for short in found)
     return (*quota.unchecked(answers), *(_placed(short, reading) for short in weakened))

@@ -1,4 +1,4 @@
-"""Environments of a stack: which one a job's name means, and what it is as a registered version."""
+"""Environments of a stack: which one a job means by a name, and its content as a registered version."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Resources of what settings put into the workspace beside clusters and jobs."""

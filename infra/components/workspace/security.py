@@ -1,0 +1,303 @@
+"""The security of a workspace: as whom it acts, how it is encrypted, what is recorded, and what is locked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pulumi
+
+from infra import roles
+from infra.components import azure_native, tokens
+from infra.components.order import behind
+from infra.components.workspace.parts import register_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from infra.components.workspace.parts import PartContext
+    from infra.names import Names, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Primary:
+    """The identity that a workspace uses for what it does.
+
+    Attributes:
+        id: ARM id; None for the system-assigned one.
+        principal: Object id, for roles; None where it is not known or the stack assigns none.
+        before: What comes before the workspace: the identity and its roles.
+        own: The identity, where the stack makes it.
+        keeps_system: A system-assigned identity stays beside it.
+    """
+
+    id: str | None = None
+    principal: pulumi.Input[str] | None = None
+    before: list[pulumi.Resource] = field(default_factory=list)
+    keeps_system: bool = True
+    own: pulumi.CustomResource | None = None
+
+    def properties(self) -> dict[str, Any]:
+        """The part of the workspace's properties that names it."""
+        if self.id is None:
+            return {"identity": {"type": "SystemAssigned"}}
+        kinds = "SystemAssigned,UserAssigned" if self.keeps_system else "UserAssigned"
+        return {
+            "identity": {"type": kinds, "userAssignedIdentities": [self.id]},
+            "primaryUserAssignedIdentity": self.id,
+        }
+
+    def give(
+        self,
+        context: PartContext,
+        which: Iterable[roles.Role],
+        on: Mapping[Part, pulumi.Resource],
+        *,
+        scope: str | None = None,
+    ) -> list[pulumi.Resource]:
+        """Assign it roles on parts of the workspace.
+
+        Args:
+            context: Where.
+            which: The roles.
+            on: The parts that the stack makes.
+            scope: ARM id of what they are given on, where that is no part of the workspace.
+        """
+        if self.id is None or self.principal is None:
+            return []
+        return [
+            assign(
+                f"workspace-{role.name.lower().replace(' ', '-')}-on-{'key' if scope else role.part.replace('_', '-')}",
+                role,
+                context.names,
+                self.principal,
+                on=() if scope or role.part not in on else (on[role.part],),
+                holder=self.id,
+                parent=context.component,
+                scope=scope,
+            )
+            for role in which
+            if scope or role.part not in context.names.without  # an imported workspace need not have a registry
+        ]
+
+
+def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource], *, assign_roles: bool) -> Primary:
+    """The workspace's identity, registered where it is the stack's, with its roles on what the workspace stands on.
+
+    Args:
+        context: Where.
+        on: The parts that the stack makes.
+        assign_roles: The stack assigns roles.
+    """
+    spec = context.spec.identity
+    if context.security.identity == "system":
+        return Primary()
+    if context.security.identity == "user":
+        made = Primary(spec.primary, spec.principal_id if assign_roles else None, [], spec.keep_system)
+    else:
+        properties = {"resourceName": context.names.workspace_identity, **context.common, "principalId": None}
+        own = azure_native.register(tokens.IDENTITY, "workspace-identity", properties, context.loose)
+        principal = azure_native.output(own, "principalId") if assign_roles else None
+        made = Primary(context.names.id("workspace_identity"), principal, [own], spec.keep_system, own)
+    made.before.extend(made.give(context, (role for role in roles.WORKSPACE if role.part != "workspace"), on))
+    return made
+
+
+def grant_on_workspace(context: PartContext, who: Primary, workspace: pulumi.Resource) -> list[pulumi.Resource]:
+    """Assign the roles that the identity has on the workspace itself, which exists by then."""
+    return who.give(context, (role for role in roles.WORKSPACE if role.part == "workspace"), {"workspace": workspace})
+
+
+def let_approve(context: PartContext, who: Primary, accounts: Iterable[str]) -> list[pulumi.Resource]:
+    """Let the identity approve the private endpoints of the managed network to the accounts of datastores.
+
+    Args:
+        context: Where.
+        who: The workspace's identity; Azure itself gives a system-assigned one its roles.
+        accounts: ARM ids.
+    """
+    if who.id is None or who.principal is None:
+        return []
+    return [
+        assign(
+            f"workspace-approver-on-{account.rpartition('/')[2]}",
+            roles.APPROVER,
+            context.names,
+            who.principal,
+            on=(),
+            holder=who.id,
+            parent=context.component,
+            scope=account,
+        )
+        for account in accounts
+    ]
+
+
+def assign(
+    name: str,
+    role: roles.Role,
+    names: Names,
+    principal: pulumi.Input[str],
+    *,
+    on: Sequence[pulumi.Resource],
+    holder: str,
+    parent: pulumi.Resource,
+    scope: str | None = None,
+) -> pulumi.CustomResource:
+    """Assign a role.
+
+    Args:
+        name: Name in the stack.
+        role: The role.
+        names: The stack's names.
+        principal: Object id of who gets it, known once it exists.
+        on: The resource that it is given on, where that is the stack's.
+        holder: ARM id of the identity, or of the resource with an identity of its own.
+        parent: The component that the assignment belongs to.
+        scope: ARM id of what it is given on; the role's part of the workspace when absent.
+    """
+    where = scope or roles.scope(role, names)
+    properties = {
+        "roleAssignmentName": roles.name_of(where, role, holder),
+        "scope": behind(where.lstrip("/"), *on),
+        "roleDefinitionId": roles.definition_for(where, role),
+        "principalId": principal,
+        # Without it Azure looks the principal up at once, and a new one is often not found yet.
+        "principalType": "ServicePrincipal",
+    }
+    opts = pulumi.ResourceOptions(
+        parent=parent,
+        # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
+        replace_on_changes=["principalId", "roleDefinitionId"],
+        delete_before_replace=True,
+    )
+    return azure_native.register(tokens.ROLE_ASSIGNMENT, name, properties, opts)
+
+
+@dataclass(frozen=True, slots=True)
+class Encrypted:
+    """What a customer-managed key adds to the workspace.
+
+    Attributes:
+        properties: Of the workspace.
+        before: What comes before the workspace.
+    """
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    before: list[pulumi.Resource] = field(default_factory=list)
+
+
+def register_encryption(context: PartContext, vault: pulumi.Resource | None, who: Primary) -> Encrypted:
+    """Register the key, where it is the stack's, and the identity's role on its vault.
+
+    Args:
+        context: Where.
+        vault: The stack's own vault, where it has one.
+        who: The workspace's identity.
+    """
+    spec = context.spec.encryption
+    if spec is None:
+        return Encrypted()
+    before: list[pulumi.Resource] = []
+    if spec.own and vault is not None:
+        made = register_key(context, vault, spec.key)
+        before += [made, *who.give(context, [roles.ENCRYPTION], {"key_vault": vault})]
+        identifier: pulumi.Input[str] = azure_native.output(made, "keyUriWithVersion")
+        vault_id = context.names.id("key_vault")
+    else:
+        identifier, vault_id = spec.key, str(spec.key_vault)
+        before += who.give(context, [roles.ENCRYPTION], {}, scope=vault_id)
+    properties: dict[str, Any] = {
+        "status": "Enabled",
+        "keyVaultProperties": {"keyVaultArmId": vault_id, "keyIdentifier": identifier},
+        **({"identity": {"userAssignedIdentity": who.id}} if who.id else {}),
+    }
+    return Encrypted({"encryption": properties, "enableServiceSideCMKEncryption": spec.service_side}, before)
+
+
+NAME: Final = "amlstack"
+
+
+def register_diagnostics(
+    context: PartContext, workspace: pulumi.Resource, logs: pulumi.Resource | None
+) -> pulumi.CustomResource | None:
+    """Register the workspace's diagnostic setting; None where the settings want none.
+
+    Args:
+        context: Where.
+        workspace: The workspace.
+        logs: The log analytics workspace; None when it is none of the stack's.
+    """
+    if not context.security.categories:
+        return None
+    properties = {
+        "name": NAME,
+        "resourceUri": behind(context.names.workspace_id.lstrip("/"), workspace),
+        "workspaceId": behind(context.names.id("logs"), *([logs] if logs else ())),
+        "logs": [{"category": category, "enabled": True} for category in context.security.categories],
+    }
+    opts = pulumi.ResourceOptions(
+        parent=context.component,
+        delete_before_replace=True,
+    )
+    return azure_native.register(tokens.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
+
+
+NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
+
+
+class StackResources:
+    """A stack transformation that changes nothing: it knows what the program has registered.
+
+    Attributes:
+        every: All of it but components and providers.
+        locked_in: What a lock would hold: role assignments, and containers and shares in an account.
+    """
+
+    def __init__(self) -> None:
+        self.every: list[pulumi.CustomResource] = []
+        self.locked_in: list[pulumi.Resource] = []
+
+    @classmethod
+    def from_now_on(cls) -> StackResources:
+        """One that the SDK asks about each resource that is registered from now on."""
+        self = cls()
+        pulumi.runtime.register_stack_transformation(self)
+        return self
+
+    def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
+        """Look at a resource that is about to be registered."""
+        if args.type_ in (tokens.ROLE_ASSIGNMENT, *tokens.HOLDS_DATA):
+            self.locked_in.append(args.resource)
+        if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
+            self.every.append(args.resource)
+
+
+def register_locks(
+    parts: Mapping[Part, Sequence[pulumi.Resource]],
+    names: Names,
+    *,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource],
+) -> list[pulumi.Resource]:
+    """Lock parts of a workspace.
+
+    Args:
+        parts: The parts that the settings name, each with its resource; a part that the stack does not own has none.
+        names: The stack's names.
+        parent: The workspace.
+        after: What goes only while there is no lock: role assignments, containers and shares.
+    """
+    made: list[pulumi.Resource] = []
+    for part, on in parts.items():
+        if not on:
+            continue
+        properties = {
+            "lockName": NAME,
+            "scope": behind(names.id(part).lstrip("/"), *on),
+            "level": "CanNotDelete",
+            "notes": NOTES,
+        }
+        opts = pulumi.ResourceOptions(parent=parent, depends_on=[*after], delete_before_replace=True)
+        made.append(azure_native.register(tokens.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
+    return made

@@ -1,1 +1,0 @@
-"""What settings put into the workspace beside clusters and jobs: datastores, data assets, and who gets which role."""

@@ -1,0 +1,289 @@
+"""The data assets of a stack: version, address and body of each, and which of them a job means by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack import run_identity
+from amlstack.base import yamltext
+from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.near_misses import did_you_mean, near
+from amlstack.snapshot import data
+from infra.data.datastores import OWN, named_in
+from infra.settings import dotted
+from jobs.local_data import DATASTORE, DataUpload, LocalInput, absolute, all_inputs, bare_datastore, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import jobs
+    from infra.settings import DataAsset, Reading, Settings
+    from jobs.local_data import DataFolders
+    from jobs.values import Input
+
+MLTABLE: Final = "MLTable"
+"""The file that makes a folder a table."""
+_PATHS: Final = ("file", "folder", "pattern")
+"""What an entry of its `paths` may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAsset:
+    """One version of a data asset.
+
+    Attributes:
+        spec: The settings.
+        version: As declared, or sixteen hex digits made from type, content, name and datastore; empty for data of this
+            machine that have not been read.
+        uri: Where the data lie, or will; empty likewise.
+        upload: What is uploaded of this machine; None for data at an address.
+        referenced: What a table on this machine refers to.
+    """
+
+    spec: DataAsset
+    version: str
+    uri: str
+    upload: DataUpload | None = None
+    referenced: tuple[str, ...] = ()
+
+    @property
+    def reference(self) -> str:
+        """``azureml:NAME:VERSION``, as a job names it."""
+        return f"azureml:{self.spec.name}:{self.version}"
+
+    @property
+    def label(self) -> str:
+        """Its name in the stack. Data of this machine keep it when their version changes, so that this is an edit."""
+        return self.spec.name if self.upload is not None else f"{self.spec.name}:{self.version}"
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """ARM properties of the version, as azure-ai-ml registers it."""
+        body: dict[str, Any] = {"dataType": self.spec.type, "dataUri": self.uri, "tags": dict(self.spec.tags)}
+        if self.spec.description:
+            body["description"] = self.spec.description
+        if self.referenced:
+            body["referencedUris"] = list(self.referenced)
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class StackData:
+    """What jobs of a stack may name.
+
+    Attributes:
+        assets: The versions of each data asset by its name, in the order of the settings.
+        datastores: Names of the stack's datastores.
+        doubtful: Something of it could not be read, so that an unknown name may be there.
+    """
+
+    assets: Mapping[str, tuple[PlannedAsset, ...]] = field(default_factory=dict)
+    datastores: tuple[str, ...] = ()
+    doubtful: bool = False
+
+    @classmethod
+    def unread(cls, settings: Settings) -> StackData:
+        """The same without a look at data of this machine, whose versions are therefore not known."""
+        assets: dict[str, tuple[PlannedAsset, ...]] = {}
+        for spec in settings.data:
+            version, uri = ("", "") if spec.local else (str(spec.version), spec.path)
+            assets[spec.name] = (*assets.get(spec.name, ()), PlannedAsset(spec, version, uri))
+        return cls(assets, tuple(each.name for each in settings.datastores))
+
+    @property
+    def all_assets(self) -> tuple[PlannedAsset, ...]:
+        """All versions."""
+        return tuple(each for versions in self.assets.values() for each in versions)
+
+
+def planned(reading: Reading, settings: Settings, root: Path, folders: DataFolders) -> tuple[StackData, list[Finding]]:
+    """The data assets and datastores of a stack, and what is wrong with the data of this machine.
+
+    Args:
+        reading: The settings, for the places of findings.
+        settings: The same, mended.
+        root: The folder that paths start from.
+        folders: What has been scanned already.
+    """
+    found: list[Finding] = []
+    assets: dict[str, tuple[PlannedAsset, ...]] = {}
+    for index, spec in enumerate(settings.data):
+        if reading.doubts("data", index):
+            continue
+        asset, faults = _planned(spec, root, folders)
+        found += (_located(reading, index, fault) for fault in faults)
+        if asset is not None:
+            assets[spec.name] = (*assets.get(spec.name, ()), asset)
+    doubtful = reading.doubts("data") or reading.doubts("datastores")
+    return StackData(assets, tuple(each.name for each in settings.datastores), doubtful), found
+
+
+def _planned(spec: DataAsset, root: Path, folders: DataFolders) -> tuple[PlannedAsset | None, list[Finding]]:
+    if not spec.local:
+        return PlannedAsset(spec, str(spec.version), spec.path), []
+    store = spec.datastore or DATASTORE
+    path = absolute(spec.path, root)
+    content = folders.content(path)
+    found = list(wrong(LocalInput("", path, spec.type, store), content))
+    referenced: tuple[str, ...] = ()
+    if spec.type == "mltable" and path.is_dir():
+        referenced, faults = _references(path / MLTABLE)
+        found += faults
+    if not content.hash:
+        return None, found
+    upload = DataUpload(path, store, content)
+    uri = data.address(content, upload.name, store, "")
+    version = run_identity.content_version({"dataType": spec.type, "dataUri": uri})
+    return PlannedAsset(spec, version, uri, upload, referenced), found
+
+
+def _references(file: Path) -> tuple[tuple[str, ...], list[Finding]]:
+    """What a table refers to, and what is wrong with its file."""
+    if not file.is_file():
+        rule = f"Data of the type mltable are a folder with a file `{MLTABLE}` that says how it is read"
+        return (), [Finding("mltable-missing", "path", f"There is no `{file.parent.name}/{MLTABLE}`", rule)]
+    text = yamltext.read(file)
+    if errors(text.findings):
+        return (), list(text.findings)
+    paths = text.data.get("paths") if isinstance(text.data, dict) else None
+    entries: Sequence[Any] = paths if isinstance(paths, list) else ()
+    named = [next((each[key] for key in _PATHS if key in each), None) for each in entries if isinstance(each, dict)]
+    if not named or not all(isinstance(each, str) for each in named):
+        seen = f"`{file.parent.name}/{MLTABLE}` has no list `paths` of entries with one of {', '.join(_PATHS)}"
+        return (), [Finding("mltable-paths", "", seen, "A table says which files it is made of", file=str(file))]
+    return tuple(map(str, named)), []
+
+
+def _located(reading: Reading, index: int, finding: Finding) -> Finding:
+    """A finding on data at the place of their setting; one on a file of theirs keeps that."""
+    if finding.file is not None:
+        return finding
+    loc = ("data", index, finding.where.rpartition(".")[2] or "path")
+    return reading.about(loc, finding)
+
+
+LATEST: Final = "latest"
+_ASSET: Final = re.compile(r"azureml:(?P<name>[^/:@]+)(?::(?P<version>[^@]+)|@(?P<label>[^@]+))?")
+_DATA_TYPES: Final = frozenset({"uri_file", "uri_folder", "mltable"})
+"""Of inputs; the others name models."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeantData:
+    """What a run reads of the stack's data assets.
+
+    Attributes:
+        by_input: The asset by the input's place.
+        labelled: ``azureml:NAME:VERSION`` of inputs that name one by a label, by place.
+        findings: Names that are nearly those of the stack's, labels that data have not, other types.
+    """
+
+    by_input: Mapping[str, PlannedAsset]
+    labelled: Mapping[str, str]
+    findings: tuple[Finding, ...]
+
+
+def meant(plan: jobs.Planned, known: StackData) -> MeantData:
+    """What of the stack's data a run reads by name."""
+    by_input: dict[str, PlannedAsset] = {}
+    labelled: dict[str, str] = {}
+    found: list[Finding] = []
+    for where, value in all_inputs(plan.job).items():
+        reference = _ASSET.fullmatch(value.path or "")
+        if reference is None or value.type not in _DATA_TYPES:
+            continue
+        asset, finding = _resolved(reference, known)
+        if asset is not None:
+            by_input[where] = asset
+            if reference["label"]:
+                labelled[where] = asset.reference
+            finding = _other_type(value, asset)
+        if finding is not None:
+            found.append(replace(finding, where=f"{where}.path"))
+    return MeantData(by_input, labelled, (*found, *_datastores(plan, known)))
+
+
+def asset_of(path: str, known: StackData) -> PlannedAsset | None:
+    """The stack's data asset that an input's path names; None where it is somebody else's, or an address."""
+    reference = _ASSET.fullmatch(path)
+    return None if reference is None else _resolved(reference, known)[0]
+
+
+def check_settings(reading: Reading, settings: Settings, known: StackData) -> Iterator[Finding]:
+    """Datastores named like those of every workspace, and data assets at datastores with nearly known names."""
+    for index, store in enumerate(settings.datastores):
+        if store.name in OWN and not reading.doubts("datastores", index):
+            where: tuple[str | int, ...] = ("datastores", index, "name")
+            seen, rule = f"`{store.name}` is a datastore that every workspace has", "A stack does not change those"
+            yield reading.locate(where, Finding("datastore-own", dotted(where), seen, rule, "Give it another name."))
+    for index, spec in enumerate(settings.data):
+        key = "datastore" if spec.datastore else "path"
+        names = {spec.datastore} if spec.datastore else named_in(spec.path)
+        for name in sorted(names):
+            loc = ("data", index, key)
+            if not reading.doubts(*loc) and (finding := _unknown_datastore(name, dotted(loc), known)) is not None:
+                yield reading.locate(loc, finding)
+
+
+def _resolved(reference: re.Match[str], known: StackData) -> tuple[PlannedAsset | None, Finding | None]:
+    name, version, label = reference["name"], reference["version"], reference["label"]
+    versions = known.assets.get(name)
+    if versions is None:
+        close = () if known.doubtful else near(name, known.assets)
+        seen = f"`{reference[0]}` is no data of the stack"
+        rule = "It can be data that somebody else has registered in the workspace; what a job names must be there"
+        return None, Finding(
+            "data-unknown", "", seen, rule, did_you_mean(name, close), Level.WARNING
+        ) if close else None
+    latest = versions[-1]
+    if label == LATEST:
+        return latest, None
+    if version is None:
+        seen = f"`{reference[0]}` has the label `{label}`" if label else f"`{reference[0]}` names no version"
+        rule = "Data are named with a version, `azureml:NAME:VERSION`, or with their only label, `azureml:NAME@latest`"
+        return None, Finding("data-version", "", seen, rule, f"Write `azureml:{name}@{LATEST}`.")
+    for each in versions:
+        if each.version == version:
+            return each, None
+    if not all(each.version for each in versions):
+        return None, None  # it may be that of data which have not been read
+    seen = f"The stack declares `{name}` in version {' and '.join(each.version for each in versions)}, not in {version}"
+    rule = "Another version can be there from earlier or from somebody else"
+    remedy = f"Write `azureml:{name}@{LATEST}` for what the stack declares"
+    return None, Finding("data-version", "", seen, rule, remedy, Level.WARNING)
+
+
+def _other_type(value: Input, asset: PlannedAsset) -> Finding | None:
+    if value.type == asset.spec.type:
+        return None
+    seen = f"The input is of the type {value.type}, and `{asset.spec.name}` is of the type {asset.spec.type}"
+    rule = "A job reads a data asset as what it is registered as"
+    return Finding("data-type", "", seen, rule, f"Write `type: {asset.spec.type}`.", Level.WARNING)
+
+
+def _datastores(plan: jobs.Planned, known: StackData) -> Iterator[Finding]:
+    """Datastores that inputs and outputs name, whose names are nearly those of known ones."""
+    named: list[tuple[str, str]] = []
+    for where, value in all_inputs(plan.job).items():
+        named += ((f"{where}.path", name) for name in named_in(value.path))
+        if value.datastore is not None:
+            named.append((f"{where}.datastore", bare_datastore(value.datastore)))
+    for place, part in plan.parts.items():
+        prefix = f"{place}." if place else ""
+        for name, output in part.job.outputs.items():
+            named += ((f"{prefix}outputs.{name}.path", each) for each in named_in(getattr(output, "path", None)))
+    for where, name in named:
+        if (finding := _unknown_datastore(name, where, known)) is not None:
+            yield finding
+
+
+def _unknown_datastore(name: str, where: str, known: StackData) -> Finding | None:
+    names = (*known.datastores, *OWN)
+    if name in names or "{{" in name or known.doubtful or not (close := near(name, names)):
+        return None
+    seen = f"`{name}` is no datastore of the stack, and none that every workspace has"
+    rule = "It can be one that somebody else has registered in the workspace; what a job names must be there"
+    return Finding("datastore-unknown", where, seen, rule, did_you_mean(name, close), Level.WARNING)

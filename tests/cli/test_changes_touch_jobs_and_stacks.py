@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from tests.support.cli.changed_repository import (
     PIPE,
@@ -132,6 +135,16 @@ def test_a_base_reads_modules_of_its_own(repository: Path, changed: Callable[...
     commit(repository)
     assert touched(changed("HEAD")) == {}
     assert touched(changed("HEAD~1")) == {PY: "declaration: command"}
+
+
+def test_the_program_itself_is_not_read_from_the_base(repository: Path) -> None:
+    write(repository, "infra/__init__.py", "raise SystemExit(7)\n")
+    commit(repository)
+    edited("train/code/train.py")(repository)
+    code = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); sys.path.append({str(repository)!r})\n"
+    code += "from amlstack.cli.main import main; sys.exit(main(['check', '--changed', 'HEAD', '--format', 'names']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{TRAIN}\n"), done.stderr
 
 
 def test_ignored_data_touch_nothing(repository: Path, changed: Callable[..., Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.cli.targets import Targets
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
     import jobs
     from infra.settings import JobFile, Reading
+
+
+OWN: Final = ("amlstack", "infra", "jobs", "policies")
+"""Packages of the program that are loaded here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,12 @@ class Tree:
 
 @contextlib.contextmanager
 def imported_from(tree: Path, repository: Path) -> Iterator[None]:
-    """Within it, Python imports modules of the repository from one tree of it; they are forgotten after it."""
+    """Within it, Python imports modules of the repository from one tree of it; they are forgotten after it.
+
+    The program's own packages are those of the process, also where the repository holds another state of them.
+    """
+    for package in OWN:
+        importlib.import_module(package)
     path, known = list(sys.path), set(sys.modules)
     inside = {each: Path(each).resolve() for each in path if Path(each).resolve().is_relative_to(repository)}
     others = {each: str(tree / real.relative_to(repository)) for each, real in inside.items()}

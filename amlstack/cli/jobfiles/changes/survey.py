@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.jobfiles.changes.git import GitError
-from amlstack.cli.jobfiles.changes.runs import StackRuns, Tree, imported_from
+from amlstack.cli.jobfiles.changes.runs import OWN, StackRuns, Tree, imported_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amlstack.cli.jobfiles.changes.base import Base
     from amlstack.cli.jobfiles.changes.git import Repository
 
-PROGRAM: Final = ("amlstack", "infra", "jobs", "policies", "Pulumi.yaml", "pyproject.toml", "uv.lock")
+PROGRAM: Final = (*OWN, "Pulumi.yaml", "pyproject.toml", "uv.lock")
 """The program of a stack: Pulumi.yaml and the packages that it runs, beside one another in the project."""
 
 

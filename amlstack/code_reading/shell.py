@@ -135,7 +135,8 @@ def starter(command: str) -> str | None:
     if words and _is_starter(words[0]):
         return words[0]
     by_module = len(words) > 2 and _PYTHON.fullmatch(words[0]) and words[1] == "-m" and words[2] in MODULES
-    return " ".join(words[:3]) if by_module else None
+    # Most verbs of amlnode, such as `preflight`, run in ranks that the job has started.
+    return " ".join(words[:3]) if by_module and words[2] != "amlnode" else None
 
 
 def default_port(step: Sequence[str]) -> int:

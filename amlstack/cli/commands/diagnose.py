@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
+    from pathlib import Path
 
 app = typer.Typer(add_completion=False)
 
@@ -77,22 +77,13 @@ def diagnose(
 
 def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     """A job's folder, or the path itself; that of a job of a workspace as long as ``held`` is."""
-    from amlstack.cli.workspace import job_folder
+    from amlstack.cli.workspace.job_folder import find_subject
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
 
-    if asked.any:
-        return held.enter_context(job_folder.fetched(asked, subject))[0]
     try:
-        with job_folder.job_named(subject) as found:
-            if found is not None:
-                return job_folder.folder_of(found[1])
-        if Path(subject).exists() or not job_folder.may_be_elsewhere(asked, subject):
-            return Path(subject)
-        return held.enter_context(job_folder.fetched(asked, subject))[0]
+        return held.enter_context(find_subject(subject, asked)).folder
     except UnknownJobError as error:
-        if job_folder.may_be_elsewhere(asked, subject):
-            return held.enter_context(job_folder.fetched(asked, subject))[0]
         say(f"There is no file or folder {subject!r}. {error}", err=True)
     except StateError as error:
         say(str(error), err=True)

@@ -70,53 +70,31 @@ def report(
 
 
 def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
-    """A job of this name on the sandbox, else a folder, else a job of a workspace."""
+    """A job of this name on the sandbox, else a folder, else a job of a workspace, ended or running."""
     import time
+    from dataclasses import replace
 
-    from amlstack.cli.workspace import job_folder
-    from amlstack.report import jobs as of_folder
-    from amlstack.report import jobs as of_job
+    from amlstack.cli.workspace.job_folder import find_subject
+    from amlstack.report.jobs import NoLogsError, folder_report, job_report
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.job_names import UnknownJobError
 
     try:
-        if asked.any:
-            return _of_workspace(subject, asked)
-        try:
-            with job_folder.job_named(subject) as found:
-                if found is not None:
-                    return of_job.job_report(*found, time.time())
-        except UnknownJobError:
-            if not job_folder.may_be_elsewhere(asked, subject):
-                raise
-            return _of_workspace(subject, asked)
-        if not Path(subject).is_dir():
-            if job_folder.may_be_elsewhere(asked, subject):
-                return _of_workspace(subject, asked)
-            _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
-        return of_folder.folder_report(Path(subject), time.time())
-    except (UnknownJobError, of_folder.NoLogsError, StateError) as error:
+        with find_subject(subject, asked) as found:
+            if found.record is not None:
+                return job_report(*found.record, time.time())
+            if not found.folder.is_dir():
+                _fail(
+                    f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up)."
+                )
+            try:
+                made = folder_report(found.folder, time.time())
+            except NoLogsError as error:
+                job = found.job
+                _fail(f"The job {job.name} is {job.record.status} and has written no log." if job else str(error))
+            return replace(made, active=found.job is not None and found.job.active)
+    except (UnknownJobError, StateError) as error:
         _fail(str(error))
-
-
-def _of_workspace(subject: str, asked: options.AskedWorkspace) -> Report:
-    """A job of a workspace, ended or running.
-
-    Raises:
-        NoLogsError: It has written no log, and the service says nothing of its end.
-    """
-    import time
-    from dataclasses import replace
-
-    from amlstack.cli.workspace import job_folder
-    from amlstack.report import jobs as of_folder
-
-    with job_folder.fetched(asked, subject) as (path, job):
-        try:
-            made = of_folder.folder_report(path, time.time())
-        except of_folder.NoLogsError:
-            raise of_folder.NoLogsError(f"The job {job.name} is {job.record.status} and has written no log.") from None
-    return replace(made, active=job.active)
 
 
 def _reports() -> Path:

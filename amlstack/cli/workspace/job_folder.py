@@ -10,7 +10,7 @@ import datetime as dt
 import json
 import re
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,8 +37,23 @@ _PROCESS: Final = re.compile(r"(?:std_log_process|70_driver_log)_(\d+)\.txt")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_. -]+){0,3}")
 
 
+@dataclass(frozen=True, slots=True)
+class NamedSubject:
+    """What a person named.
+
+    Attributes:
+        folder: Where its logs are; or the path that was named.
+        record: A job of this home's sandbox, with the tables that it is in; None for anything else.
+        job: A job of a workspace; None for anything else.
+    """
+
+    folder: Path
+    record: tuple[Store, JobRow] | None = None
+    job: WorkspaceJob | None = None
+
+
 @contextlib.contextmanager
-def fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[tuple[Path, WorkspaceJob]]:
+def _fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[NamedSubject]:
     """The folder of a job, as long as the context lasts; of a sweep or pipeline of the first child that failed.
 
     What the service says ends the verb (`refusals`). The folder holds the logs of all attempts under the names that run
@@ -52,7 +67,7 @@ def fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[tuple[Path,
             path = inside(Path(folder), job.name)
             path.mkdir()
             _collect(where, job, path)
-        yield path, job
+        yield NamedSubject(path, job=job)
 
 
 def _culprit(where: WorkspacePlace, job: WorkspaceJob) -> WorkspaceJob:
@@ -106,19 +121,34 @@ def _seconds(text: Any) -> float | None:
 
 
 @contextlib.contextmanager
-def job_named(subject: str) -> Iterator[tuple[Store, JobRow] | None]:
-    """The run of exactly this name; where no such path exists also that of the job of this name; None for a path.
+def find_subject(subject: str, asked: AskedWorkspace) -> Iterator[NamedSubject]:
+    """A job of this home's sandbox, else a path, else a job of a workspace, as long as the context lasts.
+
+    A run's own name comes before a path, and a path before the name of a run's job. What names the workspace wrongly
+    ends the verb.
 
     Raises:
         UnknownJobError: It reads like a name, and no job is meant, or several may be.
         StateError: The sandbox's tables cannot be read.
     """
-    if not _has_sandbox():
-        yield None
-        return
-    with contextlib.closing(Store(paths.home())) as store:
-        found = _job(store, subject)
-        yield None if found is None else (store, found)
+    with contextlib.ExitStack() as held:
+        found = None if asked.any else _here(subject, asked, held)
+        yield found or held.enter_context(_fetched(asked, subject))
+
+
+def _here(subject: str, asked: AskedWorkspace, held: contextlib.ExitStack) -> NamedSubject | None:
+    """The subject on this machine; None where it may be a job of a workspace."""
+    if _has_sandbox():
+        store = held.enter_context(contextlib.closing(Store(paths.home())))
+        try:
+            row = _job(store, subject)
+        except UnknownJobError:
+            if _may_be_elsewhere(subject, asked):
+                return None
+            raise
+        if row is not None:
+            return NamedSubject(_seen_from_here(job_folder(paths.home(), row.id)), (store, row))
+    return NamedSubject(Path(subject)) if Path(subject).exists() or not _may_be_elsewhere(subject, asked) else None
 
 
 def _job(store: Store, subject: str) -> JobRow | None:
@@ -136,11 +166,7 @@ def _job(store: Store, subject: str) -> JobRow | None:
         raise
 
 
-def may_be_elsewhere(asked: AskedWorkspace, subject: str) -> bool:
-    """Whether a subject that is no path and no job of this home's sandbox is looked for in a workspace.
-
-    What names the workspace wrongly ends the verb.
-    """
+def _may_be_elsewhere(subject: str, asked: AskedWorkspace) -> bool:
     with refusals.answered():
         return _NAME.fullmatch(subject) is not None and place.is_named(asked)
 
@@ -170,9 +196,7 @@ def authors_files(folders: Iterable[Path]) -> Callable[[str], str]:
     return named
 
 
-def folder_of(row: JobRow) -> Path:
-    """The folder of a job, as seen from here where that is shorter."""
-    path = job_folder(paths.home(), row.id)
+def _seen_from_here(path: Path) -> Path:
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,7 @@ def read_dockerfile(text: str, context: Path) -> Dockerfile:
             case "FROM":
                 image, name = _from(_expanded(rest, known))
                 before = stages.get(image.lower())
-                stage = ImageStage(Dockerfile(image=image), context) if before is None else _copy(before)
+                stage = ImageStage(Dockerfile(image=image), context) if before is None else deepcopy(before)
                 if name:
                     stages[name.lower()] = stage
                 stages[str(len(stages))] = stage
@@ -139,22 +140,6 @@ def _from(rest: str) -> tuple[str, str]:
     words = [word for word in rest.split() if not word.startswith("--")]
     name = words[2] if len(words) > 2 and words[1].lower() == "as" else ""
     return (words[0] if words else ""), name
-
-
-def _copy(stage: ImageStage) -> ImageStage:
-    """A stage that goes on from another one of the same file."""
-    old = stage.found
-    packages = PipLines(
-        [*old.packages.requirements],
-        [*old.packages.constraints],
-        [*old.packages.options],
-        [*old.packages.absent],
-        [*old.packages.notes],
-        [*old.packages.files],
-        dict(old.packages.raised),
-    )
-    found = Dockerfile(old.image, packages, old.python, old.own, dict(old.variables), [*old.skipped])
-    return ImageStage(found, stage.context, stage.work, dict(stage.copies))
 
 
 def _expanded(text: str, known: dict[str, str]) -> str:
@@ -316,16 +301,8 @@ def _conda_file(stage: ImageStage, words: list[str]) -> None:
     if file is None or not is_file(file):
         stage.found.packages.absent.append(Absent(f"conda's file {name}".strip(), "it is not in the build context"))
         return
-    python, found = read_conda(file.read_text(encoding="utf-8-sig", errors="replace"), file.parent)
-    stage.found.python = python or stage.found.python
-    into = stage.found.packages
-    into.requirements += found.requirements
-    into.constraints += found.constraints
-    into.options += found.options
-    into.absent += found.absent
-    into.notes += found.notes
-    into.files += found.files
-    into.raised |= found.raised
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    stage.found.python = read_conda(text, file.parent, stage.found.packages) or stage.found.python
 
 
 def _after_options(words: list[str]) -> list[str]:

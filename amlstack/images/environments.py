@@ -80,7 +80,8 @@ def from_conda(text: str, folder: Path | None = None) -> StandIn:
     Raises:
         CondaFileError: It is no YAML, or its ``dependencies`` are not a list of packages.
     """
-    python, found = read_conda(text, folder)
+    found = PipLines()
+    python = read_conda(text, folder, found)
     made = standin_of_lines("declared", found, python)
     return replace(
         made,
@@ -106,23 +107,33 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         message = f"{file} has no FROM: it is no Dockerfile."
         raise DeclaredError(message)
     base = None if found.own else resolve(found.image)
-    made = standin_of_lines("context", found.packages, found.python)
-    absent = (*_still_absent(base, made), *made.absent, *_not_built(found.skipped))
+    lines = standin_of_lines("context", found.packages, found.python)
+    absent = (*_still_absent(base, lines), *lines.absent, *_not_built(found.skipped))
     if base is not None and found.python:
         # conda puts another Python into the image's own environment: its packages would have to come along.
         base = replace(base, python=found.python, flexible=True)
     notes = [f"FROM {found.image}", *([base.differs] if base is not None else []), *found.packages.notes]
     return replace(
-        made,
-        summary=f"what {name} installs ({len(made.requirements)} packages) on {base.name if base else 'Python'}",
-        base=base,
-        python=found.python or (base.python if base is not None else ""),
-        versions=(*(base.versions if base is not None else ()), *made.versions),
+        _upon(base, lines),
+        summary=f"what {name} installs ({len(lines.requirements)} packages) on {base.name if base else 'Python'}",
         absent=absent,
         variables=tuple((name, value) for name, value in found.variables.items() if not _OF_PATHS.search(name + value)),
-        partial=base.partial if base is not None else False,
         differs="; ".join(notes),
-        download_mb=made.download_mb + (base.download_mb if base is not None else 0),
+    )
+
+
+def _upon(base: StandIn | None, made: StandIn) -> StandIn:
+    """A stand-in that is installed on another one."""
+    if base is None:
+        return made
+    return replace(
+        made,
+        base=base,
+        python=made.python or base.python,
+        versions=(*base.versions, *made.versions),
+        absent=(*base.absent, *made.absent),
+        partial=base.partial,
+        download_mb=made.download_mb + base.download_mb,
     )
 
 
@@ -221,17 +232,11 @@ class OwnStandIn:
         for line in self.requirements:
             found.read(line, self.folder)
         made = standin_of_lines("own", found, self.python)
-        base = resolve(self.like) if self.like else None
         return replace(
-            made,
+            _upon(resolve(self.like) if self.like else None, made),
             summary=f"{len(made.requirements)} packages by {self.origin}",
-            base=base,
-            python=self.python or (base.python if base is not None else ""),
             differs="; ".join([f"as {self.origin} says", *found.notes]),
             partial=False,
-            absent=(*(base.absent if base is not None else ()), *made.absent),
-            versions=(*(base.versions if base is not None else ()), *made.versions),
-            download_mb=made.download_mb + (base.download_mb if base is not None else 0),
         )
 
 

@@ -26,7 +26,7 @@ NAME = re.compile(
 )
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _LOCAL_VERSION = re.compile(r"(?<=\d)\+[A-Za-z0-9.]+")
-_URL = re.compile(r"^(?:(?P<vcs>git|hg|svn|bzr)\+)?(?P<scheme>https?|ssh|file|git)://", re.IGNORECASE)
+_URL = re.compile(r"^(?:(?:git|hg|svn|bzr)\+)?(?:https?|ssh|file|git)://", re.IGNORECASE)
 _HASH = re.compile(r"\s--hash[= ]\S+")
 _PYTORCH_INDEX = re.compile(r"//download\.pytorch\.org/|//[^/]*nvidia\.com/|//pypi\.ngc\.", re.IGNORECASE)
 
@@ -125,12 +125,12 @@ class PipLines:
     def one(self, text: str, find: Callable[[str], Path | None]) -> None:
         """Takes over one requirement: a package, an address, or a file or folder of this machine."""
         text = text.strip()
-        if (url := _URL.match(text)) is not None:
-            self._address(text, bool(url["vcs"]))
+        if _URL.match(text) is not None:
+            self._address(text)
             return
         name, at, address = text.partition("@")
         if at and _URL.match(address.strip()) is not None:
-            self._address(address.strip(), bool(_URL.match(address.strip())["vcs"]), name.strip())  # type: ignore[index]
+            self._address(address.strip(), name.strip())
             return
         if text.startswith((".", "/", "~", "file:")) or text.endswith((".whl", ".tar.gz", ".zip")):
             self._local(text, find)
@@ -183,13 +183,12 @@ class PipLines:
         else:
             self.read(text, file.parent, (*seen, file))
 
-    def _address(self, url: str, version_control: bool, name: str = "") -> None:
+    def _address(self, url: str, name: str = "") -> None:
         release = packages.release_of(url)
         if release is not None:
             self.requirements.append(release)
             self.notes.append(f"the release of {release} on PyPI for {url}")
         else:
-            del version_control
             self.requirements.append(f"{name} @ {url}" if name else url)
 
     def _local(self, text: str, find: Callable[[str], Path | None]) -> None:
@@ -242,20 +241,22 @@ class CondaFileError(Exception):
     """The conda file is not one; the message says what was found."""
 
 
-def read_conda(text: str, folder: Path | None = None) -> tuple[str, PipLines]:
-    """What a conda file declares.
+def read_conda(text: str, folder: Path | None, found: PipLines) -> str:
+    """Takes over a conda file.
 
     Args:
         text: The conda file, as YAML.
         folder: Where it lies, when that is known: paths in its pip section start there.
+        found: Gets its packages.
+        found: Gets its packages.
 
     Returns:
-        The Python that it asks for, as pip writes versions, ``""`` for none; and its packages.
+        The Python that it asks for, as pip writes versions; ``""`` for none.
 
     Raises:
         CondaFileError: It is no YAML, or its ``dependencies`` are not a list of packages.
     """
-    python, found = "", PipLines()
+    python = ""
     for one in _dependencies(text):
         if isinstance(one, dict):
             for line in one.get("pip") or []:
@@ -270,7 +271,7 @@ def read_conda(text: str, folder: Path | None = None) -> tuple[str, PipLines]:
             python = rule.removeprefix("==").removesuffix(".*")
         else:
             add_conda_package(found, name, rule)
-    return python, found
+    return python
 
 
 def conda_package(text: str) -> tuple[str, str] | None:

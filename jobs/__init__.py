@@ -1,4 +1,4 @@
-"""What a distributed training job is: declared, planned against a size, and rendered as one body."""
+"""A distributed training job: declared, planned against a size, and rendered as one body."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def resolve(
 
 
 def render(declared: Declared, refs: Refs | None = None, steps: Mapping[str, Refs] | None = None) -> Rendered:
-    """What a plan enriched in the form of Azure's REST API: its body, and the components that it names.
+    """The enriched declaration in the form of Azure's REST API: its body, and the components that it names.
 
     Args:
         declared: ``enriched`` of a plan.
@@ -82,7 +82,7 @@ def _render_schedule(schedule: Schedule, refs: Refs, steps: Mapping[str, Refs]) 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is done with the declarations of a kind.
+    """The two steps that every declaration of a kind takes.
 
     Attributes:
         plan: Takes the arguments of `resolve`.

@@ -29,7 +29,7 @@ AS_STEPS = tuple(kind for kind in PASSED_THROUGH if kind not in KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a job file holds.
+    """The content of a job file.
 
     Attributes:
         jobs: The jobs that could be read; none when the file is broken.
@@ -43,7 +43,7 @@ class Loaded:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing refuses the file; warnings do not."""
+        """True where nothing refuses the file; warnings do not."""
         return not errors(self.findings)
 
 

@@ -61,7 +61,7 @@ class DataUpload:
         return data.name_of(self.path)
 
     def address(self, asset_type: str) -> str:
-        """Where a job reads it, as an input of a type."""
+        """The address at which a job reads it, as an input of a type."""
         return data.address(self.content, self.name, self.datastore, asset_type)
 
 
@@ -119,7 +119,7 @@ class DataFolders:
         return LocalData(uploads, types), list(dict.fromkeys(found))
 
     def content(self, path: Path) -> snapshot.Snapshot:
-        """What an upload of a file or folder holds."""
+        """The content of an upload of a file or folder."""
         if path not in self._scanned:
             self._scanned[path] = snapshot.scan_data(path)
         return self._scanned[path]
@@ -193,7 +193,7 @@ def bare_datastore(written: str | None) -> str:
 
 
 def wrong(each: LocalInput, content: snapshot.Snapshot) -> Iterator[Finding]:
-    """What is wrong with data of this machine: missing, unreadable, of another kind than their type says."""
+    """Findings on data of this machine: missing, unreadable, of another kind than their type says."""
     where = f"{each.where}.path"
     for finding in content.findings:
         if finding.code == MISSING:

@@ -78,7 +78,7 @@ class Source:
         )
 
     def explains(self, finding: Finding) -> bool:
-        """Whether a finding only follows from an error that the reader of the file has found."""
+        """True where a finding only follows from an error that the reader of the file has found."""
         key = _RESTS_ON.get(finding.code)
         return any(path == (key,) or path[0] == key in {"environment", "jobs"} for path in self.unreadable)
 
@@ -111,7 +111,7 @@ class _Signature:
 
 
 class Model(BaseModel):
-    """What all parts of a job share: frozen, no unknown keys."""
+    """Base of all parts of a job: frozen, no unknown keys."""
 
     # Validators are built when a model is first used: most files use few of the models.
     model_config = ConfigDict(
@@ -259,7 +259,7 @@ class Code(Model):
 
     @property
     def local(self) -> bool:
-        """Whether it is a folder of this machine that has to be uploaded; an empty path is no code."""
+        """True where it is a folder of this machine that has to be uploaded; an empty path is no code."""
         return bool(self.path) and _REMOTE.match(self.path) is None
 
 
@@ -327,7 +327,7 @@ class Limits(Model):
 
 
 class QueueSettings(Model):
-    """Where a job stands in the queue."""
+    """The place of a job in the queue."""
 
     job_tier: Literal["null", "spot", "basic", "standard", "premium"] | None = None
     """Tier of a serverless job; a cluster has its own priority instead."""

@@ -131,7 +131,7 @@ def first_causes(found: Iterable[Placed], outer: Collection[str]) -> list[Placed
 
 
 def _explained(each: Placed, found: Sequence[Placed]) -> bool:
-    """Whether a key that is missing stands there under another name, or in another block."""
+    """True where a key that is missing stands there under another name, or in another block."""
     path, finding = each
     if finding.code != "key-missing":
         return False

@@ -29,7 +29,7 @@ Keys = tuple[Any, ...]
 
 
 class _Bad:
-    """What a reader returns after it has reported a fault."""
+    """The value that a reader returns after it has reported a fault."""
 
     def __repr__(self) -> str:
         return "Bad"
@@ -79,7 +79,7 @@ class Cursor:
         return self.bad("value-kind", self.must(f"be {wanted}"), "", remedy)
 
     def must(self, rule: str) -> str:
-        """What must hold and what the file has: `` `nodes` must be an integer, got `two` ``."""
+        """The rule and the value in the file: `` `nodes` must be an integer, got `two` ``."""
         named = next((index for index in reversed(range(len(self.path))) if isinstance(self.path[index], str)), 0)
         return f"`{dotted(self.path[named:])}` must {rule}, got {shown(self.value)}"
 
@@ -264,7 +264,7 @@ def mapping(cursor: Cursor) -> Any:
 
 
 def _is_finite(cursor: Cursor) -> bool:
-    """Whether no number in a value is `.nan` or `.inf`; each that is one is reported."""
+    """True where no number in a value is `.nan` or `.inf`; each that is one is reported."""
     value = cursor.value
     if isinstance(value, float) and not math.isfinite(value):
         cursor.wrong("a finite number, or text in quotes")
@@ -275,7 +275,7 @@ def _is_finite(cursor: Cursor) -> bool:
 
 
 def by_text(cursor: Cursor) -> dict[str, Any]:
-    """What stands in a mapping under text; each name that is none is a fault."""
+    """The values of a mapping whose names are text; each other name is a fault."""
     for key in cursor.value:
         if not isinstance(key, str):
             refuse_name(cursor, key)
@@ -303,7 +303,7 @@ nullable = Nullable
 
 
 def unsent(cursor: Cursor) -> Any:
-    """What the real loader takes whatever it is, as it does not send it: text of a plain value, else None."""
+    """A value that the real loader takes in any form, as it does not send it: text of a plain value, else None."""
     value = cursor.value
     return str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
 

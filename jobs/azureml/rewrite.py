@@ -76,7 +76,7 @@ def _change(written: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -
 
 
 def _leaf(parent: Any, key: Any) -> tuple[Any, Any]:
-    """Where the last value below a key stands: ruamel keeps with it what follows, up to the next key."""
+    """The place of the last value below a key: ruamel keeps with it what follows, up to the next key."""
     while isinstance(parent[key], (dict, list)) and parent[key] and not parent[key].fa.flow_style():
         parent = parent[key]
         key = list(parent)[-1] if isinstance(parent, dict) else len(parent) - 1
@@ -103,7 +103,7 @@ def _hand_on(old: tuple[Any, Any], new: tuple[Any, Any]) -> None:
 
 
 def _changed(written: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> Any:
-    """What a file must hold after the change: the same on plain values."""
+    """The content that a file must have after the change: the same on plain values."""
     result = {key: value for key, value in written.items() if key not in before or key in after}
     for key, value in after.items():
         old = before.get(key, _MISSING)

@@ -101,7 +101,7 @@ def definitions() -> Schema:
 
 
 def _plain(schema: Any) -> Any:
-    """What pydantic says, as files have it: without titles and null, numbers also as text, code as its path."""
+    """A schema of pydantic as files have it: without titles and null, numbers also as text, code as its path."""
     if isinstance(schema, list):
         return [_plain(each) for each in schema if each != {"type": "null"}]
     if not isinstance(schema, dict):

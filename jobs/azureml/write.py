@@ -146,13 +146,13 @@ def sweep_file(sweep: Sweep) -> dict[str, Any]:
 
 
 def names(run: Sweep | Pipeline) -> dict[str, Any]:
-    """What names a run."""
+    """The keys that name a run."""
     result = {name: getattr(run, name) for name in blocks("run")}
     return {key: value for key, value in result.items() if value}
 
 
 def sweep_keys(sweep: Sweep | SweepStep) -> dict[str, Any]:
-    """What makes a job or a step a sweep."""
+    """The keys that make a job or a step a sweep."""
     result = {name: plain_values(getattr(sweep, name)) for name in _SWEEP}
     policy = sweep.early_termination
     if policy is not None:
@@ -198,7 +198,7 @@ def _other(step: PassthroughStep) -> dict[str, Any]:
 
 
 def _same_inline(component: PassthroughComponent) -> bool:
-    """Whether a component would be read as the same from the step itself."""
+    """True where a component would be read as the same from the step itself."""
     conf = component.spec.get("conf") or {}
     return component.kind != "spark" or scaled(conf) == conf
 
@@ -254,7 +254,7 @@ def _sweep_step(step: SweepStep) -> dict[str, Any]:
 
 
 def _of_component(step: Step | SweepStep, kept: Sequence[str] = ()) -> dict[str, Any]:
-    """What steps of a component have in common, and further keys of a command that their kind has."""
+    """The keys that all steps of a component have, and further keys of a command that their kind has."""
     named = step.runs
     whole = Component(command="", environment=NO_ENVIRONMENT) if isinstance(named, str) else named
     result = _given(command_file(step.job_of(whole.model_copy(update={"inputs": {}, "outputs": {}}))), step)

@@ -1,4 +1,4 @@
-"""How the ranks of a job come to life: one module per launcher, and the union of them all."""
+"""Launchers start the ranks of a job; here is the union of them all."""
 
 from __future__ import annotations
 

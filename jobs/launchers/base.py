@@ -72,7 +72,7 @@ Collectives = Literal["nccl", "gloo", "mpi"]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a launcher is lowered onto.
+    """The nodes that a launcher is lowered onto.
 
     Attributes:
         nodes: Number of nodes.
@@ -119,5 +119,5 @@ class TypedLauncher(Model):
         return ()
 
     def collectives(self, shape: Shape) -> Collectives:
-        """What carries the collectives of this job, by which the fabric's variables are chosen."""
+        """The carrier of this job's collectives, by which the fabric's variables are chosen."""
         return self.backend or ("nccl" if shape.gpus else "gloo")

@@ -45,7 +45,7 @@ class Port(Model):
 
     @property
     def literal(self) -> bool:
-        """Whether it is a literal, not data."""
+        """True where it is a literal, not data."""
         return self.type in PRIMITIVES
 
 

@@ -73,7 +73,7 @@ class RunFields(Model):
 
     @property
     def runs(self) -> Self:
-        """What is run: it itself."""
+        """The run itself."""
         return self
 
     @property
@@ -83,14 +83,14 @@ class RunFields(Model):
 
     @property
     def parts(self) -> Mapping[str, Any]:
-        """What has a command of its own, by its place in the file: the job itself, `trial`, or `jobs.STEP`."""
+        """The parts with a command of their own, by place in the file: the job itself, `trial`, or `jobs.STEP`."""
         return {"": self}
 
 
 if TYPE_CHECKING:
 
     class ResourceArguments(TypedDict, total=False):
-        """What may be given for each field, for type checkers: wider than what the field holds."""
+        """The values that each field takes, for type checkers: wider than what the field holds."""
 
         nodes: int | str | None
         instance_type: str | None
@@ -220,7 +220,7 @@ class Job(RunFields, Resources):
 
     @property
     def typed(self) -> bool:
-        """Whether the launcher is one of ours, not Azure ML's words taken as they are."""
+        """True where the launcher is one of ours, not Azure ML's words taken as they are."""
         return not isinstance(self.launcher, Custom)
 
     def with_runs(self, runs: Self) -> Self:

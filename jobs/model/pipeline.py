@@ -42,7 +42,7 @@ class BareOutput(Output):
 
 
 class Node(Model):
-    """What every step has that runs a component."""
+    """The fields of every step that runs a component."""
 
     RUNS: ClassVar[str] = "component"
     """The field that names what the step runs; empty for a job, which runs itself."""
@@ -70,7 +70,7 @@ class Node(Model):
 
     @property
     def runs(self) -> Any:
-        """What the step runs: a component, or the name of a registered one."""
+        """The component that the step runs, or the name of a registered one."""
         return getattr(self, self.RUNS)
 
     @property
@@ -88,7 +88,7 @@ COMMANDS = ("command", "sweep")
 
 
 class ComponentNode(Node):
-    """What the steps of a command component have in common."""
+    """The fields of every step of a command component."""
 
     kind: ClassVar[str] = "command"
     """Kind of the step, as its file names it."""
@@ -218,7 +218,7 @@ class PassthroughComponent(Model):
 
     @property
     def declares_ports(self) -> bool:
-        """Whether it says itself what it reads and writes; an inline one is given that by its step."""
+        """True where it says itself what it reads and writes; an inline one is given that by its step."""
         return not self.inline
 
 
@@ -257,7 +257,7 @@ class PassthroughStep(Node):
 
 
 def port_literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:
-    """What a pipeline component's inputs are inside of it: data without a place, or a value of the type."""
+    """A pipeline component's inputs as its steps see them: data without a place, or a value of the type."""
     empty: dict[str, Scalar] = {"string": "", "number": 0.0, "integer": 0, "boolean": False}
     return {name: empty[port.type] if port.type in empty else Input(type=asset(port)) for name, port in ports.items()}
 
@@ -267,7 +267,7 @@ AnyStep = Job | Step | SweepStep | PassthroughStep
 
 
 class PipelineSettings(Model):
-    """What holds for every step that gives nothing else."""
+    """Settings of every step that gives nothing else."""
 
     default_compute: str | None = None
     """Cluster of the steps, or `serverless`."""

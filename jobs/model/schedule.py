@@ -101,7 +101,7 @@ class Schedule(Model):
 
     @property
     def runs(self) -> Pipeline | Job | Sweep | None:
-        """What it starts; None for a job that ran before."""
+        """The declaration that it starts; None for a job that ran before."""
         return None if isinstance(self.create_job, str) else self.create_job
 
     @property

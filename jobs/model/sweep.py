@@ -126,7 +126,7 @@ def distribution_arguments(value: SearchSpace) -> list[Any]:
 
 
 class Objective(Model):
-    """What the sweep is after; the training code logs the metric."""
+    """The aim of the sweep; the training code logs the metric."""
 
     primary_metric: StrictStr
     """Name under which the trials log it."""
@@ -203,7 +203,7 @@ EarlyTermination = Annotated[Bandit | MedianStopping | TruncationSelection, Fiel
 
 
 class SweepLimits(Model):
-    """How many trials, and how long."""
+    """The number of trials, and their time."""
 
     max_total_trials: Annotated[StrictInt, Field(ge=0)]
     """Trials in total."""
@@ -231,12 +231,12 @@ class SweepResources(Resources):
 
 
 class Trials(Model):
-    """How a sweep, or a sweep as a step, searches."""
+    """The search of a sweep, or of a sweep as a step."""
 
     objective: Objective
-    """What the sweep is after."""
+    """The objective of the sweep."""
     limits: SweepLimits
-    """How many trials, and how long."""
+    """The number of trials, and their time."""
     sampling_algorithm: Literal["random", "grid", "bayesian"] | Sampling | None = None
     """How trials are chosen."""
     early_termination: EarlyTermination | None = None
@@ -265,7 +265,7 @@ class Sweep(RunFields, Trials):
     trial: Job
     """What is tried."""
     search_space: dict[str, SearchSpace]
-    """What is varied, by name."""
+    """The hyperparameters, by name."""
     resources: SweepResources | None = None
     """Resources of the sweep; unset: those of its trial."""
 

@@ -123,7 +123,7 @@ def nebula(job: Job, command: str, base: Path) -> Iterator[Finding]:
 
 
 def knows_where_it_was(part: Plan) -> bool:
-    """Whether a file that the command names speaks of a checkpoint."""
+    """True where a file that the command names speaks of a checkpoint."""
     texts = [text for _, text in _texts(part.job, part.enriched.command, part.base)]
     return any(SPEAKS.search(text) for text in texts)
 

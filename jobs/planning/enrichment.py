@@ -38,12 +38,12 @@ _PER_PORT = {"FDR": 56, "EDR": 100, "HDR": 200, "NDR": 400, "XDR-class": 800}
 
 
 def runs_amlnode(command: str) -> bool:
-    """Whether a command runs amlnode."""
+    """True where a command runs amlnode."""
     return _COMMAND.search(command) is not None
 
 
 def packages_beside(job: Job, base: Path) -> tuple[Path, ...]:
-    """What the code needs beside it: amlnode, when the command runs it or a file on top of the folder imports it."""
+    """Packages that the code needs: amlnode, when the command runs it or a file on top of the folder imports it."""
     if job.code is None or not job.code.local:
         return ()
     if runs_amlnode(job.command):
@@ -117,7 +117,7 @@ def expected_bandwidth(size: Size, nodes: int) -> float | None:
 
 @lru_cache(maxsize=4096)
 def _imports_amlnode(file: str, *_: int) -> bool:
-    """Whether a file imports amlnode; further arguments tell its states apart, as jobs share folders."""
+    """True where a file imports amlnode; further arguments tell its states apart, as jobs share folders."""
     try:
         return _IMPORT.search(Path(file).read_text(encoding="utf-8", errors="replace")) is not None
     except OSError:
@@ -157,7 +157,7 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
 def _from_size(
     job: Job, lowered: Lowered, shape: Shape, target: Target, *, variables: dict[str, Any], added: list[Added]
 ) -> dict[str, Any]:
-    """What follows from the VM size; fills ``variables`` and ``added``."""
+    """Adds what follows from the VM size; fills ``variables`` and ``added``."""
     size, update = target.facts, dict[str, Any]()
     if size is None:
         return update

@@ -79,7 +79,7 @@ _MAY_BRING_TORCH = re.compile(
 
 
 class Start(NamedTuple):
-    """What a Dockerfile's last stage starts from, and whether a command of it may bring another PyTorch."""
+    """The image of a Dockerfile's last stage, and whether a command of it may bring another PyTorch."""
 
     image: str
     installs: bool
@@ -111,7 +111,7 @@ def start(text: str) -> Start | None:
 
 
 def check_build_context(job: Job, target: Target, base: Path) -> Iterator[Finding]:
-    """Whether the nodes can run what the Dockerfile of a job's own environment starts from.
+    """Judges whether the nodes can run what the Dockerfile of a job's own environment starts from.
 
     Args:
         job: As declared.

@@ -203,7 +203,7 @@ def missing_inputs(
 
 
 def local_path(path: str) -> bool:
-    """Whether an input's path lies on this machine."""
+    """True where an input's path lies on this machine."""
     if path.startswith("file:") or os.path.isabs(path):  # noqa: PTH117 - a string of the declaration, not a path yet
         return True
     return ":" not in path and "@" not in path and "${{" not in path
@@ -241,7 +241,7 @@ def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
 
 
 def losses(job: Job) -> Iterator[Finding]:
-    """What the wire form cannot hold."""
+    """Findings on values that the wire form cannot hold."""
     if isinstance(job.docker_args, tuple) and job.docker_args:
         for name in ("locations", "max_instance_count"):
             if getattr(job, name) is not None:
@@ -309,7 +309,7 @@ def node_count(job: Job, count: int, target: Target) -> Iterator[Finding]:
 
 
 def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Finding]:
-    """What of the blocks that a job asks for would not be added."""
+    """Findings on blocks that a job asks for and that would not be added."""
     size = target.facts
     if not job.fabric:
         return

@@ -56,7 +56,7 @@ class PipelinePlan(Resolved):
         return {f"jobs.{name}": each for name, each in self.steps.items()}
 
     def trials(self, place: str) -> SweepLimits | None:
-        """How often the step at a place is tried; None for one that runs once."""
+        """The trials of the step at a place; None for one that runs once."""
         jobs: Mapping[str, Any] = self.job.jobs
         *outer, last = place.removeprefix("jobs.").split(".jobs.")
         for name in outer:
@@ -75,7 +75,7 @@ class PipelinePlan(Resolved):
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
-        """What the person wrote, for the run's identity; where a component's file lies is no part of it."""
+        """The declaration as plain data, for the run's identity; the place of a component's file is no part of it."""
         return {
             **written_fields(self.job, leave=("jobs",)),
             "jobs": {name: self._step(step) for name, step in self.job.jobs.items()},
@@ -168,7 +168,7 @@ def _compute(pipeline: Pipeline, job: Job) -> str | None:
 
 
 def _elsewhere(finding: Finding, step: AnyStep) -> bool:
-    """What a plan says of a job and the pipeline says better: its target, and the component's own inputs."""
+    """True for a plan's finding that the pipeline states better: on its target, and on the component's own inputs."""
     if step.kind not in COMMANDS and finding.where.split(".")[0] not in ("code", "environment", "compute"):
         return True
     if finding.code == "target-unknown":
@@ -199,7 +199,7 @@ def _placed(finding: Finding, name: str, step: AnyStep) -> Finding:
 
 
 def _given_by(component: Component, step: ComponentNode, field: str) -> bool:
-    """Whether a field of a step's job comes from its component."""
+    """True where a field of a step's job comes from its component."""
     if field in _OF_THE_COMPONENT:
         return True
     if field in (*RESOURCE_FIELDS, "launcher"):

@@ -1,4 +1,4 @@
-"""What can be wrong with how a pipeline's steps hang together."""
+"""Checks of the way in which a pipeline's steps hang together."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def missing_data(pipeline: Pipeline, base: Path) -> Iterator[Finding]:
 
 
 def _carried(pipeline: Pipeline, where: str, step: AnyStep) -> Iterator[Finding]:
-    """What only Azure ML itself can run, and what its keys bind to nothing: azure-ai-ml sends that all the same."""
+    """Findings on steps that only Azure ML itself can run, and on keys that bind nothing: azure-ai-ml sends both."""
     yield Finding(
         "step-carried",
         where,
@@ -150,7 +150,7 @@ def _no_compute(where: str) -> Finding:
 
 
 def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Iterator[Finding]:
-    """What a text binds; of an inline step azure-ai-ml looks it up, and refuses what is not there."""
+    """Findings on the bindings of a text; azure-ai-ml looks up those of an inline step, and refuses what is missing."""
     for match in BOUND.finditer(text):
         kind, _, rest = match["path"].partition(".")
         whole = strict and match[0] == text
@@ -230,7 +230,7 @@ def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[F
 
 
 def _ports(where: str, step: AnyStep) -> Iterator[Finding]:
-    """What a component wants and is not given, and what it is given and does not know."""
+    """Findings on inputs that a component wants and is not given, and on those that it does not know."""
     component: Any = step.runs
     if isinstance(component, str | None) or not component.declares_ports:
         return

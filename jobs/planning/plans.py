@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a job would run.
+    """The machines on which a job would run.
 
     Attributes:
         size: VM size by name; None when it is not known.
@@ -149,7 +149,7 @@ class Resolved:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing refuses it; warnings do not."""
+        """True where nothing refuses it; warnings do not."""
         return not errors(self.findings)
 
     @property
@@ -167,7 +167,7 @@ class Resolved:
         return finding.under(place) if place else finding
 
     def trials(self, place: str) -> SweepLimits | None:
-        """How often the part at a place is tried; None for a part that runs once."""
+        """The trials of the part at a place; None for a part that runs once."""
         del place
         return None
 
@@ -207,7 +207,7 @@ class Plan(Resolved):
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
-        """What the person wrote, for the run's identity: without names, tags and anything derived."""
+        """The declaration as plain data, for the run's identity: without names, tags and anything derived."""
         return declaration(self.job, self.base)
 
     @cached_property

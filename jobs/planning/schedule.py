@@ -51,7 +51,7 @@ class SchedulePlan(Resolved):
         return {} if self.started is None else self.started.parts
 
     def trials(self, place: str) -> SweepLimits | None:
-        """How often the part at a place is tried."""
+        """The trials of the part at a place."""
         return None if self.started is None else self.started.trials(place)
 
     @cached_property
@@ -61,7 +61,7 @@ class SchedulePlan(Resolved):
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
-        """What the person wrote."""
+        """The declaration as plain data."""
         started = self.job.create_job if self.started is None else self.started.declaration
         return {**written_fields(self.job, leave=("create_job", "source")), "create_job": started}
 
@@ -82,7 +82,7 @@ def plan_schedule(schedule: Schedule, started: Plan | SweepPlan | PipelinePlan |
 
 
 def check(schedule: Schedule) -> Iterator[Finding]:
-    """What can be wrong with a schedule beside what it starts."""
+    """Findings on a schedule beside those on what it starts."""
     if not isinstance(schedule.create_job, Pipeline | str):
         kind = type(schedule.create_job).__name__.lower()
         yield Finding(

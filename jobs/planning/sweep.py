@@ -69,7 +69,7 @@ class SweepPlan(Resolved):
         return finding if finding.where.startswith("limits.") else super().placed(place, finding)
 
     def trials(self, place: str) -> SweepLimits:
-        """How often the trial is run."""
+        """The trials."""
         del place
         return self.job.limits
 
@@ -80,7 +80,7 @@ class SweepPlan(Resolved):
 
     @cached_property
     def declaration(self) -> dict[str, Any]:
-        """What the person wrote, for the run's identity."""
+        """The declaration as plain data, for the run's identity."""
         return {**written_fields(self.job, leave=("trial",)), "trial": declaration(self.job.trial, self.base)}
 
 
@@ -98,7 +98,7 @@ def _bound_elsewhere(finding: Finding) -> bool:
 
 
 def findings(sweep: Sweep) -> Iterator[Finding]:
-    """What can be wrong with a sweep beside its trial."""
+    """Findings on a sweep beside those on its trial."""
     bound = set(_BOUND.findall(sweep.trial.command))
     level = Level.ERROR if sweep.trial.typed else Level.WARNING
     for name in sorted(bound - sweep.search_space.keys()):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Guarded:
-    """What a file tried.
+    """The attempts of a file.
 
     Attributes:
         file: Its name, as its frames bear it.

@@ -89,7 +89,7 @@ def _shown(value: object) -> str:
 
 
 def _must(detail: ErrorDetails) -> str:
-    """What a value must be; of a class its name too, by which it is written in Python."""
+    """The rule for a value; of a class its name too, by which it is written in Python."""
     if detail["type"] == "model_type":
         return f"be a mapping or an instance of {detail['ctx']['class_name']}"
     return must(detail)

@@ -74,7 +74,7 @@ _KEPT_OUTSIDE_HOME: Final = re.compile(
 
 @lru_cache(maxsize=4096)  # an environment has few names, and each is asked for with every file
 def _withheld(name: str, value: str) -> bool:
-    """Whether a job file does not see a variable."""
+    """True for a variable that a job file does not see."""
     upper = name.upper()
     if upper in _NO_SECRETS:
         return False

@@ -100,7 +100,7 @@ def _compute(compute: str | None, refs: Refs) -> str | None:
 
 
 def is_local(compute: str | None) -> bool:
-    """Whether a compute is the machine of the user who submits the job."""
+    """True where a compute is the machine of the user who submits the job."""
     return compute is not None and compute.lower() == LOCAL
 
 

@@ -58,7 +58,7 @@ def component_body(component: Component, refs: Refs | None = None) -> dict[str, 
 def version_body(
     component: Component | PassthroughComponent, spec: Mapping[str, Any], *, archived: bool | None = False
 ) -> dict[str, Any]:
-    """What a component version has around its specification.
+    """A component version around its specification.
 
     Args:
         component: Of any kind.

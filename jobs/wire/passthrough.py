@@ -40,7 +40,7 @@ _CONF = (
 
 
 def own_keys(step: PassthroughStep, refs: Refs) -> dict[str, Any]:
-    """What a step's node has beside its name, inputs and outputs."""
+    """The keys of a step's node beside its name, inputs and outputs."""
     component = None if isinstance(step.component, str) else step.component
     if step.kind == "parallel":
         return _parallel(step, component, refs)

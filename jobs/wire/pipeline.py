@@ -74,7 +74,7 @@ def inner_pipeline(component: PassthroughComponent, compute: str | None = None) 
 
 
 def refs_below(steps: Mapping[str, Refs], name: str) -> dict[str, Refs]:
-    """What is known of the steps of a pipeline that is a step itself."""
+    """The references of the steps of a pipeline that is a step itself."""
     prefix = f"{name}.jobs."
     return {key.removeprefix(prefix): each for key, each in steps.items() if key.startswith(prefix)}
 
@@ -93,12 +93,12 @@ def literal_type(value: Scalar) -> str:
 
 
 def input_ports(pipeline: Pipeline, step: Job | PassthroughStep) -> dict[str, Port]:
-    """What an inline step reads, as its component declares it."""
+    """The inputs of an inline step, as its component declares them."""
     return {name: _input_port(pipeline, value) for name, value in step.inputs.items()}
 
 
 def output_ports(pipeline: Pipeline, step: Job | PassthroughStep) -> dict[str, Port]:
-    """What an inline step writes, as its component declares it."""
+    """The outputs of an inline step, as its component declares them."""
     return {name: _port(*_output_kind(pipeline, value)) for name, value in step.outputs.items()}
 
 
@@ -161,7 +161,7 @@ def _input_of_step(pipeline: Pipeline, name: str, of: str, depth: int) -> str:
 
 
 def _declared(step: AnyStep, side: str) -> Mapping[str, Port]:
-    """What a step's component declares; nothing for a job, and for a registered component."""
+    """The inputs or outputs that a step's component declares; none for a job, and for a registered component."""
     return getattr(step.runs, side, {}) if step.RUNS else {}
 
 
@@ -249,7 +249,7 @@ _NODES: Mapping[type, Callable[..., dict[str, Any]]] = {
 def _of_its_component(
     step: Step | SweepStep, component: str | None, refs: Refs
 ) -> tuple[str, str | None, dict[str, Any]]:
-    """Where a step's component was declared, its id, and what the node takes of the command."""
+    """The source of a step's component, its id, and what the node takes of the command."""
     named = step.runs
     if isinstance(named, str):
         source, ports, component = _remote(named), {}, registered_id(named, refs)
@@ -292,7 +292,7 @@ def _command(
     ports: Mapping[str, Port],
     refs: Refs,
 ) -> dict[str, Any]:
-    """What a step's node takes of its command body, in the spelling of nodes."""
+    """The keys that a step's node takes of its command body, in the spelling of nodes."""
     local = job.compute if job.compute in NOT_CLUSTERS else None
     rendered = body(job.model_copy(update={"compute": None}) if local else job, refs)["properties"]
     node: dict[str, Any] = {}

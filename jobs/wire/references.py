@@ -29,13 +29,13 @@ SERVERLESS = "serverless"
 
 
 def is_serverless(compute: str | None) -> bool:
-    """Whether a job names no cluster: nothing, or the word that Azure ML has for it."""
+    """True where a job names no cluster: nothing, or the word that Azure ML has for it."""
     return compute is None or compute.removeprefix(PREFIX).lower() == SERVERLESS
 
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Where a body's references point.
+    """The targets of a body's references.
 
     Attributes:
         workspace: ARM id of the workspace; None leaves references short, as azure-ai-ml has them before it asks the

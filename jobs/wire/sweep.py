@@ -138,7 +138,7 @@ def floored(seconds: int | None) -> int | None:
 
 
 def sweep_node_keys(step: SweepStep) -> dict[str, Any]:
-    """What the node of a step that sweeps has of its own, in the spelling of nodes."""
+    """The keys that only the node of a sweeping step has, in the spelling of nodes."""
     algorithm = step.sampling_algorithm
     queue = step.queue_settings
     return {

@@ -177,7 +177,7 @@ _BINDING = re.compile(r"(?<!\{)\{\s*(inputs|outputs)\.([^}]*?)\s*\}(?!\})")
 
 
 def in_older_dialect(data: Any) -> bool:
-    """Whether a file is written in the older dialect."""
+    """True where a file is written in the older dialect."""
     if not isinstance(data, dict):
         return False
     return "launcher" in data or str(data.get("type", "")).lower() in DIALECT_KINDS
@@ -318,7 +318,7 @@ class _Inside:
     read: int = 0
 
     def refused(self, cursor: Cursor, path: Path, written: str) -> Any:
-        """What a step gets whose component cannot be read for where it stands; None for one that can."""
+        """The fault of a component that cannot be read for its place among others; None for one that can."""
         if path in self.chain:
             names = " → ".join(each.name for each in (*self.chain[self.chain.index(path) :], path))
             return cursor.bad(

@@ -194,7 +194,7 @@ def _fitting(cursor: Cursor, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parses(kind: str, value: Any, *, bound: bool) -> bool:
-    """Whether a value is one of a primitive type, or text of one."""
+    """True where a value is one of a primitive type, or text of one."""
     if isinstance(value, bool):
         return not bound
     if kind == "boolean":

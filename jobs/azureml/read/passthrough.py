@@ -212,7 +212,7 @@ def _snaked(key: Any, value: Any) -> Any:
 
 
 class Steps(NamedTuple):
-    """How the steps of a pipeline are read; handed in, as such a step may be a pipeline again.
+    """The readers of a pipeline's steps; handed in, as such a step may be a pipeline again.
 
     Attributes:
         read: Reads them.
@@ -351,7 +351,7 @@ def _bound(value: Any) -> bool:
 
 
 def _lacks(cursor: Cursor, kind: str, given: Mapping[str, Any]) -> bool:
-    """Whether a step or component lacks its main key; what the file leaves out is reported."""
+    """True where a step or component lacks its main key; one that the file leaves out is reported."""
     wanted = REQUIRED.get(kind)
     if wanted is None or wanted in given:
         return False

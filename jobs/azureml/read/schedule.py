@@ -90,7 +90,7 @@ def _trigger(cursor: Cursor) -> Any:
 
 
 def _job(cursor: Cursor) -> Any:
-    """What is started, as keys of the schedule: a job that ran before, or one of a file, perhaps with changes."""
+    """The started job, as keys of the schedule: one that ran before, or one of a file, perhaps with changes."""
     value = cursor.value
     if isinstance(value, str):
         return {"create_job": value} if value.startswith("azureml:") else _of_file(cursor, value, {})

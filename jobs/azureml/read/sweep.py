@@ -134,7 +134,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 def search_space(cursor: Cursor) -> Any:
-    """What is varied, by name."""
+    """The hyperparameters, by name."""
     fields = named(distribution)(cursor)
     if fields is Bad:
         return Bad
@@ -176,7 +176,7 @@ _SAMPLING_WORD = word(same("random", "grid", "bayesian"))
 
 
 def sampling(cursor: Cursor) -> Any:
-    """How trials are chosen: a word, or a mapping."""
+    """The choice of trials: a word, or a mapping."""
     return _SAMPLING_WORD(cursor) if isinstance(cursor.value, str) else _SAMPLING(cursor)
 
 
@@ -193,13 +193,13 @@ early_termination = _one_of(
 
 
 def objective(cursor: Cursor) -> Any:
-    """What the sweep is after."""
+    """The objective of the sweep."""
     table = {"goal": word(same("minimize", "maximize"), snake), "primary_metric": text}
     return complete(cursor, Objective, table, what="an objective", constant={})
 
 
 def limits(cursor: Cursor) -> Any:
-    """How many trials, and how long."""
+    """The number of trials, and their time."""
     return complete(
         cursor,
         SweepLimits,

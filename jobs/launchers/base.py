@@ -1,6 +1,7 @@
 """Every launcher is a model that people write, and one pure function that lowers it onto Azure ML's wire.
 
-The wire knows four kinds of distribution, which are models here too, in the words of a job file.
+The wire knows four kinds of distribution, which are models here too, in the words of a job file. Commands that a
+launcher cannot start several times have findings.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
+from amlstack.base.findings import Finding
+from amlstack.code_reading.shell import last_step, starter
 from jobs.values import Count, Model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from amlstack.base.findings import Finding
 
 
 class PyTorchDistribution(Model):
@@ -121,3 +122,39 @@ class TypedLauncher(Model):
     def collectives(self, shape: Shape) -> Collectives:
         """The carrier of this job's collectives, by which the fabric's variables are chosen."""
         return self.backend or ("nccl" if shape.gpus else "gloo")
+
+
+def starts_itself(command: str, ranks: int, launcher: str) -> tuple[Finding, ...]:
+    """The finding on a command that starts ranks although each process of it is one rank already."""
+    program = starter(command)
+    if program is None or ranks <= 1:
+        return ()
+    return (
+        Finding(
+            "launcher-in-command",
+            "command",
+            f"The command starts ranks itself with `{program}`, and would be run {ranks} times",
+            f"Under {launcher} every process is one rank",
+            "Write the command as for one process, or use TorchRun, which launches per node.",
+        ),
+    )
+
+
+def not_python(command: str, launcher: str) -> Finding:
+    """The finding on a command whose last step is not one python process that ``launcher`` could start."""
+    if program := starter(command):
+        return Finding(
+            "launcher-in-command",
+            "command",
+            f"The command starts the ranks itself with `{program}`",
+            f"{launcher} writes that part, so that nodes and processes agree with the job",
+            "Write the command as for one process (`python train.py …`), or leave the launcher out.",
+        )
+    step = command[last_step(command) :].strip()
+    return Finding(
+        "command-not-python",
+        "command",
+        f"The last step of the command, `{step if len(step) <= 60 else step[:57] + '…'}`, is not a python process",
+        f"{launcher} starts a python script or module",
+        "End the command with `python train.py …` or `python -m package …`.",
+    )

@@ -13,8 +13,7 @@ from pydantic import Field, StrictInt
 from amlstack.base.findings import Finding, Level
 from amlstack.code_reading.shell import split
 from jobs.launchers import base
-from jobs.launchers.base import Collectives, Lowered, Shape, TypedLauncher
-from jobs.launchers.commands import not_python, starts_itself
+from jobs.launchers.base import Collectives, Lowered, Shape, TypedLauncher, not_python, starts_itself
 from jobs.launchers.per_process import PerProcess
 
 MPI_RESERVED = frozenset(

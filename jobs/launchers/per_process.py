@@ -8,8 +8,7 @@ from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding, Level
 from jobs.launchers import base
-from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher
-from jobs.launchers.commands import starts_itself
+from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher, starts_itself
 
 
 class PerProcess(TypedLauncher):

@@ -8,8 +8,7 @@ from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding
 from amlstack.code_reading.shell import split
-from jobs.launchers.base import Collectives, Lowered, PyTorchDistribution, Shape, TypedLauncher
-from jobs.launchers.commands import not_python
+from jobs.launchers.base import Collectives, Lowered, PyTorchDistribution, Shape, TypedLauncher, not_python
 
 Ranks = Annotated[StrictInt, Field(ge=1)]
 

@@ -9,8 +9,7 @@ from pydantic import Field, StrictBool, StrictInt
 
 from amlstack.base.findings import Finding
 from amlstack.code_reading.shell import split
-from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher
-from jobs.launchers.commands import not_python
+from jobs.launchers.base import Lowered, PyTorchDistribution, Shape, TypedLauncher, not_python
 from jobs.launchers.per_process import PerProcess
 from jobs.launchers.torchrun import TorchRun
 

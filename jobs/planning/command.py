@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jobs.launchers.base import Shape
-from jobs.planning import command_text, enrichment, environment_checks, idle_gpus, job_checks
+from jobs.planning import command_checks, enrichment, environment_checks, job_checks
 from jobs.planning.enrichment import enriched
 from jobs.planning.environment_checks import check_environment
 from jobs.planning.plans import Plan, Target
@@ -82,8 +82,8 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from lowered.findings
     yield from job_checks.bindings(job)
     yield from job_checks.local_files(job, base)
-    yield from command_text.check(job, base)
-    yield from command_text.nebula(job, lowered.command, base)
+    yield from command_checks.command_words(job, base)
+    yield from command_checks.nebula(job, lowered.command, base)
     yield from enrichment.check_amlnode(job)
     yield from job_checks.variables(job, job_checks.reserved_variables(job))
     yield from job_checks.losses(job)
@@ -92,4 +92,4 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from job_checks.node_count(job, count, target)
     yield from environment_checks.check_build_context(job, target, base)
     yield from job_checks.ranks_per_node(lowered, count, target)
-    yield from idle_gpus.check(job, lowered, target, base)
+    yield from command_checks.idle_gpus(job, lowered, target, base)

@@ -10,8 +10,7 @@ import yaml
 
 import jobs
 from amlstack.cli.main import main
-from jobs.azureml.rewrite import rewritten
-from jobs.azureml.write import file_of
+from jobs.azureml.write import file_of, rewritten
 from tests.support.jobs import parity_cases as cases
 from tests.support.jobs import pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs

@@ -139,8 +139,7 @@ def _files(plan: jobs.Planned) -> Iterator[dict[str, Any]]:
 
 def _in_place(checked: Checked) -> str | None:
     """The YAML file itself with what was added to its job, comments and order kept; None when it is no such file."""
-    from jobs.azureml.rewrite import rewritten
-    from jobs.azureml.write import file_of
+    from jobs.azureml.write import file_of, rewritten
     from jobs.loading import YAML_SUFFIXES
 
     if checked.file.suffix.lower() not in YAML_SUFFIXES or len(checked.plans) != 1:

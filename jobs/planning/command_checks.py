@@ -1,6 +1,7 @@
-"""Findings on the words of a command before it runs, and on the files that they name.
+"""Checks of the words of a command before it runs, and of the files that they name.
 
-A script that is not there, words that the shell expands, packages that are gone, where a checkpoint is.
+Found are a script that is not there, words that the shell expands, packages that are gone, the place of a checkpoint,
+and GPUs that no process of the job would use.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading.code_files import text_of
-from amlstack.code_reading.shell import ASSIGNMENT, plain_file, script_of, steps
+from amlstack.code_reading.shell import ASSIGNMENT, plain_file, plain_script, script_of, steps
+from jobs.launchers.base import MpiDistribution, PyTorchDistribution
 from policies.checks.job_command import SPEAKS, check_nebula_gone_file
+from policies.checks.job_limits import GPUS_IDLE_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from jobs.launchers.base import Lowered
     from jobs.model.job import Job
-    from jobs.planning.plans import Plan
+    from jobs.planning.plans import Plan, Target
     from jobs.values import Code
 
 _SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
@@ -35,7 +39,7 @@ _FILES = 8
 _ENDINGS = (".py", ".json", ".sh")
 
 
-def check(job: Job, base: Path) -> Iterator[Finding]:
+def command_words(job: Job, base: Path) -> Iterator[Finding]:
     """Findings on the words of a command.
 
     Args:
@@ -136,3 +140,43 @@ def _texts(job: Job, command: str, base: Path) -> Iterator[tuple[str, str]]:
     for name in [word for word in words if word.endswith(_ENDINGS)][:_FILES]:
         if (text := text_of(os.path.join(base, job.code.path, name))) is not None:  # noqa: PTH118 - for each of many jobs
             yield name, text
+
+
+_USES_SEVERAL = re.compile(
+    r"spawn|multiprocessing|subprocess|os\.system|\bDataParallel|lightning|accelerat|deepspeed|transformers|ignite"
+    r"|colossalai|torch_?run|elastic|tensorflow|jax|\bray\b|xgboost|lightgbm|cudf|dask|vllm|device_map|pipeline_parallel"
+    r"|cuda:[1-9]|device_count",
+    re.IGNORECASE,
+)
+"""What a script may start other processes by, or use several GPUs from one."""
+
+
+def idle_gpus(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Finding]:
+    """A warning where one process runs on each node and its script shows no way to use the other GPUs.
+
+    Args:
+        job: The job.
+        lowered: Its launcher in Azure ML's words.
+        target: Where it runs; nothing is judged where its size is not known.
+        base: Folder that its code is relative to.
+    """
+    size, one = target.facts, lowered.processes_per_node == 1
+    if size is None or size.gpus < 2 or not one or job.code is None or not job.code.local:
+        return
+    if not isinstance(lowered.distribution, PyTorchDistribution | MpiDistribution | None):
+        return
+    script = plain_script(lowered.command)
+    if script is None:
+        return
+    text = text_of(os.path.join(base, job.code.path, script))  # noqa: PTH118 - of each job
+    if text is None or _USES_SEVERAL.search(text):
+        return
+    yield Finding(
+        GPUS_IDLE_RULE.code,
+        "command",
+        f"`python {script}` is one process on each node, and {size.name} has {size.gpus} GPUs",
+        "A process drives one GPU, the others of the node stay idle",
+        f"Start {size.gpus}: `torchrun --nproc_per_node {size.gpus} {script}`, or a distribution with "
+        f"process_count_per_instance: {size.gpus}; or take a smaller size.",
+        Level.WARNING,
+    )

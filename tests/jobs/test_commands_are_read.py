@@ -1,10 +1,13 @@
-"""What a command's own words show to be wrong: scripts that are not there, and words that the shell expands."""
+"""Commands are read by their words, plain ones by the short way and with the same result."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import jobs
 from amlstack.base.findings import Level
@@ -131,3 +134,15 @@ def test_steps_are_the_words_of_each_simple_command() -> None:
         ["echo", "BOUND"],
         ["python", "b.py"],
     ]
+
+
+WORDS = st.text(alphabet=st.one_of(st.sampled_from("abc-_.=/$#{}[]*?!~%@:,+ \t\r\x0b\xa0é"), st.characters()))
+
+
+@given(WORDS.filter(lambda text: not set(text) & set(";&|()<>\n'\"\\")))
+def test_the_words_are_those_of_the_lexer(command: str) -> None:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|()<>\n")
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    bound = "[[" in command or "]]" in command or "${{" in command
+    words = list(lexer)
+    assert bound or [list(step) for step in steps(command)] == ([words] if words else [])

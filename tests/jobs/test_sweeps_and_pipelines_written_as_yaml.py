@@ -1,7 +1,9 @@
-"""A sweep or pipeline written as a file is read back as what it was: the same body."""
+"""Sweeps and pipelines are written as YAML that reads as the same, and their steps keep what was added."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,3 +49,52 @@ def test_a_pipeline_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     after = enriched(second)
     assert body(after) == body(before)
     assert specs(after) == specs(before)
+
+
+TRAINER = jobs.Component(
+    command="env -0; train.py --lr ${{inputs.lr}}",
+    environment="acpt-pytorch-2.8-cuda12.6",
+    launcher=jobs.PerProcess(processes_per_node=8),
+    nodes=2,
+    inputs={"lr": jobs.Port(type="number")},
+)
+
+
+def planned(trial: jobs.Component) -> jobs.PipelinePlan:
+    step = jobs.SweepStep(
+        trial=trial,
+        compute="a100",
+        search_space={"lr": jobs.Uniform(min_value=0, max_value=1)},
+        objective=jobs.Objective(primary_metric="loss", goal="minimize"),
+        limits=jobs.SweepLimits(max_total_trials=2),
+        sampling_algorithm="random",
+    )
+    target = jobs.Target("Standard_ND96asr_v4", "a100", 2)
+    plan = jobs.resolve(jobs.Pipeline(jobs={"tune": step}), lambda _: (target, ()))
+    assert isinstance(plan, jobs.PipelinePlan)
+    assert plan.findings == ()
+    return plan
+
+
+def command_of(plan: jobs.PipelinePlan) -> str:
+    (body,) = jobs.render(plan.enriched).components.values()
+    return str(body["properties"]["componentSpec"]["command"])
+
+
+def test_what_the_plan_adds_is_set_by_the_command_itself() -> None:
+    plan = planned(TRAINER.model_copy(update={"command": "python -m amlnode preflight && " + TRAINER.command,
+                                              "code": jobs.Code(path=".")}))  # fmt: skip
+    (part,) = plan.parts.values()
+    added = part.enriched.environment_variables
+    assert {"NCCL_IB_PCI_RELAXED_ORDERING", "AMLSTACK_PLAN"} <= added.keys()
+    setting, _, rest = command_of(plan).partition("; ")
+    assert rest.startswith("python -m amlnode preflight && env -0")
+    ran = subprocess.run(["bash", "-c", f"{setting}; env -0"], capture_output=True, text=True, check=True, env={})
+    seen = dict(line.split("=", 1) for line in ran.stdout.split("\0") if line)
+    assert {name: seen[name] for name in added} == {name: str(value) for name, value in added.items()}
+    assert json.loads(seen["AMLSTACK_PLAN"])["gpus"] == 8
+
+
+def test_a_command_in_azure_mls_own_words_stays_as_it_is() -> None:
+    own = jobs.Component(command="train.py ${{inputs.lr}}", environment="azureml:e:1", inputs=TRAINER.inputs, nodes=2)
+    assert command_of(planned(own)) == own.command

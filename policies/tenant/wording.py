@@ -115,11 +115,14 @@ def _seen(one: TenantVerdict) -> str:
             + ("" if each.before in (None, "") else f" instead of {_value(each.before)}")
             for each in assessment.changes
         )
-    if assessment.why:
-        return assessment.why
-    return (
-        "; ".join(f"`{_path(name, one)}` is {_value(value)}" for name, value in assessment.outcome.seen) or "It applies"
-    )
+    said = [assessment.why] if assessment.why else []
+    return "; ".join([*said, *(_said(name, value, one) for name, value in assessment.outcome.seen)]) or "It applies"
+
+
+def _said(name: str, value: Any, one: TenantVerdict) -> str:
+    if name.endswith("[*]") and isinstance(value, int):
+        return f"`{_path(name.removesuffix('[*]'), one)}` has {value} elements of the kind that counts"
+    return f"`{_path(name, one)}` is {_value(value)}"
 
 
 def _path(field: str, one: TenantVerdict) -> str:

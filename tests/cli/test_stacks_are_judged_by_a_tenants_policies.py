@@ -172,7 +172,7 @@ def test_a_duration_that_the_landing_zones_own_definition_cannot_read_is_named(
 ) -> None:
     _, answer = asked(capsys, "alz-custom")
     scale = by_definition(answer)["Deny-Mac"]
-    unread = [one for one in scale if "nodeIdleTimeBeforeScaleDown` is `PT10M`" in (one["why"] or "")]
+    unread = [one for one in scale if "PT10M" in [each["value"] for each in one["seen"]]]
     assert [one["resource"].rpartition("/")[2] for one in unread] == ["big"]
 
 

@@ -101,8 +101,7 @@ def _compared(operand: str, subject: Any, by: str, wanted: Any, around: PolicyAr
         except FailingExpressionError as error:
             if _FIELD.search(str(subject)) is None:
                 raise
-            name, value = _seen(subject, None, around)
-            return ConditionOutcome(None, ((name, value),), failure=f"{error.why}; `{name}` is `{value}`")
+            return ConditionOutcome(None, (_seen(subject, None, around),), failure=error.why)
         return ConditionOutcome(holds(value, wanted), (_seen(subject, value, around),))
     name = str(around.worked_out(subject))
     found = field_of(name, around)

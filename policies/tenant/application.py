@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.expressions import PolicyAround
-from amlstack.base.arm_language.parameters import with_defaults
-from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.base.arm_language.values import OpenError
 from policies.tenant.library import last
 

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.arm_language.parameters import with_defaults
+from amlstack.base.arm_language.resources import with_defaults
 from policies.tenant.application import AppliedPolicy
 from policies.tenant.library import PolicyDefinition
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.arm_language.effects import Ruling, assessed
-from amlstack.base.arm_language.parameters import with_defaults
-from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
 from policies import azure_policy, config

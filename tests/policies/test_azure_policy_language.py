@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from amlstack.base.arm_language.expressions import PolicyAround, field_value
-from amlstack.base.arm_language.parameters import with_defaults
-from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.base.arm_language.values import FailingExpressionError
 from tests.support.policies.policy_targets import (
     ARRAYS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.base.arm_language import aliases, comparisons, iprange
+from amlstack.base.arm_language import aliases, comparisons
 from amlstack.base.arm_language.evaluation import LAZY, Evaluator
 from amlstack.base.arm_language.functions import as_text
 from amlstack.base.arm_language.resources import PartlyKnown, PolicyPlace, PolicyTarget
@@ -162,7 +162,7 @@ def _moment(value: datetime) -> str:
 
 
 def _in_range(around: PolicyAround, outer: Node, inner: Node) -> bool:
-    return iprange.contains(as_text(around.closed(outer)), as_text(around.closed(inner)))
+    return comparisons.range_contains(as_text(around.closed(outer)), as_text(around.closed(inner)))
 
 
 PolicyAround.special = {

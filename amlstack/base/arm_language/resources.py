@@ -1,13 +1,11 @@
-"""What a policy is asked about: one resource, and the place that it is created in."""
+"""A policy's question: one resource, the place that it is created in, and the values of the definition's parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 
 class PartlyKnown(dict[str, Any]):
@@ -72,3 +70,19 @@ class PolicyPlace:
             **({} if tags is None else {"tags": dict(tags)}),
         }
         return cls(PartlyKnown(id=whole, subscriptionId=subscription), PartlyKnown(known))
+
+
+def with_defaults(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of declared parameters: what is given, else the default; those with neither are left out.
+
+    Args:
+        declared: ``{name: {"type", "defaultValue", …}}``.
+        given: Values by name, in any letter case.
+    """
+    by_name = {name.lower(): value for name, value in given.items()}
+    values = {
+        name: each["defaultValue"]
+        for name, each in declared.items()
+        if isinstance(each, Mapping) and "defaultValue" in each
+    }
+    return {**values, **{name: by_name[name.lower()] for name in declared if name.lower() in by_name}}

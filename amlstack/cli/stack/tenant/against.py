@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from amlstack.base.arm_language.parameters import with_defaults
+from amlstack.base.arm_language.resources import with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import hint
 from amlstack.cli import stack_settings, targets

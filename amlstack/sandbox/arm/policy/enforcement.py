@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround
-from amlstack.base.arm_language.parameters import with_defaults
-from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.base.arm_language.values import OpenError
 from amlstack.sandbox.arm import typecheck
 from amlstack.sandbox.arm.policy import changes

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.constructs import unknown_in
 from amlstack.base.arm_language.expressions import PolicyAround
-from amlstack.base.arm_language.parameters import with_defaults
-from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.base.arm_language.values import OpenError
 from amlstack.sandbox.arm.refusals import Refused, near, not_emulated
 from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema

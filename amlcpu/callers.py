@@ -1,4 +1,4 @@
-"""Who asks whether there is a GPU, and whether the answer "no" would end the run."""
+"""Callers that ask for a GPU, and those of them whose run a "no" would end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who am I among the processes of this job: one answer for every way in which Azure ML starts them.
+"""The rank of this process among the processes of its job, for every way in which Azure ML starts them.
 
 Reads PyTorch's variables (Azure ML per process, torchrun, a per-node launcher), those of Open MPI, Intel MPI and Hydra,
 and TensorFlow's TF_CONFIG. What contradicts itself is an error, never a guess: two processes that take the same rank

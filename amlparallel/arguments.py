@@ -1,4 +1,4 @@
-"""What the driver is started with: the step's settings, then ``--`` and what the entry script is given."""
+"""Arguments of the driver: the step's settings, then ``--`` and the arguments of the entry script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``run()`` returned: how many items, and the lines that ``append_row_to`` gets."""
+"""Return values of ``run()``: the number of items, and the lines for ``append_row_to``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs, infra and policies stand on: facts, the provider, the sandbox and the command line."""
+"""The libraries below jobs, infra and policies: facts, the provider, the sandbox and the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is, and therefore when it is another one. Pure functions of the declaration.
+"""The identity of a run: pure functions of its declaration that say when it is another run.
 
 A run is its name, its declaration, its code's content hash, the ``rerun`` word and its owner; nothing that is derived
 from these (NCCL variables, shared memory, launch scripts) takes part, so that an upgrade never runs anything again.

@@ -1,4 +1,4 @@
-"""What `pulumi up` runs."""
+"""The program that `pulumi up` runs."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Which subscription and tenant the stack belongs to: names and ids are made from them before anything exists."""
+"""The subscription and tenant of the stack: names and ids are made from them before anything exists."""
 
 from __future__ import annotations
 

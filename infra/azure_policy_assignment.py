@@ -1,4 +1,4 @@
-"""What a stack assigns in Azure Policy: which definitions, under which names, to what effect. Registers nothing.
+"""Azure Policy assignments of a stack: definitions, names and effects. Registers nothing.
 
 Definitions are named after the stack's resource group, so that stacks of one subscription keep out of each other's way.
 """

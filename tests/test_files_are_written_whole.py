@@ -1,4 +1,4 @@
-"""What a person or a later command reads is written whole or not at all: by one function."""
+"""Files for a person or a later command are written whole or not at all, by one function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests share lies in tests/support: no test module imports another."""
+"""Shared code of tests lies in tests/support: no test module imports another."""
 
 from __future__ import annotations
 

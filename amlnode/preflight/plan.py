@@ -1,4 +1,4 @@
-"""What a node is supposed to have, as the job was planned."""
+"""The planned hardware of a node, as the job's plan states it."""
 
 from __future__ import annotations
 

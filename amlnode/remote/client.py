@@ -1,4 +1,4 @@
-"""What runs as `ssh` and as `pdsh` on the first node: ``python -m amlnode.remote.client PROGRAM WORD…``."""
+"""The program that stands for `ssh` and `pdsh` on the first node: ``python -m amlnode.remote.client PROGRAM WORD…``."""
 
 from __future__ import annotations
 

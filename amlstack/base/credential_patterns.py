@@ -1,4 +1,4 @@
-"""What credentials look like: by the form that their issuer gives them, and by the names that people give them."""
+"""Forms of credentials: those that issuers give them, and the names that people give them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often Python looks for cycles of objects that nobody needs any more."""
+"""The frequency of Python's search for unused cycles of objects."""
 
 from __future__ import annotations
 

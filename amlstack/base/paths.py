@@ -1,4 +1,4 @@
-"""Where things lie on this machine: the project, its sandbox home and the user's cache."""
+"""Paths on this machine: the project, its sandbox home and the user's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training over InfiniBand wants: environment variables, container arguments, the bandwidth to expect.
+"""The needs of training over InfiniBand: environment variables, container arguments, the bandwidth to expect.
 
 Data, not code, says which size gets what: ``data/fabric.json`` and ``data/bandwidth.json``.
 """

@@ -1,4 +1,4 @@
-"""What makes plain tools work on the sandbox, for a shell or as code: ``amlstack sandbox env --for TOOL``."""
+"""Settings that lead plain tools to the sandbox, for a shell or as code: ``amlstack sandbox env --for TOOL``."""
 
 from __future__ import annotations
 

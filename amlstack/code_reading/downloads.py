@@ -1,4 +1,4 @@
-"""What a job fetches from the internet when it runs: named before a machine without one has run half of it."""
+"""Downloads of a job from the internet, named before the job starts."""
 
 from __future__ import annotations
 

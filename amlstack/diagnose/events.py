@@ -1,4 +1,4 @@
-"""What logs show: one event per line, table row or record that reports on the end of a process."""
+"""Events of logs: one per line, table row or record that reports on the end of a process."""
 
 from __future__ import annotations
 

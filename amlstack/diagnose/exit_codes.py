@@ -1,4 +1,4 @@
-"""What exit codes and signals mean for the end of a process."""
+"""Meanings of exit codes and signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names an environment or an image, in any of its spellings, brought to one."""
+"""Names of environments and images, brought from any spelling to one."""
 
 from __future__ import annotations
 

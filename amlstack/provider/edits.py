@@ -1,4 +1,4 @@
-"""What an edit of a job's inputs is: another run, another label on the same run, or nothing."""
+"""Edits of a job's inputs: another run, another label on the same run, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server asks of each resource type, in plain Python."""
+"""The interface between the server and a resource type, in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened in a run, as one HTML file: declaration, verdict, ranks over time, numbers, logs.
+"""The report of a run as one HTML file: declaration, verdict, ranks over time, numbers, logs.
 
 `job.gather` and `folder.gather` collect a `subject.Report`, `page.render` makes the page, `file.write` keeps it.
 """

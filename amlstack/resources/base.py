@@ -1,4 +1,4 @@
-"""What all resources of the provider have in common: attributes in Python's words, properties in the schema's."""
+"""The base of all resources of the provider: attributes in Python's spelling, properties in the schema's."""
 
 from __future__ import annotations
 

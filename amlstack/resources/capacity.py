@@ -1,4 +1,4 @@
-"""What may be used of a region, asked through the provider; nothing is made and nothing is recorded."""
+"""The quota of a region, asked through the provider; nothing is created or recorded."""
 
 from __future__ import annotations
 

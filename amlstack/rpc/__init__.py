@@ -1,4 +1,4 @@
-"""What both gRPC servers (our provider and the sandbox's stand-in) need of Pulumi's wire."""
+"""Pulumi's wire, for both gRPC servers: this project's provider and the sandbox's stand-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider answers when it cannot: a sentence for the reader, a code for the engine."""
+"""Errors of a provider: a sentence for the reader, a code for the engine."""
 
 from __future__ import annotations
 

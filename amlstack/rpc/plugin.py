@@ -1,4 +1,4 @@
-"""What every provider plugin does the same way: start, print the port, serve until the engine has gone."""
+"""The life of a provider plugin: start, print the port, serve until the engine has gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of a resource's values are secret, noted apart from the values.
+"""Secret parts of a resource's values, noted apart from the values.
 
 A provider opens what arrives (`opened`): its resources then work on plain values, can neither stumble over a mark nor
 lose one, and whatever they answer is marked again (`Secrecy.seal`), in texts for people too (`Secrecy.redact`).

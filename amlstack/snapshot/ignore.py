@@ -1,4 +1,4 @@
-"""Which files an ignore file leaves out, decided exactly as azure-ai-ml decides it.
+"""Files that an ignore file leaves out, decided exactly as azure-ai-ml decides it.
 
 ``.amlignore`` wins over ``.gitignore``; only the one in the root folder counts; git's wildmatch patterns in the reading
 of the pathspec library. Two consequences differ from git itself: a later ``!pattern`` re-includes a file even under an

@@ -1,4 +1,4 @@
-"""What is wrong with a code folder, in the words of a scan, without hashing it: for verbs that send nothing."""
+"""Findings about a code folder without hashing it, for verbs that send nothing."""
 
 from __future__ import annotations
 

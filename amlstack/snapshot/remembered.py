@@ -1,4 +1,4 @@
-"""What is known of files from an earlier scan, so that a file which did not change is not read again.
+"""The record of an earlier scan, so that an unchanged file is not read again.
 
 A file is taken as unchanged when its place, size, times, inode and device are those of the earlier scan. Programs can
 set every time but the change time (``st_ctime``), which the kernel alone sets, from a clock with a grain: two writes

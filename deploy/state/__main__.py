@@ -1,4 +1,4 @@
-"""Where the state of Pulumi stacks lies, the key that encrypts their secrets, and who may use both.
+"""The stack that holds Pulumi's state, the key that encrypts secrets, and the identities that may use both.
 
 A storage account without keys, with versions and soft delete; a vault whose access is by roles alone and which nobody
 can purge; three identities for pipelines that sign in with tokens of their own runs, never with a secret; roles for

@@ -1,4 +1,4 @@
-"""What runs refer to, registered once however many runs use it: code, data, environments, component versions."""
+"""Assets of runs, each registered once for all runs: code, data, environments, component versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a stack stand on: a workspace, the stack's own or one that exists, and the clusters' identity."""
+"""The foundation of a stack's runs: its own or an existing workspace, and the clusters' identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a stack live on: its id, the workspace, the clusters, and the guard over all of them."""
+"""Requirements of a stack's runs: its id, the workspace, the clusters, and the guard over all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a person finds the resources of one kind in state and preview: one parent for all of them.
+"""Groups of resources in state and preview: one parent for the resources of one kind.
 
 A component around every single resource would double the registrations of a stack.
 """

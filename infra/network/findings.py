@@ -1,4 +1,4 @@
-"""What contradicts itself in the network's settings, before anything is asked of Azure."""
+"""Contradictions in the network's settings, found before anything is asked of Azure."""
 
 from __future__ import annotations
 

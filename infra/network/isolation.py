@@ -1,4 +1,4 @@
-"""Which isolation a workspace is to have, and what of the stack a managed network excludes."""
+"""Isolation of a workspace, and the settings that a managed network excludes."""
 
 from __future__ import annotations
 

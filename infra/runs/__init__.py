@@ -1,4 +1,4 @@
-"""What a stack runs: jobs, sweeps and pipelines, and schedules of such, all in one record."""
+"""Runs of a stack: jobs, sweeps, pipelines, and schedules of them, all in one record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What job files and the settings' list of them say under ``after``, each name with its place."""
+"""Names under ``after`` in job files and in the settings' list of them, each with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one run needs in the workspace, in the order in which it is made; `up` and `rehearse` both follow it.
+"""Registrations of one run in the workspace, in order; `up` and `rehearse` both follow it.
 
 All ids are composed from content, so that the body is known before anything is registered and a preview shows it.
 """

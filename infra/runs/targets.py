@@ -1,4 +1,4 @@
-"""Where a job of a stack runs: one of its clusters, one that somebody else owns, or serverless."""
+"""Targets of a stack's jobs: one of its clusters, a cluster of others, or serverless."""
 
 from __future__ import annotations
 

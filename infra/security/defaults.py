@@ -1,4 +1,4 @@
-"""What a workspace's settings about security come to on a stack, with the defaults that depend on the stack.
+"""Security settings of a workspace, with the defaults that depend on the stack.
 
 Every stack but `sandbox`, which holds no data of its own, is closed and kept unless its settings say otherwise. A
 workspace that was imported is as it was found, and has of these things what its settings say.

@@ -1,4 +1,4 @@
-"""What is wrong with the security that a workspace's settings ask for, and what a closed workspace means.
+"""Findings about the security settings of a workspace, and the consequences of a closed workspace.
 
 Pure functions of the settings; only what Azure alone knows is left to it, and said so.
 """

@@ -1,4 +1,4 @@
-"""Who is let in, as storage account, key vault and registry take it."""
+"""Network rules in the forms of storage account, key vault and registry."""
 
 from __future__ import annotations
 

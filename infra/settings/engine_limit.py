@@ -1,4 +1,4 @@
-"""How much the settings of a stack may be for the engine to start the program with them.
+"""The size of settings with which the engine can start the program.
 
 The engine hands all configuration over in one environment string, `PULUMI_CONFIG=` and a JSON object of texts, those of
 lists and objects JSON themselves (`constructConfig` in Pulumi's pulumi-language-python/main.go and analyzer_plugin.go).

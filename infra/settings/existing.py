@@ -1,4 +1,4 @@
-"""What goes with a workspace that exists, and with a part of one: nothing that would change it."""
+"""Settings that fit an existing workspace, or an existing part of one: none of them changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every rule says about itself; docs/policies.md and the pack's configuration schema are made from it."""
+"""The description of a rule; docs/policies.md and the pack's configuration schema are made from it."""
 
 from __future__ import annotations
 

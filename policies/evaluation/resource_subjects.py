@@ -1,4 +1,4 @@
-"""What a resource is to the rules: clusters, jobs, environments, whatever the provider calls them.
+"""Resources as the rules see them: clusters, jobs, environments, whatever the provider calls them.
 
 The same cluster has many type tokens: azure-native's current, versioned and local-package form, the classic provider's,
 the generic resource of ARM, a line in an ARM template. Jobs name a size only when they are serverless.

@@ -1,1 +1,1 @@
-"""What a tenant's policies say to a stack before anything is created: initiatives as data, and Azure Policy's files."""
+"""A tenant's policies on a stack before anything is created: initiatives as data, and Azure Policy's files."""

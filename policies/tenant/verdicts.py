@@ -1,4 +1,4 @@
-"""What each policy says to each resource of a stack."""
+"""Verdicts of each policy on each resource of a stack."""
 
 from __future__ import annotations
 

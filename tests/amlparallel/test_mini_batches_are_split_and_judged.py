@@ -1,4 +1,4 @@
-"""What drives a parallel step, as a process of its own: how the input is split, and when the step fails."""
+"""The driver of a parallel step as a process: it splits the input and decides when the step fails."""
 
 from __future__ import annotations
 

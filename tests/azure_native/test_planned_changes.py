@@ -1,4 +1,4 @@
-"""What the stand-in plans for a change, and what a change outside does to the inputs."""
+"""Plans of the stand-in for a change, and the effect of an outside change on the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the names of public images say, and on which GPUs their makers say that they run."""
+"""Names of public images, and the GPUs on which their makers say that they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several test modules of the command line share."""
+"""Fixtures that several test modules of the command line share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Azure has, as the settings and the import file of the stack that takes it over."""
+"""Existing resources of Azure as the settings and the import file of the stack that takes them over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an update would change neither a resource nor the state, the preview is all that runs."""
+"""An update that would change neither a resource nor the state ends after its preview."""
 
 from __future__ import annotations
 

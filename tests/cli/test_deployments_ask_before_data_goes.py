@@ -1,4 +1,4 @@
-"""What a deployment would take away: resources with data by their type, workspaces and clusters with their runs."""
+"""Losses of a deployment: resources with data by their type, workspaces and clusters with their runs."""
 
 from __future__ import annotations
 

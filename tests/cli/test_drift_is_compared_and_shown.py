@@ -1,4 +1,4 @@
-"""What `amlstack drift` makes of the engine's events: what differs, what changes by itself, how each is mended."""
+"""`amlstack drift` reads the engine's events: differences, changes that happen by themselves, and remedies."""
 
 from __future__ import annotations
 

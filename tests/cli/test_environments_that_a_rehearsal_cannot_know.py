@@ -1,4 +1,4 @@
-"""What a rehearsal says of an environment that it found nowhere: what it looked for, where, and what to do."""
+"""The message about an environment that a rehearsal found nowhere: the search, its places, the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new user got wrong in a first hour, one tiny case each: `check` finds it at its line."""
+"""Mistakes of a new user's first hour, one tiny case each: `check` finds them at their lines."""
 
 from __future__ import annotations
 

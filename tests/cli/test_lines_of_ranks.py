@@ -1,4 +1,4 @@
-"""Which lines of a job's logs a rehearsal prints, and whom each of them names as its writer."""
+"""Lines of a job's logs that a rehearsal prints, each with the rank that wrote it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `amlstack up --stack` shows before it asks: operations, cost per hour, and what is wrong before any engine."""
+"""`amlstack up --stack` shows operations, cost per hour and findings before it asks."""
 
 from __future__ import annotations
 

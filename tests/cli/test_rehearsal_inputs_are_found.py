@@ -1,4 +1,4 @@
-"""Where a rehearsal's inputs come from, and what is printed when one cannot be read on this machine."""
+"""Sources of a rehearsal's inputs, and the message about one that this machine cannot read."""
 
 from __future__ import annotations
 

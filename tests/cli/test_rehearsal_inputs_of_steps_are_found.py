@@ -1,4 +1,4 @@
-"""Where the inputs of a pipeline's steps come from: outputs that are given, and steps that are pipelines."""
+"""Sources of the inputs of a pipeline's steps: given outputs, and steps that are pipelines."""
 
 from __future__ import annotations
 

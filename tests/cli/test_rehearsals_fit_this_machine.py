@@ -1,4 +1,4 @@
-"""How large a rehearsal is: the plan of a scaled one, and the question about one that is larger than the machine."""
+"""The size of a rehearsal: a scaled plan, and the question before one that is larger than the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``amlstack up`` prints when it ended: each error once, a next step only where it is one, changes in words."""
+"""The last lines of ``amlstack up``: each error once, a next step only where there is one, changes in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which workspace a verb means, and what it says where none is named, found or allowed; no service is asked."""
+"""The workspace of a verb, and its message where none is named, found or allowed; no service is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program logged as an error last is the cause only where no better sign is, and its run did not succeed."""
+"""The last error that a program logged is the cause only of a failed run without a better sign."""
 
 from __future__ import annotations
 

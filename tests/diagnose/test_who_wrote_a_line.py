@@ -1,4 +1,4 @@
-"""Who wrote a line: by labels of a whole log, by its process, by the command that failed."""
+"""The writer of a line: by labels of a whole log, by its process, by the command that failed."""
 
 # ruff: noqa: E501
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an engine started does not outlive it, however it ended."""
+"""Processes that an engine started do not outlive it, however it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files do while a long `up` works: the token of the run, which the state reads anew, is kept fresh."""
+"""The workflow files keep the token of a run fresh during a long `up`; the state reads it anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `amlstack gitops comment` makes of the JSON of a pull request's steps, and `compare` of two plans."""
+"""`amlstack gitops comment` reads the JSON of a pull request's steps, and `compare` two plans."""
 
 from __future__ import annotations
 

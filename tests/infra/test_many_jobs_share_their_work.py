@@ -1,4 +1,4 @@
-"""What many jobs of a stack share is worked out once, and what each needs once for each: counted, not timed."""
+"""Work that many jobs of a stack share is done once, and each job's own work once for each: counted, not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contradicts itself in a network's settings is found before Azure is asked, and what follows is composed."""
+"""Contradictions in a network's settings are found before Azure is asked, and its resources are composed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a subscription has room for: declared clusters against Azure's answers."""
+"""Quota of a subscription: declared clusters against Azure's answers."""
 
 from __future__ import annotations
 

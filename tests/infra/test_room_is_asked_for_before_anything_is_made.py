@@ -1,4 +1,4 @@
-"""What the program asks about quota, how often, and what becomes of the answers."""
+"""The program's questions about quota, their number, and the use of the answers."""
 
 from __future__ import annotations
 

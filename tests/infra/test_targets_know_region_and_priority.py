@@ -1,4 +1,4 @@
-"""Where a job of a stack runs: the region and the priority by which its nodes are paid."""
+"""Targets of a stack's jobs: the region and the priority that set the price of their nodes."""
 
 from __future__ import annotations
 

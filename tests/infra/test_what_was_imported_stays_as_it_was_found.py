@@ -1,4 +1,4 @@
-"""Which properties of an imported workspace or cluster the engine leaves alone: those that the settings do not say."""
+"""The engine leaves alone the properties of an imported workspace or cluster that the settings do not state."""
 
 from __future__ import annotations
 

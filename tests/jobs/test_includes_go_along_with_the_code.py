@@ -1,4 +1,4 @@
-"""What a component's `additional_includes` name goes along with its code, from wherever its file lies."""
+"""Files named by a component's `additional_includes` travel with its code, wherever its file lies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks of which kind a declaration is: the rooms that plan, render and write steps, and few others by name.
+"""Callers that ask for the kind of a declaration: the rooms that plan, render and write steps, and few others.
 
 Elsewhere a declaration or plan answers itself: `runs`, `steps`, `parts`, `kind`, `RUNS`, `timed`, `HOLDS`, `step`, and
 the table of `jobs/kinds.py`. A question of kinds that spreads is the second way of doing one thing.

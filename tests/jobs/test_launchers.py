@@ -1,4 +1,4 @@
-"""What each launcher becomes on Azure ML's wire, and that azure-ai-ml sends the same for what it became."""
+"""Each launcher on Azure ML's wire, equal to what azure-ai-ml sends for the lowered command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a sweep, a pipeline or a component is reported once, where it stands, whatever the file holds."""
+"""Mistakes in a sweep, a pipeline or a component are reported once, at their place, whatever the file holds."""
 
 from __future__ import annotations
 

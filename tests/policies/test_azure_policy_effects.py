@@ -1,4 +1,4 @@
-"""What a definition of Azure Policy decides: its effect, what it changes, what it looks for."""
+"""Decisions of a definition of Azure Policy: its effect, its changes, its existence conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which fact of a resource each rule judges: rows of resources, and no condition in between that none of them holds."""
+"""The fact that each rule judges: rows of resources that hold every condition in between."""
 
 from __future__ import annotations
 

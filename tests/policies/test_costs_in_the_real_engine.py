@@ -1,4 +1,4 @@
-"""What clusters and runs cost, judged in the real engine with a catalogue that knows one price."""
+"""Costs of clusters and runs, judged in the real engine with a catalogue that knows one price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken for a credential, and what looks like one and is none."""
+"""Texts that are credentials, and texts that only look like one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules see beyond one resource: networks, places, budgets of the stack, the catalogue's age."""
+"""The rules' view beyond one resource: networks, regions, budgets of the stack, the catalogue's age."""
 
 from __future__ import annotations
 

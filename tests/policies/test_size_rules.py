@@ -1,4 +1,4 @@
-"""Which sizes the three rules refuse, and what they say."""
+"""Sizes that the three rules refuse, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator does every few minutes, with the real engine: `pulumi up --refresh` of a stack of runs, fifty times.
+"""An operator's loop with the real engine: `pulumi up --refresh` of a stack of runs, fifty times.
 
 The stack is small, so that a round is little more than the start of engine, program and provider: 1.1 s of CPU time
 with bytecode at hand (2026-11-23).

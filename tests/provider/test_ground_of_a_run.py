@@ -1,4 +1,4 @@
-"""What a run lives on is replaced: the engine asks with an unknown in the place of its id, before it deletes it."""
+"""The cluster or workspace of a run is replaced: the engine asks with an unknown id before it deletes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the state keeps of a job beside its inputs: the engine writes all of it after every step of every resource."""
+"""The state of a job beside its inputs: the engine writes all of it after every step of every resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would go with a resource group or workspace and is not the stack's: found, named, and refused beforehand."""
+"""Resources of others in a resource group or workspace: found, named, and their loss refused beforehand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a declared environment comes to, from text alone: no network, nothing built."""
+"""The resolution of a declared environment from text alone: no network, nothing built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job leaves on this machine is its owner's alone, and nobody else can foresee where it lies."""
+"""Files of a job on this machine are its owner's alone, and nobody else can foresee their paths."""
 
 from __future__ import annotations
 

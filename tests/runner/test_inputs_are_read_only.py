@@ -1,4 +1,4 @@
-"""What a job mounts to read it cannot change, neither the user's own files nor what is stored."""
+"""A job cannot change its read-only inputs, neither the user's own files nor stored ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Azure's documentation leaves open, asked of the sandbox, or with AMLSTACK_AZURE=1 of Azure itself."""
+"""Questions that Azure's documentation leaves open, asked of the sandbox, or with AMLSTACK_AZURE=1 of Azure itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Pulumi's providers made azure-ai-ml reads, and the other way round: the same bodies, byte for byte."""
+"""azure-ai-ml reads the resources of Pulumi's providers, and the reverse: the same bodies, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a job's code no CPU runs, found by reading it."""
+"""Code of a job that no CPU runs, found by reading it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job fetches from the internet, and programs that this machine lacks, are found by reading its code."""
+"""Downloads from the internet, and programs that this machine lacks, are found by reading a job's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an api-version does not know is refused there; the provider sends a job by one that knows all it says."""
+"""An api-version refuses keys that it does not know; the provider sends a job by one that knows them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Microsoft's clients find the sandbox: the cloud's addresses, the tenant, the subscription as a whole."""
+"""Microsoft's clients find the sandbox: the cloud's addresses, the tenant, the whole subscription."""
 
 from __future__ import annotations
 

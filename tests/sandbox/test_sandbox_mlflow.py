@@ -1,4 +1,4 @@
-"""What MLflow's client asks of the tracking service while a job runs, and what becomes of it."""
+"""Requests of MLflow's client to the tracking service while a job runs, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What autologging, loggers of frameworks and ``mlflow.register_model`` ask for beyond a job's own metrics."""
+"""Requests of autologging, loggers of frameworks and ``mlflow.register_model`` beyond a job's own metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sandbox says of a region: usages, sizes, and the limits that somebody set."""
+"""The sandbox's answers about a region: usages, sizes, and limits that were set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no client should send is a 4xx in the service's own form: nothing is stored, and nothing breaks."""
+"""Bad requests get a 4xx in the service's own form: nothing is stored, and nothing breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep's trials get: distributions, sampling algorithms, and what is refused on arrival."""
+"""Values of a sweep's trials: distributions, sampling algorithms, and refusals on arrival."""
 
 # ruff: noqa: E501 - one line per row of a table reads best
 

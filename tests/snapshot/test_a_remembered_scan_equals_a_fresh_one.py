@@ -1,4 +1,4 @@
-"""What a scan takes from memory is what it would have read: after every change, and whatever became of the memory."""
+"""A remembered scan equals a fresh one: after every change, and whatever became of the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a code folder makes a run the run it is."""
+"""Files of a code folder that are part of a run's identity."""
 
 from __future__ import annotations
 

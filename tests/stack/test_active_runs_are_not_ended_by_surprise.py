@@ -1,4 +1,4 @@
-"""What would end an active run is refused with the run's name, or announced, with and without a preview."""
+"""An update that would end an active run is refused with the run's name, or announced, with and without a preview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a protected stack holds survives what would replace it, with and without a preview, and a new name."""
+"""The contents of a protected stack survive a replacement, with and without a preview, and a new name."""
 
 from __future__ import annotations
 

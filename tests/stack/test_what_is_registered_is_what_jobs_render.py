@@ -1,4 +1,4 @@
-"""What one real `up` leaves in the workspace equals the bodies that `jobs` renders, value by value."""
+"""The workspace after one real `up` holds the bodies that `jobs` renders, value by value."""
 
 from __future__ import annotations
 

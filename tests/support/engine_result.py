@@ -1,4 +1,4 @@
-"""What one command of the real engine did: its steps, diagnostics and violations, out of its events."""
+"""The result of one command of the real engine: its steps, diagnostics and violations, out of its events."""
 
 from __future__ import annotations
 

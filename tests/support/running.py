@@ -1,4 +1,4 @@
-"""What the fixtures of the root conftest give: importable from every test folder, as ``conftest`` is not."""
+"""Values of the root conftest's fixtures, importable from every test folder, as ``conftest`` is not."""
 
 from __future__ import annotations
 

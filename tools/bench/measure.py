@@ -1,4 +1,4 @@
-"""What a benchmark yields, and how CPU time is taken."""
+"""Results of a benchmark, and the measurement of CPU time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What type checkers and editors read of the typed resources, from the provider's schema."""
+"""Type stubs of the typed resources, made from the provider's schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a definition of Azure Policy uses that is not evaluated here; found without a resource."""
+"""Constructs of a definition of Azure Policy that are not evaluated here; found without a resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a text as YAML, as findings."""
+"""Mistakes of a text as YAML, as findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of sizes: a table, the facts of one, and plain data."""
+"""VM sizes of the catalogue as text: a table, the facts of one size, and plain data."""
 
 from __future__ import annotations
 

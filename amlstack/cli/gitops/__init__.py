@@ -1,1 +1,1 @@
-"""What a repository's CI needs beyond the other verbs: its files, and the comment of a pull request."""
+"""Files of a repository's CI, and the comment of a pull request."""

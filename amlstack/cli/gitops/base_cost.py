@@ -1,4 +1,4 @@
-"""What the clusters of a stack cost per hour as another checkout declares them."""
+"""The cost per hour of a stack's clusters as another checkout declares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the steps of a pull request's checks have written, as plain values; each may be missing."""
+"""Results of the steps of a pull request's checks, as plain values; each may be missing."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `check` and `show` print of job files, and which of them changes touch."""
+"""The text that `check` and `show` print of job files, and the job files that a change touches."""

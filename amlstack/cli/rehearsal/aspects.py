@@ -1,4 +1,4 @@
-"""What a rehearsal needs of this machine, what is in its way, and what it proves nothing about."""
+"""Requirements of a rehearsal on this machine, obstacles, and properties that it does not prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a rehearsal ended, for a person in lines and for a program as plain data."""
+"""The outcome of a rehearsal: lines for a person, plain data for a program."""
 
 from __future__ import annotations
 

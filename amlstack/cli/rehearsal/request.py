@@ -1,4 +1,4 @@
-"""What a rehearsal was asked for, and what is found out about it before anything starts."""
+"""The request for a rehearsal, and the survey that precedes its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a rehearsal is: what a scale leaves of a declaration, what that proves nothing about, what is too large."""
+"""The size of a rehearsal: the scaled declaration, the properties that it does not prove, and the limits of this machine."""
 
 from __future__ import annotations
 

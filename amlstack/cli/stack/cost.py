@@ -1,4 +1,4 @@
-"""What a stack's clusters cost per hour: while nothing runs, and at most. A price that is not known makes no number."""
+"""The cost per hour of a stack's clusters, idle and at most. An unknown price gives no number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person names to have it diagnosed or reported: a job of the sandbox, a folder, a job of a workspace.
+"""The subject of a diagnosis or report: a job of the sandbox, a folder, or a job of a workspace.
 
 A job of a workspace becomes a folder of logs on this machine.
 """

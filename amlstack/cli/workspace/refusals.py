@@ -1,4 +1,4 @@
-"""What went wrong on the way to a workspace, in one line with its remedy, and the exit status that goes with it."""
+"""Errors on the way to a workspace: one line with its remedy, and the exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which answers are asked for again, after how long, and what is announced meanwhile."""
+"""Retries: the answers that lead to another request, the delay before it, and the message meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which blobs of a storage account hold which content, as this machine's earlier uploads left them.
+"""Blobs of a storage account by content, as this machine's earlier uploads left them.
 
 Azure ML gives every upload a container of its own, with a SAS for that container alone. Reading a file of an earlier
 upload takes the caller's own right to read blobs (`Storage Blob Data Reader`). The storage checks the content itself

@@ -1,1 +1,1 @@
-"""What becomes of a run when its job is edited, declared again, moved off its ground or removed."""
+"""The life of a run after its job is edited, declared again, replaced or removed."""

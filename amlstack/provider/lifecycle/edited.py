@@ -1,4 +1,4 @@
-"""What an edit does to the run that a resource stands for, decided at ``Diff``: before anything is ended or begun."""
+"""Effects of an edit on the run of a resource, decided at ``Diff`` before anything ends or begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one deployment has shown of itself so far: the program's declarations, and who stands for which run."""
+"""The memory of one deployment: the program's declarations, and the resource of each run."""
 
 from __future__ import annotations
 

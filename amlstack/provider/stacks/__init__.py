@@ -1,1 +1,1 @@
-"""What stands for the stack itself: its id, and the guard of its active runs."""
+"""Resources for the stack itself: its id, and the guard of its active runs."""

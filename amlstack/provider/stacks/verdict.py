@@ -1,4 +1,4 @@
-"""What becomes of active runs when something of the stack goes: pure functions of records and declarations."""
+"""The fate of active runs when a part of the stack goes: pure functions of records and declarations."""
 
 from __future__ import annotations
 

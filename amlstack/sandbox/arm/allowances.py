@@ -1,4 +1,4 @@
-"""What the service takes although azure-native's generated classes do not have it: data, each row with its source."""
+"""Keys that the service takes although azure-native's generated classes lack them: data, each row with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may speak to the sandbox: its Entra ID tenant, one client, two subscriptions, tokens signed by one key."""
+"""Access to the sandbox: its Entra ID tenant, one client, two subscriptions, tokens signed by one key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How resources come to be and go: each poll of an operation or a resource, and each idle second, is one tick."""
+"""Provisioning of resources: each poll of an operation or a resource, and each idle second, is one tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job refers to: compute, code, environment, size. Each must be there before the job is taken."""
+"""References of a job: compute, code, environment, size. Each must exist before the job is accepted."""
 
 from __future__ import annotations
 

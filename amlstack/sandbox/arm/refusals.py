@@ -1,4 +1,4 @@
-"""How the service refuses: a status, a code and one sentence, in ARM's error shape."""
+"""Refusals of the service: a status, a code and one sentence, in ARM's error shape."""
 
 from __future__ import annotations
 

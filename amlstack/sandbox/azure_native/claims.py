@@ -1,4 +1,4 @@
-"""What this stack began to create and has not been seen to remember.
+"""Resources that this stack began to create and has not yet recorded.
 
 The real plugin refuses to create what exists, and so does this one. But a plugin or an engine that is killed between
 the service's answer and the state file leaves a resource that no state knows, and then the refusal would be final.

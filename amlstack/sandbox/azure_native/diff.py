@@ -1,4 +1,4 @@
-"""What differs between two sets of inputs, in the engine's words, and what a change outside means for the inputs."""
+"""Differences between two sets of inputs, in the engine's words, and the effect of outside changes on the inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where azure-ai-ml finds the blobs of a datastore.
+"""The address at which azure-ai-ml finds the blobs of a datastore.
 
 It makes the address of ``accountName`` and the cloud's suffix (``https://<accountName>.blob.core.windows.net``), and
 takes no other. A name below which this machine answers would need a resolver of names; so the client alone gets

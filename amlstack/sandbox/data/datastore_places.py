@@ -1,4 +1,4 @@
-"""Where a datastore's files lie: which container of which account, for every type of datastore.
+"""The container and account of a datastore's files, for every type of datastore.
 
 The sandbox stores blobs alone, so that a file share or a file system is a container of that name here.
 """

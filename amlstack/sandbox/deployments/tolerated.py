@@ -1,4 +1,4 @@
-"""What azure-ai-ml's own template sends that a request of today does not have: data, left out or read as it is meant.
+"""Keys of azure-ai-ml's own template that a present request lacks: data, each left out or read as intended.
 
 Source: azure-ai-ml 1.35, ``_arm_deployments/arm_templates/workspace_base.json``; its api-versions (2020-08-01,
 2023-08-01-preview) are older than those of azure-native's classes, by which bodies are judged here. A value that would

@@ -1,4 +1,4 @@
-"""What the processes of a job get so that its GPU calls run on the CPU: where the machine has no GPU for them."""
+"""The environment in which a job's GPU calls run on the CPU, on a machine without a GPU for them."""
 
 from __future__ import annotations
 

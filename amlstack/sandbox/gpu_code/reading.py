@@ -1,4 +1,4 @@
-"""Which lines of a job's code a CPU cannot run whatever is carried to it: found by reading, nothing is imported."""
+"""Lines of a job's code that a CPU cannot run, found by reading; nothing is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every emulated resource type has in common: name, schema, defaults, provisioning, and its own refusals."""
+"""The base of every emulated resource type: name, schema, defaults, provisioning, and its own refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values a trial gets: random, Sobol's sequence, or every combination."""
+"""Values of a trial: random, by Sobol's sequence, or every combination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep varies: a distribution as a function of one number between 0 and 1."""
+"""The search space of a sweep: a distribution as a function of one number between 0 and 1."""
 
 from __future__ import annotations
 

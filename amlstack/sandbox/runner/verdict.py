@@ -1,4 +1,4 @@
-"""Which rank broke a job first: the one to name in its error.
+"""The rank that failed first: the one to name in the job's error.
 
 A victim's end (its peer went away) must not be taken for the cause, whatever the order in which the ends were seen.
 """

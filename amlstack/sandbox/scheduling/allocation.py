@@ -1,4 +1,4 @@
-"""Which nodes a job gets, and which nodes a cluster keeps: min, max and idle time as Azure ML has them."""
+"""Allocation of nodes to jobs, and the nodes that a cluster keeps: min, max and idle time as in Azure ML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a sandbox that is up is reached, and the variables that lead clients to it."""
+"""The endpoint of a running sandbox, and the variables that lead clients to it."""
 
 from __future__ import annotations
 

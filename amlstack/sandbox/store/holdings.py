@@ -1,4 +1,4 @@
-"""What is lost when a sandbox is removed: records of runs, and files that jobs wrote to mounted outputs."""
+"""Losses when a sandbox is removed: records of runs, and files that jobs wrote to mounted outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files of a sandbox lie, and who may read them; to look for a file, the tables need not be loaded."""
+"""Paths of a sandbox's files and their modes; finding a file does not load the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack builds on and does not own, asked for before anything is registered."""
+"""Resources that a stack uses and does not own, looked up before anything is registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person writes into ``Pulumi.<stack>.yaml``, namespace ``amlstack:``.
+"""Settings in ``Pulumi.<stack>.yaml``, namespace ``amlstack:``.
 
 The field descriptions are the reference documentation; docs/settings.md is made from them.
 """

@@ -1,4 +1,4 @@
-"""What the models of the settings are made of: frozen, unknown keys forbidden."""
+"""The base of the models of settings: frozen, unknown keys forbidden."""
 
 from __future__ import annotations
 

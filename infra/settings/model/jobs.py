@@ -1,4 +1,4 @@
-"""What jobs are and what they use: job files, environments, datastores, data, secrets."""
+"""Settings of jobs: job files, environments, datastores, data, secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launchers set in the environment of a rank."""
+"""Variables that launchers set in the environment of a rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fixture ``stand_in`` gives."""
+"""The value of the fixture ``stand_in``."""
 
 from __future__ import annotations
 

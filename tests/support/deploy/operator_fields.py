@@ -1,4 +1,4 @@
-"""What the manifests use of the operator's and Argo CD's objects, as JSON Schema: every field, its type, nothing else.
+"""Fields of the operator's and Argo CD's objects in the manifests, as JSON Schema: every field and its type.
 
 Sources, read 2026-11-22: pulumi/pulumi-kubernetes-operator v2.9.0 (2026-07-29), deploy/crds/pulumi.com_stacks.yaml;
 argo-cd.readthedocs.io/en/stable, "Declarative Setup" and "Sync Options". With the folder of the operator's own CRDs in

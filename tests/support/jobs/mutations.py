@@ -1,4 +1,4 @@
-"""What people do to a job file by mistake: every one of a few kinds of damage, at every place of a file."""
+"""Mistakes in a job file: each of a few kinds of damage, at every place of a file."""
 
 from __future__ import annotations
 

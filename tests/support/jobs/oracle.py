@@ -1,4 +1,4 @@
-"""What azure-ai-ml itself would send for a command job, worked out offline.
+"""The body that azure-ai-ml itself would send for a command job, worked out offline.
 
 The one place that touches azure-ai-ml's internals; everything else compares with its answer.
 """

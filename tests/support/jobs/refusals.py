@@ -1,4 +1,4 @@
-"""Which of our errors azure-ai-ml is expected to have too."""
+"""Errors of this project that azure-ai-ml is expected to raise too."""
 
 from __future__ import annotations
 

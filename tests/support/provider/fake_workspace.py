@@ -1,4 +1,4 @@
-"""What the fake ARM keeps and answers: assets, jobs, schedules and run history of a workspace."""
+"""The workspace of the fake ARM: assets, jobs, schedules and run history."""
 
 from __future__ import annotations
 

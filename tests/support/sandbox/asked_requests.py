@@ -1,4 +1,4 @@
-"""What a client asks for: every client of Microsoft's for Python sends its requests by `requests`.
+"""Requests of a client: every client of Microsoft's for Python sends them by `requests`.
 
 Imports nothing of this project: scripts run it in environments of their own.
 """

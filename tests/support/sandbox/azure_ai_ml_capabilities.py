@@ -1,4 +1,4 @@
-"""What a person's script does with azure-ai-ml, one capability after another, led by the environment alone.
+"""A script that uses azure-ai-ml, one capability after another, led by the environment alone.
 
 Run as a process of its own; prints one JSON object: what each capability gave, or the words of its error.
 """

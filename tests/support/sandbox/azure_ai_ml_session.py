@@ -1,4 +1,4 @@
-"""What a person does with azure-ai-ml, against the sandbox of the environment; prints one JSON object.
+"""A session with azure-ai-ml against the sandbox of the environment; prints one JSON object.
 
 Run as a process of its own: the SDK takes seconds to import and warns about its own deprecations.
 """

@@ -1,4 +1,4 @@
-"""What scripts do with Microsoft's other clients, led by the environment alone: management, blobs, MLflow's plugin.
+"""Scripts with Microsoft's other clients, led by the environment alone: management, blobs, MLflow's plugin.
 
 Run as a process of its own, in an environment of other_clients.txt; prints one JSON object: what each capability gave,
 or the words of its error.

@@ -1,4 +1,4 @@
-"""What the clients of azure-storage-blob raise, read as the service sent it."""
+"""Errors of azure-storage-blob's clients, read as the service sent them."""
 
 from __future__ import annotations
 

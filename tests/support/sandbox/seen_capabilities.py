@@ -1,4 +1,4 @@
-"""What was found out with a client, capability by capability.
+"""Findings about a client, capability by capability.
 
 Imports nothing of this project: scripts run it in environments of their own.
 """

@@ -1,1 +1,1 @@
-"""Which jobs and stacks a range of commits touches, for CI that rehearses and deploys those alone."""
+"""Jobs and stacks that a range of commits touches, for CI that rehearses and deploys only those."""

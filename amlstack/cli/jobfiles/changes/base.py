@@ -1,4 +1,4 @@
-"""What a working tree is compared with: a commit that a person names, or what CI knows of the pull request.
+"""The base of a comparison: a commit that a person names, or the base that CI knows of the pull request.
 
 GITHUB_BASE_REF: docs.github.com, "Default environment variables"; SYSTEM_PULLREQUEST_TARGETBRANCH: learn.microsoft.com,
 "Use predefined variables" of Azure Pipelines. Both services build a merge of the target branch and the pull request,

@@ -1,4 +1,4 @@
-"""Where a file lies in its repository: what GitHub and SARIF name it by."""
+"""The path of a file in its repository, by which GitHub and SARIF name it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What exists in Azure and becomes a stack's own: found, named, and written as the engine's import file."""
+"""Existing resources of Azure that a stack takes over: found, named, and written as the engine's import file."""

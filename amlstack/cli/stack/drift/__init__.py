@@ -1,1 +1,1 @@
-"""What is there otherwise than the stack's state has it, found without changing either."""
+"""Differences between Azure and a stack's state, found without changing either."""

@@ -1,4 +1,4 @@
-"""What Azure's clients ask before they sign in: the cloud's endpoints, and its sign-in service's own description.
+"""Metadata that Azure's clients read before they sign in: the cloud's endpoints and its sign-in service.
 
 One document serves them all: azure-ai-ml and az (``ARM_CLOUD_METADATA_URL``), azurerm (``metadata_host``), azure-native
 3.8 and newer (``metadataHost``). Each reads what it knows of it:

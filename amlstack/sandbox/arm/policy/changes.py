@@ -1,4 +1,4 @@
-"""What Azure Policy's `modify` and `append` write into a request before it is judged further."""
+"""Changes that Azure Policy's `modify` and `append` write into a request before it is judged further."""
 
 from __future__ import annotations
 

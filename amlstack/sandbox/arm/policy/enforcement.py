@@ -1,4 +1,4 @@
-"""What assigned policies write into a request and deny, before a resource is stored, as ARM has it."""
+"""Assigned policies: the changes and refusals that they make before a resource is stored, as ARM does."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a request asks for beside its path and body: a page of a list, a state of the resource, whom it acts for."""
+"""Parts of a request beside its path and body: a page of a list, a state of the resource, its identity."""

@@ -1,4 +1,4 @@
-"""What a blob has beside its bytes and its metadata: headers that a download repeats, tags, a tier."""
+"""Properties of a blob beside its bytes and its metadata: headers that a download repeats, tags, a tier."""
 
 from __future__ import annotations
 

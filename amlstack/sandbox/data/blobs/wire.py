@@ -1,4 +1,4 @@
-"""What all answers of the blob service have in common: headers, times, and refusals as XML."""
+"""Common parts of the blob service's answers: headers, times, and refusals as XML."""
 
 from __future__ import annotations
 

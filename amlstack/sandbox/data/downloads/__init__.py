@@ -1,1 +1,1 @@
-"""What a client downloads of a job: the files that the run keeps by itself, and its named outputs."""
+"""Downloads of a job's results: the files that the run keeps by itself, and its named outputs."""

@@ -1,4 +1,4 @@
-"""Where the named outputs of a job lie, and under which ids run history names them.
+"""Named outputs of a job: their paths, and their ids in run history.
 
 Azure ML registers each output as a data asset ``azureml_<job>_output_data_<name>:1`` (seen in its own documentation:
 learn.microsoft.com/azure/machine-learning/how-to-train-distributed-gpu); the ids here have that form.

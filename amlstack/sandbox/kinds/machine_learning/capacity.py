@@ -1,4 +1,4 @@
-"""What a subscription may use of a region: ``GET …/locations/{region}/usages`` and ``…/vmSizes``.
+"""The quota of a subscription in a region: ``GET …/locations/{region}/usages`` and ``…/vmSizes``.
 
 Names and types of the rows are those of the examples of the REST API (learn.microsoft.com/rest/api/azureml, usages/list
 and virtual-machine-sizes/list, 2025-06-01). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox

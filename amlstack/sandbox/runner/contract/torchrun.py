@@ -1,4 +1,4 @@
-"""What the runner knows of torchrun, which starts ranks of its own below the service's process."""
+"""torchrun as the runner sees it: it starts ranks of its own below the service's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells a job's processes which run they are, and where MLflow takes their metrics."""
+"""Variables that tell a job's processes their run and the address of MLflow's service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the author's own code lies, of which each node runs a copy: messages name the file that a person edits.
+"""The path of the author's own code, of which each node runs a copy: messages name the file that a person edits.
 
 A file in the job's folder holds it, by step (empty for a job that is no pipeline): folders in which the author's files
 lie under the same relative names. The trials of a sweep and the steps of a pipeline look into the folder of the

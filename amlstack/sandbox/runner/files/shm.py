@@ -1,4 +1,4 @@
-"""How large a node's /dev/shm is: as large as its container's would be."""
+"""The size of a node's /dev/shm: the size that its container would have."""
 
 from __future__ import annotations
 

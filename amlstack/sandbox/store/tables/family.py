@@ -1,4 +1,4 @@
-"""Which job is a child of which: the steps of a pipeline, the trials of a sweep."""
+"""Children of jobs: the steps of a pipeline, the trials of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened when: every transition of a job, a node or a resource, in order."""
+"""History: every transition of a job, a node or a resource, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs logged about themselves: metrics, one row for each value."""
+"""Metrics that jobs logged, one row for each value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of the tables are about, and a row."""
+"""Subjects of the tables, and a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clusters of a stack may use, and whether the subscription has room for it."""
+"""Quota demand of a stack's clusters, and the room that the subscription has for it."""
 
 from __future__ import annotations
 

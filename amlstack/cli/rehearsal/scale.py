@@ -1,4 +1,4 @@
-"""The size of a rehearsal: the scaled declaration, the properties that it does not prove, and the limits of this machine."""
+"""The size of a rehearsal: the scaled declaration, properties that it does not prove, limits of this machine."""
 
 from __future__ import annotations
 

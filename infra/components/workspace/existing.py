@@ -1,4 +1,4 @@
-"""What a stack needs to know of its workspace, whoever owns that; and a workspace that exists."""
+"""The workspace as the rest of a stack sees it, owned or existing, and the lookup of an existing one."""
 
 from __future__ import annotations
 

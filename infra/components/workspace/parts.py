@@ -1,4 +1,4 @@
-"""What a workspace stands on: resource group, storage, key vault, registry and monitoring."""
+"""Parts of a workspace: resource group, storage, key vault, registry and monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that stands for ``rsh`` under mpirun: ``mpi_rsh.py [options] NODE COMMAND…`` runs a command on another node.
+"""The program in place of ``rsh`` under mpirun: ``mpi_rsh.py [options] NODE COMMAND…`` runs a command on another node.
 
 Stands alone (standard library, no package of ours): started once per node with ``python -I -S``. The agents listen
 on the sockets ``<folder>/<number>/rsh`` of the folder in AMLSTACK_SANDBOX_NODES.

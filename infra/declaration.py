@@ -13,7 +13,7 @@ from amlstack.base.memory import rarely_collected
 from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_in
 from amlstack.catalog import environments, overlay
-from infra import access, azure_policy_assignment, judgement, runs
+from infra import access, azure_policy_assignment, judgement, runs, security
 from infra.data import assets, datastores
 from infra.data.assets import StackData
 from infra.environments import environment_of
@@ -21,7 +21,6 @@ from infra.network import findings
 from infra.runs import Run, fabric_check, in_files, secrets
 from infra.runs.order import Order
 from infra.runs.targets import resolve_target
-from infra.security import findings as security_findings
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.local_data import MISSING, DataFolders
 from policies import gate
@@ -110,7 +109,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
         found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
     found += findings.check(reading, reading.partial)
     if not reading.doubts("workspace"):
-        checked = security_findings.check(reading.partial, place.partition("::")[0] or reading.stack)
+        checked = security.check(reading.partial, place.partition("::")[0] or reading.stack)
         found += (reading.locate(loc, finding) for loc, finding in checked)
     found += judgement.of_the_rest(rules, reading, reading.partial)
     found += rules.whole()

@@ -84,7 +84,7 @@ async def created(settings: Settings, names: Names, who: Account) -> AnyWorkspac
         if wrong := moved(settings, names):
             refuse([wrong])
     cloud = pulumi.Config("azure-native").get("environment") or "public"
-    workspace.fill(names, who, plan.of(settings, names, pulumi.get_stack(), cloud))
+    workspace.fill(names, who, plan.network_plan(settings, names, pulumi.get_stack(), cloud))
     return workspace
 
 

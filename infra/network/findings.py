@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, Level
 from infra.names import Names
-from infra.network import links, own
-from infra.network.isolation import APPROVED, MODES, OFF, declared
-from infra.network.outbound import OWN_REGISTRIES, endpoints, generated, hosts, registry_of
+from infra.network import virtual_network
+from infra.network.managed import (
+    APPROVED,
+    MODES,
+    OFF,
+    OWN_REGISTRIES,
+    declared,
+    endpoints,
+    generated,
+    hosts,
+    registry_of,
+)
 from infra.settings.model.jobs import CustomEnvironment
 from infra.settings.problems import dotted
 
@@ -157,9 +166,9 @@ def _of_ranges(spec: VirtualNetwork) -> Iterator[tuple[Loc, Finding]]:
             faulty = True
             yield _finding("network-range", (*at, "address_space", index), f"`{text}` is no range", reason)
     taken: dict[str, ipaddress.IPv4Network | ipaddress.IPv6Network] = {}
-    for key in (own.COMPUTE, own.ENDPOINTS):
+    for key in (virtual_network.COMPUTE, virtual_network.ENDPOINTS):
         text = getattr(spec, key)
-        if not own.is_range(text):
+        if not virtual_network.is_range(text):
             continue
         if (reason := _no_range(text)) is not None:
             yield _finding("network-range", (*at, key), f"`{text}` is no range", reason)
@@ -179,7 +188,11 @@ def _of_ranges(spec: VirtualNetwork) -> Iterator[tuple[Loc, Finding]]:
                     "Subnets of one network share no address",
                 )  # fmt: skip
         taken[key] = range_
-    if spec.address_space and not own.is_range(spec.compute) and not own.is_range(spec.endpoints):
+    if (
+        spec.address_space
+        and not virtual_network.is_range(spec.compute)
+        and not virtual_network.is_range(spec.endpoints)
+    ):
         yield _finding(
             "network-space-unused", (*at, "address_space"), "`address_space` is given, and no subnet is a range",
             "The stack makes a network for subnets that are given as ranges",
@@ -203,7 +216,7 @@ def _of_endpoints(spec: VirtualNetwork) -> Iterator[tuple[Loc, Finding]]:
             "There an Azure Policy of the platform team registers the names of endpoints",
             "Leave one of the two out",
         )  # fmt: skip
-    known = links.known_zones()
+    known = virtual_network.known_zones()
     for index, zone in enumerate(spec.zones):
         name = zone.rsplit("/", 1)[-1].lower()
         if name not in known:
@@ -215,7 +228,7 @@ def _of_endpoints(spec: VirtualNetwork) -> Iterator[tuple[Loc, Finding]]:
 
 def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Iterator[tuple[Loc, Finding]]:
     at = (*AT, "vnet")
-    if not own.is_range(spec.compute):
+    if not virtual_network.is_range(spec.compute):
         for key in ("internet", "nat_gateway", "route_table"):
             if key in spec.model_fields_set:
                 yield _finding(
@@ -242,8 +255,8 @@ def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Itera
                 f"{settings.location}",
                 "Nodes are in the region of their subnet", "Name a subnet of that region with `subnet`",
             )  # fmt: skip
-    if own.is_range(spec.compute) and _no_range(spec.compute) is None:
-        nodes, room = sum(cluster.nodes.max for cluster in inside), own.addresses(spec.compute)
+    if virtual_network.is_range(spec.compute) and _no_range(spec.compute) is None:
+        nodes, room = sum(cluster.nodes.max for cluster in inside), virtual_network.addresses(spec.compute)
         if nodes > room:
             yield _finding(
                 "network-subnet-small", (*at, "compute"),

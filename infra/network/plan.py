@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra.names import Names
-from infra.network import isolation, outbound, own
+from infra.network import managed, virtual_network
 
 if TYPE_CHECKING:
-    from infra.network.isolation import WantedIsolation
-    from infra.network.own import OwnNetwork
+    from infra.network.managed import WantedIsolation
+    from infra.network.virtual_network import OwnNetwork
     from infra.settings import Cluster, Settings
 
 
@@ -35,11 +35,11 @@ class NetworkPlan:
     @property
     def needs_premium(self) -> bool:
         """Whether private endpoints lead to the registry, which only its premium tier takes."""
-        approved = self.wanted is not None and self.wanted.mode == isolation.APPROVED
+        approved = self.wanted is not None and self.wanted.mode == managed.APPROVED
         return approved or (self.own is not None and "registry" in self.own.links)
 
 
-def of(settings: Settings, names: Names, stack: str, cloud: str = "public") -> NetworkPlan:
+def network_plan(settings: Settings, names: Names, stack: str, cloud: str = "public") -> NetworkPlan:
     """The network of a stack.
 
     Args:
@@ -50,11 +50,11 @@ def of(settings: Settings, names: Names, stack: str, cloud: str = "public") -> N
     """
     network = settings.workspace.network
     return NetworkPlan(
-        isolation.wanted(settings, stack),
-        outbound.rules(settings, names),
-        tuple(dict.fromkeys(each.account for each in outbound.endpoints(settings, names))),
+        managed.wanted(settings, stack),
+        managed.rules(settings, names),
+        tuple(dict.fromkeys(each.account for each in managed.endpoints(settings, names))),
         network.firewall if network is not None else None,
-        own.of(settings, names, cloud),
+        virtual_network.own_network(settings, names, cloud),
     )
 
 
@@ -63,7 +63,11 @@ def placed(spec: Cluster, settings: Settings) -> Cluster:
 
     The subnet's id is not the real one: it is for rules, which look at no name in it.
     """
-    if spec.subnet is not None or (network := own.of(settings, _SOMEWHERE)) is None or network.compute is None:
+    if (
+        spec.subnet is not None
+        or (network := virtual_network.own_network(settings, _SOMEWHERE)) is None
+        or network.compute is None
+    ):
         return spec
     return spec.model_copy(update={"subnet": network.compute})
 

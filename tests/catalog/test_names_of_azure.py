@@ -16,7 +16,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import clouds
 from amlstack.sandbox.arm.cloud import azure_hosts
 from amlstack.sandbox.kinds.machine_learning import managed_network
-from infra.network import links, security
+from infra.network import virtual_network
 from policies import azure_policy, config
 
 DNS = (
@@ -125,12 +125,12 @@ def of_azure_ai_ml() -> set[tuple[str, ...]]:
 
 def test_every_private_dns_zone_is_one_of_a_second_source() -> None:
     known = {zone for zones in ZONES.values() for zone in zones.split()}
-    assert {zone for kinds in links.ZONES.values() for zones in kinds.values() for zone in zones} == known
+    assert {zone for kinds in virtual_network.ZONES.values() for zones in kinds.values() for zone in zones} == known
     assert source(r"privatelink\.[a-z]+(\.[a-z]+)+") <= known
 
 
 def test_every_service_tag_is_one_of_a_second_source() -> None:
-    rules = (*security.OUTBOUND, security.NODE_MANAGEMENT, security.NO_INTERNET)
+    rules = (*virtual_network.OUTBOUND, virtual_network.NODE_MANAGEMENT, virtual_network.NO_INTERNET)
     named = {rule.peer.removesuffix(".{region}") for rule in rules}
     assert named | set(managed_network._TAGS) == set(TAGS)
 
@@ -140,7 +140,7 @@ def test_hosts_of_a_cloud_are_those_of_the_azure_cli_and_of_azure_ai_ml(cloud: c
     manager, authority, storage, vault, registry = CLOUDS[cloud.name]
     assert (urlsplit(cloud.endpoint).netloc, cloud.authority) == (manager, authority)
     assert (cloud.endpoint, f"https://{cloud.authority}", cloud.ml_audience) in of_azure_ai_ml()
-    zones = links.ZONES[cloud.name]
+    zones = virtual_network.ZONES[cloud.name]
     assert zones["blob"] == (f"privatelink.blob.{storage}",)
     assert zones["registry"] == (f"privatelink.{registry}",)
     if cloud is clouds.PUBLIC:

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.findings import Level
 from infra.names import Names
-from infra.network import findings, isolation, outbound, own, plan, security
+from infra.network import findings, managed, plan, virtual_network
 from infra.settings import parse
 from infra.settings.model import Settings
 from infra.settings.problems import dotted
@@ -150,19 +150,19 @@ def test_a_rule_is_of_one_kind_and_whole(rule: dict[str, Any], words: str) -> No
     ("network", "cluster", "stack", "mode"),
     [
         (None, {}, "sandbox", None),
-        (None, {}, "dev", (isolation.OPEN, False)),
-        (None, {"subnet": SUBNET}, "dev", (isolation.OFF, False)),
-        (None, {"location": "eastus"}, "dev", (isolation.OFF, False)),
-        ({"isolation": "off"}, {}, "dev", (isolation.OFF, True)),
-        ({"isolation": "only_approved"}, {}, "sandbox", (isolation.APPROVED, True)),
-        (vnet(), {}, "dev", (isolation.OFF, True)),
-        ({"vnet": {"endpoints": SUBNET}}, {}, "dev", (isolation.OPEN, False)),
+        (None, {}, "dev", (managed.OPEN, False)),
+        (None, {"subnet": SUBNET}, "dev", (managed.OFF, False)),
+        (None, {"location": "eastus"}, "dev", (managed.OFF, False)),
+        ({"isolation": "off"}, {}, "dev", (managed.OFF, True)),
+        ({"isolation": "only_approved"}, {}, "sandbox", (managed.APPROVED, True)),
+        (vnet(), {}, "dev", (managed.OFF, True)),
+        ({"vnet": {"endpoints": SUBNET}}, {}, "dev", (managed.OPEN, False)),
     ],
 )
 def test_isolation_follows_settings_stack_and_clusters(
     network: dict[str, Any] | None, cluster: dict[str, Any], stack: str, mode: tuple[str, bool] | None
 ) -> None:
-    wanted = isolation.wanted(read(network, cluster=cluster), stack)
+    wanted = managed.wanted(read(network, cluster=cluster), stack)
     assert (None if wanted is None else (wanted.mode, wanted.given)) == mode
 
 
@@ -171,21 +171,21 @@ def test_isolation_follows_settings_stack_and_clusters(
     [
         ("mcr.microsoft.com/azureml/openmpi", ()),
         ("team.azurecr.io/train:1", ()),
-        ("ubuntu:24.04", outbound.DOCKER_HUB),
-        ("library/ubuntu", outbound.DOCKER_HUB),
+        ("ubuntu:24.04", managed.DOCKER_HUB),
+        ("library/ubuntu", managed.DOCKER_HUB),
         ("nvcr.io/nvidia/pytorch:25.01-py3", ("nvcr.io",)),
         ("registry.example.com:5000/x", ("registry.example.com",)),
     ],
 )
 def test_the_hosts_of_an_image_are_those_of_its_registry(image: str, hosts: tuple[str, ...]) -> None:
-    assert outbound.hosts_of(image) == hosts
+    assert managed.hosts_of(image) == hosts
 
 
 def test_rules_follow_from_packages_and_images_once_for_each_host() -> None:
     environments = [{"name": "one", "image": "nvcr.io/a:1"}, {"name": "two", "image": "nvcr.io/b:1"}]
     network = {"isolation": "only_approved", "firewall": "basic", "rules": [HOST, ENDPOINT]}
     hosts = ["pypi.org", "files.example.com"]
-    made = outbound.rules(read({**network, "package_hosts": hosts}, environments=environments), NAMES)
+    made = managed.rules(read({**network, "package_hosts": hosts}, environments=environments), NAMES)
     assert {name: rule["destination"] for name, rule in made.items() if rule["type"] == "FQDN"} == {
         "a": "files.example.com",
         "packages-pypi-org": "pypi.org",
@@ -208,7 +208,7 @@ def test_rules_lead_to_the_accounts_of_datastores_once_and_not_to_the_workspaces
     ]
     network = {"isolation": "only_approved", "rules": [given_rule]}
     given = read(network, datastores=stores)
-    made = outbound.rules(given, NAMES)
+    made = managed.rules(given, NAMES)
     near = NAMES.id_of("Microsoft.Storage/storageAccounts", "near")
     assert {name: (rule["destination"]["serviceResourceId"], rule["destination"]["subresourceTarget"])
             for name, rule in made.items()} == {
@@ -217,8 +217,8 @@ def test_rules_lead_to_the_accounts_of_datastores_once_and_not_to_the_workspaces
         "data-lake-dfs": (lake, "dfs"),
         "data-near-file": (near, "file"),
     }  # fmt: skip
-    assert plan.of(given, NAMES, "prod").accounts == (lake, near)
-    assert outbound.endpoints(read({"isolation": "allow_internet_outbound"}, datastores=stores), NAMES) == ()
+    assert plan.network_plan(given, NAMES, "prod").accounts == (lake, near)
+    assert managed.endpoints(read({"isolation": "allow_internet_outbound"}, datastores=stores), NAMES) == ()
     (twice,) = found({**network, "rules": [{**given_rule, "name": "data-lake-dfs"}]}, datastores=stores)
     assert (twice.code, twice.where) == ("network-rule-twice", "amlstack:workspace.network.rules[0].name")
 
@@ -234,25 +234,27 @@ def test_a_registry_in_azure_needs_a_rule_of_its_own() -> None:
 
 
 def test_security_rules_have_priorities_of_their_own_and_deny_last() -> None:
-    rules = security.rules("westeurope", public_addresses=True, internet=False)
+    rules = virtual_network.rules("westeurope", public_addresses=True, internet=False)
     places = [(rule["direction"], rule["priority"]) for rule in rules]
     assert len(set(places)) == len(places)
     assert rules[0]["destinationPortRange"] == "44224"
     assert (rules[-1]["access"], rules[-1]["priority"]) == ("Deny", max(rule["priority"] for rule in rules))
     assert not any(
-        rule["direction"] == "Inbound" for rule in security.rules("x", public_addresses=False, internet=True)
+        rule["direction"] == "Inbound" for rule in virtual_network.rules("x", public_addresses=False, internet=True)
     )
     assert "Storage.westeurope" in {rule["destinationAddressPrefix"] for rule in rules}
 
 
 def test_the_own_network_is_composed_before_anything_exists() -> None:
     names = Names("s", "g", "ml_1")
-    network = own.of(read(vnet(private_endpoints=["blob", "registry"])), names, "china")
+    network = virtual_network.own_network(read(vnet(private_endpoints=["blob", "registry"])), names, "china")
     assert network is not None
     assert network.compute == f"{GROUP}/Microsoft.Network/virtualNetworks/vnet-ml-1/subnets/compute"
     assert network.zones["registry"] == ("privatelink.azurecr.cn",)
-    assert plan.of(read(vnet()), names, "dev").needs_premium
-    given = own.of(read({"vnet": {"compute": SUBNET, "endpoints": SUBNET, "dns": "platform"}}), names)
+    assert plan.network_plan(read(vnet()), names, "dev").needs_premium
+    given = virtual_network.own_network(
+        read({"vnet": {"compute": SUBNET, "endpoints": SUBNET, "dns": "platform"}}), names
+    )
     assert given is not None
     assert (given.made, given.compute, given.zones) == (False, SUBNET, {})
     assert given.linked == SUBNET.rsplit("/subnets/", 1)[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amlstack.sandbox.arm import allowances
 from infra import roles, workspace_properties
 from infra.compute import cluster
-from infra.network import links, security
+from infra.network import virtual_network
 from policies.config import ALL
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _roles(which: Iterable[roles.Role]) -> str:
 
 def node_security() -> str:
     """The security rules of the subnet of nodes."""
-    rules = (security.NODE_MANAGEMENT, *security.OUTBOUND, security.NO_INTERNET)
+    rules = (virtual_network.NODE_MANAGEMENT, *virtual_network.OUTBOUND, virtual_network.NO_INTERNET)
     return _table(
         "rule | direction | service tag | protocol, ports | why",
         (
@@ -56,12 +56,12 @@ def node_security() -> str:
 
 def private_endpoints() -> str:
     """The private endpoints of a workspace, with the DNS zones of the public cloud."""
-    zones = links.ZONES["public"]
+    zones = virtual_network.ZONES["public"]
     return _table(
         "endpoint | sub-resource | zones (public cloud) | why",
         (
             (f"`{name}`", f"`{link.group}`", ", ".join(f"`{zone}`" for zone in zones[name]), link.why)
-            for name, link in links.LINKS.items()
+            for name, link in virtual_network.LINKS.items()
         ),
     )
 

@@ -9,18 +9,17 @@ import pulumi
 from amlstack import resources
 from infra.components import azure_native, tokens
 from infra.components.order import behind
-from infra.network.isolation import OFF
-from infra.network.own import COMPUTE, ENDPOINTS, is_range
+from infra.network.managed import OFF
+from infra.network.virtual_network import COMPUTE, ENDPOINTS, is_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.components.workspace.parts import PartContext
     from infra.names import Part
-    from infra.network.isolation import WantedIsolation
-    from infra.network.links import Link
-    from infra.network.own import OwnNetwork
+    from infra.network.managed import WantedIsolation
     from infra.network.plan import NetworkPlan
+    from infra.network.virtual_network import Link, OwnNetwork
 
 FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")
 """What Azure writes into the workspace's settings and a refresh finds there; the rules have a resource of their own."""

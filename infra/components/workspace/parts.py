@@ -11,7 +11,6 @@ from amlstack.base.findings import Finding
 from infra import security
 from infra.components import azure_native, tokens
 from infra.components.order import behind
-from infra.security import network_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +130,7 @@ def register_storage(context: PartContext) -> pulumi.CustomResource:
         "enableHttpsTrafficOnly": True,
         "minimumTlsVersion": "TLS1_2",
         "publicNetworkAccess": context.public,
-        "networkRuleSet": network_rules.storage_rules(context.security),
+        "networkRuleSet": security.storage_rules(context.security),
         "encryption": twice if context.security.infrastructure_encryption else None,
     }
     # Azure sets it when it makes an account and never changes it: one that exists keeps what it has.
@@ -170,7 +169,7 @@ def register_key_vault(context: PartContext) -> pulumi.CustomResource:
         "enablePurgeProtection": context.spec.key_vault.purge_protection or None,
         "enableSoftDelete": True,
         "publicNetworkAccess": context.public,
-        "networkAcls": network_rules.vault_rules(context.security),
+        "networkAcls": security.vault_rules(context.security),
         # As azure-native's classes register what is not given.
         "enabledForDeployment": False,
         "enabledForDiskEncryption": False,
@@ -210,7 +209,7 @@ def register_registry(context: PartContext) -> pulumi.CustomResource:
         "sku": {"name": "Premium" if context.security.limited or context.premium else "Standard"},
         "adminUserEnabled": False,
         "publicNetworkAccess": context.public,
-        "networkRuleSet": network_rules.registry_rules(context.security),
+        "networkRuleSet": security.registry_rules(context.security),
         # As azure-native's classes register what is not given.
         "anonymousPullEnabled": False,
         "networkRuleBypassOptions": "AzureServices",

@@ -1,4 +1,4 @@
-"""Outbound rules of the managed network as Azure takes them: what the settings name, and what follows from them."""
+"""The network that Azure ML manages: its isolation, and what nodes in it reach."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.data import datastores
-from infra.network.isolation import APPROVED, declared
+from infra.security import SANDBOX
 from infra.settings.model.jobs import CustomEnvironment
 
 if TYPE_CHECKING:
@@ -16,6 +16,63 @@ if TYPE_CHECKING:
     from infra.names import Names
     from infra.settings import Settings
     from infra.settings.model import OutboundRule
+
+OFF: Final = "Disabled"
+OPEN: Final = "AllowInternetOutbound"
+APPROVED: Final = "AllowOnlyApprovedOutbound"
+
+MODES: Final[Mapping[str, str]] = {"off": OFF, "allow_internet_outbound": OPEN, "only_approved": APPROVED}
+"""Azure's word by the settings'."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedIsolation:
+    """What the settings ask of the workspace's isolation.
+
+    Attributes:
+        mode: In Azure's words.
+        given: The settings say so; otherwise a workspace that exists keeps what it has.
+        excluded: What of the stack cannot be in a managed network, a sentence each.
+    """
+
+    mode: str
+    given: bool
+    excluded: tuple[str, ...] = ()
+
+
+def declared(settings: Settings) -> str | None:
+    """The mode that the settings ask for, in Azure's words; None where they leave it to the stack."""
+    network = settings.workspace.network
+    if network is None:
+        return None
+    if network.isolation is not None:
+        return MODES[network.isolation]
+    return OFF if network.vnet is not None and network.vnet.compute is not None else None
+
+
+def wanted(settings: Settings, stack: str) -> WantedIsolation | None:
+    """What is asked of the workspace's isolation; None where nothing is, and nothing is to be looked at.
+
+    Args:
+        settings: The stack's settings.
+        stack: Its name.
+    """
+    mode, excluded = declared(settings), tuple(_excluded(settings))
+    if mode is not None:
+        return WantedIsolation(mode, given=True, excluded=excluded)
+    # An imported workspace keeps the network that it has, until the settings say another one.
+    if stack == SANDBOX or settings.workspace.adopted:
+        return None
+    return WantedIsolation(OFF if excluded else OPEN, given=False, excluded=excluded)
+
+
+def _excluded(settings: Settings) -> Iterator[str]:
+    for cluster in settings.clusters:
+        if cluster.subnet is not None:
+            yield f"cluster {cluster.name} has a subnet of its own"
+        if cluster.location is not None and cluster.location != settings.location:
+            yield f"cluster {cluster.name} is in {cluster.location}, the workspace in {settings.location}"
+
 
 DOCKER_HUB: Final = ("docker.io", "*.docker.io", "*.docker.com", "production.cloudflare.docker.com")
 """Hosts of Docker Hub (learn.microsoft.com/azure/machine-learning/how-to-managed-network, 2026-11-22)."""

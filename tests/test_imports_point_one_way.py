@@ -80,7 +80,6 @@ CIRCLES: list[list[str]] = []
 CIRCLES_OF_TYPES: list[list[str]] = []
 """The same where at least one import serves annotations alone."""
 FOLDER_CIRCLES = [
-    ["amlstack.provider.arm", "amlstack.provider.resource", "amlstack.provider.runs"],
     [
         "amlstack.sandbox.arm",
         "amlstack.sandbox.data",

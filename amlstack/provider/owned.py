@@ -1,8 +1,12 @@
-"""Runs that belong to a stack, as the workspace knows them: found by their marks, whatever the state file says."""
+"""Runs that belong to a stack, as the workspace knows them: found by their marks, and looked up by one list."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from amlstack.provider.arm import ArmClient, Response
-    from amlstack.provider.runs import Record
+    from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
 """The service selects by the mark's name only: which characters a value may have in that filter is not documented."""
@@ -135,3 +139,101 @@ def _following(response: Response) -> str:
     """The address of the next page; empty when there is none."""
     body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
     return str(body.get("nextLink") or "")
+
+
+FRESH: Final = 2.0
+"""Seconds since a list was begun for which runs are looked up in it."""
+SEVERAL: Final = 4
+"""A list is asked for only while at least so many runs are looked up at once."""
+FIRST: Final = 32
+"""So many runs are asked for one by one before a workspace is listed: few jobs never pay for a list."""
+NEEDED: Final = ("status", "experimentName", "services")
+"""What of a record is read here. Whether Azure's list has all that a single record has is not documented."""
+
+
+@dataclass(slots=True)
+class _Workspace:
+    """What is known of one workspace.
+
+    Attributes:
+        turn: Held by who decides whether to list, and while it lists.
+        asked: How many runs were asked for one by one.
+        due: From how many of these on the workspace is listed.
+        began, writes: When the list was begun, and how many writes there had been.
+        listed: The records in it by run.
+        pages: How many requests the list took.
+        served: How many runs were looked up in it.
+    """
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    waiting: int = 0
+    asked: int = 0
+    due: int = field(default_factory=lambda: FIRST)
+    began: float = 0.0
+    writes: int = -1
+    listed: dict[str, Record] = field(default_factory=dict)
+    pages: int = 0
+    served: int = 0
+
+
+class SharedList:
+    """Looks up runs. Safe for use by several threads."""
+
+    def __init__(self, arm: ArmClient, runs: Runs) -> None:
+        self._arm = arm
+        self._runs = runs
+        self._lock = threading.Lock()
+        self._workspaces: dict[str, _Workspace] = {}
+
+    def get(self, workspace: str, run: str) -> Record | None:
+        """As `Runs.get`; of a record that a list gave only `NEEDED` is there.
+
+        Raises:
+            WorkspaceMissingError: The workspace is not there.
+            ArmError: The service refused, or could not be asked.
+            InterruptedWaitError: The engine wants to end.
+        """
+        with self._entered(workspace) as known:
+            with known.turn:
+                record = self._listed(workspace, known, run)
+                if record is not None:
+                    known.served += 1
+                    return record
+                known.asked += 1
+            return self._runs.get(workspace, run)
+
+    @contextlib.contextmanager
+    def _entered(self, workspace: str) -> Iterator[_Workspace]:
+        with self._lock:
+            known = self._workspaces.setdefault(workspace.casefold(), _Workspace())
+            known.waiting += 1
+        try:
+            yield known
+        finally:
+            with self._lock:
+                known.waiting -= 1
+
+    def _listed(self, workspace: str, known: _Workspace, run: str) -> Record | None:
+        """The run's record in a list that is fresh, made now if that is likely to save requests."""
+        if not self._is_fresh(known):
+            # A list that served fewer runs than it took requests was no help: ask twice as many runs before the next.
+            if known.pages and known.served < known.pages:
+                known.due = max(known.due, 2 * known.asked)
+            known.listed, known.pages, known.served = {}, 0, 0
+            if known.waiting < SEVERAL or known.asked < known.due:
+                return None
+            self._list(workspace, known)
+        return known.listed.get(run) if self._is_fresh(known) else None
+
+    def _is_fresh(self, known: _Workspace) -> bool:
+        return known.writes == self._runs.writes and time.monotonic() - known.began <= FRESH
+
+    def _list(self, workspace: str, known: _Workspace) -> None:
+        """Lists the workspace, in at most as many requests as runs were asked for; one that fails is not repeated."""
+        known.began, known.writes = time.monotonic(), self._runs.writes
+        try:
+            for records in pages(self._arm, workspace, most=known.asked):
+                known.pages += 1
+                known.listed |= {one.job_id: one.cut(NEEDED) for one in records if one.holds(NEEDED)}
+        except ArmError:
+            known.due = 2 * known.asked

@@ -5,14 +5,44 @@ from __future__ import annotations
 import contextlib
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.redaction import scrub
-from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response, job_versions
+from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
+from amlstack.provider.arm.client import API_VERSION
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+COMMAND: Final = "2025-01-01-preview"
+OTHERS: Final = "2024-01-01-preview"
+
+
+def version_for(properties: Mapping[str, Any]) -> str:
+    """The api-version for a job.
+
+    Args:
+        properties: Of the job's body, or of a schedule's with the job in its action.
+    """
+    job = (properties.get("action") or {}).get("jobDefinition") or properties
+    if not any(_beyond(job)):
+        return API_VERSION
+    return COMMAND if job.get("jobType") == "Command" and job is properties else OTHERS
+
+
+def _beyond(job: Mapping[str, Any]) -> Iterator[bool]:
+    """Whether each of the properties is there that 2025-12-01 does not know."""
+    trial = job.get("trial") or {}
+    yield (job.get("queueSettings") or {}).get("priority") is not None
+    for resources in (job.get("resources") or {}, trial.get("resources") or {}):
+        yield any(resources.get(name) is not None for name in ("locations", "maxInstanceCount"))
+    yield job.get("jobType") == "Sweep" and job.get("resources") is not None
+    yield (job.get("samplingAlgorithm") or {}).get("logbase") is not None
+    yield any((port or {}).get("assetVersion") is not None for port in (job.get("outputs") or {}).values())
+    for one in (job, trial):
+        yield (one.get("distribution") or {}).get("distributionType") == "Ray"
+
 
 _COMPUTE_KEYS = frozenset({"computeId", "default_compute", "defaultCompute"})
 
@@ -179,7 +209,7 @@ class Runs:
 
     def put(self, workspace: str, job_id: str, body: Mapping[str, Any]) -> Record:
         """Submits a run; the body goes on the wire as it is, by an api-version that knows all of it."""
-        version = job_versions.of(body["properties"])
+        version = version_for(body["properties"])
         with self._writing():
             return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version))
 

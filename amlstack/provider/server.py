@@ -13,21 +13,19 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
-from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, capacity, lookup
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, functions
 from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values, package
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
 from amlstack.provider.stacks.keeper import Keepers
 from amlstack.provider.stacks.record import Records
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.data import DataUploads
-from amlstack.provider.types.data_versions import RegisteredData
-from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.network.isolation import Isolations
 from amlstack.provider.types.network.managed import ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
+from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import (
     ErrorCode,
     Failures,
@@ -142,12 +140,12 @@ class Provider(Plugin):
         self._course.program = True
         args = bare(decode(request.args))
         try:
-            if request.tok == lookup.FUNCTION:
-                answer = lookup.look_up(client, args)
-            elif request.tok in capacity.FUNCTIONS:
-                answer = capacity.FUNCTIONS[request.tok](client, args, self.cancelled)
+            if request.tok == functions.FUNCTION:
+                answer = functions.look_up(client, args)
+            elif request.tok in functions.FUNCTIONS:
+                answer = functions.FUNCTIONS[request.tok](client, args, self.cancelled)
             else:
-                known = ", ".join((lookup.FUNCTION, *capacity.FUNCTIONS))
+                known = ", ".join((functions.FUNCTION, *functions.FUNCTIONS))
                 raise ProviderError(f"there is no function {request.tok}; there are {known}", ErrorCode.NOT_FOUND)
         except InterruptedWaitError as error:
             raise ProviderError(_interrupted(error), ErrorCode.ABORTED) from None

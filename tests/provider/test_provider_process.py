@@ -18,11 +18,9 @@ from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
 from amlstack.provider.types.code import SHAPE as CODE
-from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.data import SHAPE as DATA
-from amlstack.provider.types.data_versions import RegisteredData
-from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import SHAPE as JOB
+from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.provider_wire import LIMIT
 

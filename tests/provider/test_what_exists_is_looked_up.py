@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError, Response
-from amlstack.provider.arm.lookup import look_up
+from amlstack.provider.arm.functions import look_up
 
 if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.provider.arm import API_VERSION, job_versions
+from amlstack.provider import runs
+from amlstack.provider.arm import API_VERSION
 from amlstack.sandbox.arm import allowances, typecheck
 from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.machine_learning import jobs, schedules
@@ -51,7 +52,7 @@ def test_a_word_is_refused_where_it_is_not_known_and_sent_where_it_is(word: tupl
     with pytest.raises(Refused, match=rf"the api-version '{API_VERSION}'.*These have it: 20\d\d") as caught:
         typecheck.check(jobs.KIND, body, API_VERSION)
     assert (caught.value.status, caught.value.code) == (400, "InvalidRequestContent")
-    assert typecheck.check(jobs.KIND, body, job_versions.of(body["properties"])) == body
+    assert typecheck.check(jobs.KIND, body, runs.version_for(body["properties"])) == body
 
 
 @pytest.mark.parametrize("word", BEYOND, ids=lambda word: f"{word[0]}.{word[1]}")
@@ -61,12 +62,12 @@ def test_a_schedule_is_sent_by_a_version_that_knows_its_job(word: tuple[str, str
     body = {"properties": {"action": action, "trigger": trigger}}
     with pytest.raises(Refused, match="api-version"):
         typecheck.check(schedules.KIND, body, API_VERSION)
-    assert typecheck.check(schedules.KIND, body, job_versions.of(body["properties"]))
+    assert typecheck.check(schedules.KIND, body, runs.version_for(body["properties"]))
 
 
 @pytest.mark.parametrize("body", [job("c"), job("c", resources={"instanceCount": 2}), sweep()])
 def test_any_other_job_is_sent_by_the_default(body: dict[str, Any]) -> None:
-    assert job_versions.of(body["properties"]) == API_VERSION
+    assert runs.version_for(body["properties"]) == API_VERSION
     typecheck.check(jobs.KIND, body, API_VERSION)
 
 

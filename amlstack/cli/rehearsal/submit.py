@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.workspace.submission import register
-from amlstack.provider.arm import API_VERSION, ArmError, job_versions
+from amlstack.provider import runs
+from amlstack.provider.arm import API_VERSION, ArmError
 from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs
 from amlstack.rpc import Host
@@ -107,7 +108,7 @@ class Rehearsal:
         wanted = {} if scale is None else {QUERY: str(scale)}
         body = with_secrets(registration.body, source.secrets)
         sent = _addressed(body, source.by_step.get("", {}))
-        answer = self.arm.put(job_id, sent, job_versions.of(sent["properties"]), query=wanted)
+        answer = self.arm.put(job_id, sent, runs.version_for(sent["properties"]), query=wanted)
         if scale is not None and answer.headers.get(QUERY) != str(scale):
             # A server that was started before this option was known would start every rank.
             self.arm.post(f"{job_id}/cancel")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.code_reading import starters
 from amlstack.provider.arm import ArmError
-from amlstack.provider.arm.capacity import of_regions
+from amlstack.provider.arm.functions import of_regions
 from infra.compute.quota import OF_REGION, usage_of
 
 if TYPE_CHECKING:

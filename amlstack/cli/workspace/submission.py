@@ -12,16 +12,14 @@ from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
 from amlstack.cli.workspace.place import settings_file
 from amlstack.provider import owned
-from amlstack.provider.arm import capacity
+from amlstack.provider.arm import functions
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
 from amlstack.provider.states import OnEdit, Wait
 from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.components import RegisteredComponents
 from amlstack.provider.types.data import DataUploads
-from amlstack.provider.types.data_versions import RegisteredData
-from amlstack.provider.types.environments import RegisteredEnvironments
 from amlstack.provider.types.jobs import JobRuns
+from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import Failures, Host, ProviderError
 from infra.components import tokens
 from infra.declaration import declare
@@ -105,7 +103,7 @@ def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threadi
     Raises:
         ArmError: The workspace's computes cannot be listed.
     """
-    clusters = capacity.of_workspace(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
+    clusters = functions.of_workspace(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
     settings = {
         "location": _ANYWHERE,
         "workspace": {"existing": place.workspace},

@@ -1,13 +1,20 @@
 """Azure Resource Manager over REST: our bytes on the wire unchanged, Entra ID, retries, long-running operations."""
 
-from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
+from amlstack.provider.arm.answers import (
+    THROTTLED,
+    ArmError,
+    InterruptedWaitError,
+    Response,
+    attended,
+    error_of,
+    no_answer,
+    parsed,
+    pause,
+)
 from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
 from amlstack.provider.arm.clouds import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, endpoint
 from amlstack.provider.arm.credentials import SECRET, VARIABLES, SignIn
-from amlstack.provider.arm.data_plane import DataPlane
-from amlstack.provider.arm.interrupts import InterruptedWaitError, attended, pause
-from amlstack.provider.arm.retries import THROTTLED
-from amlstack.provider.arm.signed import SignedFiles
+from amlstack.provider.arm.data_plane import DataPlane, SignedFiles
 
 __all__ = [
     "ACTING_HEADER",

@@ -1,18 +1,21 @@
-"""Answers of the service, good and bad, as typed values."""
+"""Answers of the service as typed values, waits that end with the engine, and repetitions of what was not answered."""
 
 from __future__ import annotations
 
+import contextvars
 import email.utils
 import json
+import queue
+import threading
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from amlstack.base.redaction import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LONGEST_DELAY: Final = 60.0
 """Seconds between two looks at an operation, at most."""
@@ -105,3 +108,204 @@ def _seconds(text: str) -> float:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (TypeError, ValueError):
         return 0.0
+
+
+_Result = TypeVar("_Result")
+
+_LOOK: Final = 0.2
+"""Seconds between two looks at whether the engine wants to end."""
+
+
+class InterruptedWaitError(Exception):
+    """The engine asked for running operations to end while one was being waited for.
+
+    Args:
+        request: What was being asked, e.g. ``PUT jobs/a``; empty when nothing was.
+        uncertain: Whether that request may have taken effect: it was sent and its answer has not been seen.
+    """
+
+    def __init__(self, request: str = "", *, uncertain: bool = False) -> None:
+        self.request = request
+        self.uncertain = uncertain
+        super().__init__(f"interrupted at {request}" if request else "interrupted")
+
+
+def pause(seconds: float, cancelled: threading.Event | None) -> None:
+    """Waits, but no longer than until ``cancelled`` is set.
+
+    Raises:
+        InterruptedWaitError: It was set.
+    """
+    if cancelled is None:
+        time.sleep(seconds)
+    elif cancelled.wait(seconds):
+        raise InterruptedWaitError
+
+
+def attended(work: Callable[[], _Result], cancelled: threading.Event | None) -> _Result:
+    """Does blocking work that may be left behind: a connection, a token, a slow answer cannot be interrupted.
+
+    The work goes on in a daemon thread after an interruption; it must be one exchange, never a loop of them.
+
+    Raises:
+        InterruptedWaitError: ``cancelled`` was set before the work had ended.
+    """
+    if cancelled is None:
+        return work()
+    if cancelled.is_set():
+        raise InterruptedWaitError
+    task: _Task[_Result] = _Task(work)
+    try:
+        worker = _IDLE.pop()
+    except IndexError:
+        worker = _Worker()
+    worker.tasks.put(task)
+    while not task.done.acquire(timeout=_LOOK):
+        if cancelled.is_set():
+            raise InterruptedWaitError
+    if task.error is not None:
+        raise task.error
+    return task.results[0]
+
+
+class _Task(Generic[_Result]):
+    """Work in the context of the thread that waits for it."""
+
+    def __init__(self, work: Callable[[], _Result]) -> None:
+        self._work = work
+        self._context = contextvars.copy_context()
+        self.results: list[_Result] = []
+        self.error: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        """Does the work and keeps its result or its error for the waiting thread."""
+        try:
+            self.results.append(self._context.run(self._work))
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
+            self.error = error
+
+
+class _Worker:
+    """A daemon thread that does one task after the other: a new thread for each request cost a third of its CPU."""
+
+    def __init__(self) -> None:
+        self.tasks: queue.SimpleQueue[_Task[Any]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            task = self.tasks.get()
+            task.run()
+            # Idle again before the waiting thread goes on, so that its next request finds this worker.
+            _IDLE.append(self)
+            task.done.release()
+            del task  # an idle thread keeps no answer alive
+
+
+_IDLE: Final[list[_Worker]] = []
+"""Workers without a task; as many as requests were ever under way at once."""
+
+
+THROTTLED: Final = 429
+REPEATED: Final = frozenset({408, THROTTLED, 500, 502, 503, 504})
+
+FAULTS: Final = 5
+"""How often a request is repeated after a fault: no connection, no answer, or a 5xx."""
+BACKOFF: Final = (0.4, 0.8, 1.6, 3.2, 6.4)
+"""Seconds before each repetition where the service names none."""
+THROTTLED_SECONDS: Final = 3600.0
+"""Seconds for which the service may put off one request (429) before it is given up."""
+THROTTLED_PAUSE: Final = 10.0
+"""Seconds before a throttled request is repeated where the service names none."""
+
+
+@dataclass(slots=True)
+class Attempts:
+    """The repetitions of one request.
+
+    All requests of this project may be repeated: a PUT carries the whole state, a POST or PATCH asks for an end or sets
+    values. What a repetition finds done already is for the caller to recognise.
+
+    Args:
+        request: The request in words, e.g. ``PUT jobs/a``.
+        changes: Whether it changes something.
+        cancelled: Ends everything when it is set.
+        announce: Takes progress messages.
+    """
+
+    request: str
+    changes: bool
+    cancelled: threading.Event | None
+    announce: Callable[[str], None]
+    faults: int = 0
+    waited: float = 0.0
+    throttled: float = 0.0
+    uncertain: bool = False
+
+    def run(self, once: Callable[[], tuple[Response, str]]) -> tuple[Response, str]:
+        """The first answer that is none of a fault, else the last one.
+
+        Raises:
+            ArmError: No connection or no credential, also after repetitions.
+            InterruptedWaitError: ``cancelled`` was set.
+        """
+        while True:
+            failure: ArmError | None = None
+            answer: tuple[Response, str] | None = None
+            try:
+                answer = attended(once, self.cancelled)
+            except InterruptedWaitError:
+                raise self._interrupted(in_flight=True) from None
+            except ArmError as error:
+                failure = error
+                if error.code != "ConnectionFailed":
+                    raise
+            if answer is not None and answer[0].status not in REPEATED:
+                return answer
+            seconds = self._seconds(answer[0] if answer else None)
+            if seconds is None:
+                if failure is not None:
+                    failure.waited = self.waited
+                    raise failure
+                assert answer is not None  # noqa: S101 - there is one where nothing failed
+                return replace(answer[0], waited=self.waited), answer[1]
+            self._report(answer[0] if answer else None, failure, seconds)
+            try:
+                pause(seconds, self.cancelled)
+            except InterruptedWaitError:
+                raise self._interrupted(in_flight=False) from None
+
+    def _seconds(self, response: Response | None) -> float | None:
+        """How long to wait before the next attempt; None when there is to be none."""
+        asked = response.retry_after if response else None
+        if response is not None and response.status == THROTTLED:
+            seconds = asked or THROTTLED_PAUSE
+            self.throttled += seconds
+            self.waited += seconds
+            return seconds if self.throttled <= THROTTLED_SECONDS else None
+        # An answer of 5xx or none at all says nothing about whether the request took effect.
+        self.uncertain |= self.changes
+        if self.faults >= FAULTS:
+            return None
+        seconds = asked or BACKOFF[self.faults]
+        self.faults += 1
+        self.waited += asked or 0.0
+        return seconds
+
+    def _report(self, response: Response | None, failure: ArmError | None, seconds: float) -> None:
+        if response is not None and response.status == THROTTLED:
+            self.announce(f"the service asks to wait {_shown(seconds)} (429, too many requests): {self.request}")
+        elif response is not None:
+            self.announce(f"the service answered {response.status}; asking again in {_shown(seconds)}: {self.request}")
+        elif failure is not None:
+            self.announce(f"{failure.message}; asking again in {_shown(seconds)}")
+
+    def _interrupted(self, *, in_flight: bool) -> InterruptedWaitError:
+        uncertain = self.uncertain or (in_flight and self.changes)
+        return InterruptedWaitError(self.request, uncertain=uncertain)
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:.1f} s"

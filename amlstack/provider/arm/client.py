@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from amlstack.provider.arm import azure_core, clouds, rights
-from amlstack.provider.arm.answers import ArmError, Response, error_of, no_answer, parsed
+from amlstack.provider.arm.answers import (
+    FAULTS,
+    THROTTLED_SECONDS,
+    ArmError,
+    Attempts,
+    InterruptedWaitError,
+    Response,
+    error_of,
+    no_answer,
+    parsed,
+    pause,
+)
 from amlstack.provider.arm.credentials import SignIn
-from amlstack.provider.arm.interrupts import InterruptedWaitError, pause
-from amlstack.provider.arm.retries import FAULTS, THROTTLED_SECONDS, Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,22 +1,19 @@
-"""One credential for azure-native and this provider: the same settings and variables, in the same order.
-
-Names, variables and their order are those of azure-native 3 (its ``auth_azidentity.go``, read on 2026-11-22); a setting
-counts before its variable. Where azure-native ends with the Azure CLI, here follows azure-identity's
-`DefaultAzureCredential`, which has the Azure CLI among others.
-"""
+"""One credential for azure-native and this provider: the same settings and variables, in the same order."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
-from amlstack.provider.arm import clouds, federated
-from amlstack.provider.arm.answers import ArmError
+from amlstack.provider.arm import azure_core, clouds
+from amlstack.provider.arm.answers import ArmError, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +21,89 @@ if TYPE_CHECKING:
     from azure.core.credentials import AccessToken, TokenCredential
 
     from amlstack.provider.arm.clouds import Cloud
+
+_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_METHOD: Final = "WorkloadIdentityCredential"
+_VARIABLES: Final = ("AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE")
+_PROXY: Final = "AZURE_KUBERNETES_TOKEN_PROXY"
+"""Sends the exchange through a proxy of the cluster's own: left to azure-identity."""
+_MARGIN: Final = 300.0
+"""Seconds before its end at which a token is asked for anew."""
+
+
+def federated_is_chosen(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment narrows `DefaultAzureCredential` to workload identity, and names all that it needs."""
+    method = environ.get("AZURE_TOKEN_CREDENTIALS", "").casefold() == _METHOD.casefold()
+    return method and all(environ.get(name) for name in _VARIABLES) and not environ.get(_PROXY)
+
+
+class FederatedCredential:
+    """Exchanges the token of a file for access tokens. Safe for use by several threads.
+
+    Args:
+        authority: Where to sign in: a host, or ``https://host``.
+        tenant: Whose tokens are asked for.
+        client: Who asks.
+        file: Holds the federated token; read at each exchange.
+        ca: PEM file of the authorities to trust; those of the environment when not given.
+    """
+
+    def __init__(self, authority: str, tenant: str, client: str, file: Path, ca: str | None = None) -> None:
+        self._tenant, self._client, self._file, self._ca = tenant, client, file, ca
+        self._authority = (authority if "://" in authority else f"https://{authority}").rstrip("/")
+        self._lock = threading.Lock()
+        self._tokens: dict[tuple[str, str], AccessToken] = {}
+
+    @classmethod
+    def of_environment(cls, authority: str, tenant: str | None = None) -> Self:
+        """As `chosen` has found it; for another tenant where one is given."""
+        own, client, file = (os.environ[name] for name in _VARIABLES)
+        return cls(authority, tenant or own, client, Path(file))
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        """A token for one scope; see azure-core's ``TokenCredential``.
+
+        Raises:
+            ClientAuthenticationError: The token cannot be read, or is not taken.
+            AzureError: No answer.
+        """
+        (scope,) = scopes
+        tenant = str(options.get("tenant_id") or self._tenant)
+        with self._lock:
+            known = self._tokens.get((scope, tenant))
+            if known is None or known.expires_on < time.time() + _MARGIN:
+                known = self._tokens[scope, tenant] = self._exchanged(scope, tenant)
+            return known
+
+    def _exchanged(self, scope: str, tenant: str) -> AccessToken:
+        azure_core.load()
+        from azure.core.credentials import AccessToken  # noqa: PLC0415 - as all here: not for a preview
+        from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415
+        from azure.core.rest import HttpRequest  # noqa: PLC0415
+
+        try:
+            assertion = self._file.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ClientAuthenticationError(f"the federated token cannot be read: {error}") from None
+        form = {
+            "grant_type": "client_credentials",
+            "client_id": self._client,
+            "client_assertion_type": _ASSERTION,
+            "client_assertion": assertion,
+            "scope": scope,
+        }
+        began = int(time.time())
+        url = f"{self._authority}/{tenant}/oauth2/v2.0/token"
+        with azure_core.transport(self._ca) as transport:
+            raw = transport.send(HttpRequest("POST", url, data=form))
+            raw.read()
+            answer = parsed(raw.text())
+        token = answer.get("access_token") if isinstance(answer, dict) else None
+        if not isinstance(token, str):
+            words = answer.get("error_description") if isinstance(answer, dict) else None
+            raise ClientAuthenticationError(f"workload identity: {words or f'it answered {raw.status_code}'}")
+        return AccessToken(token, began + int(answer.get("expires_in") or 0))
+
 
 VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     "environment": ("ARM_ENVIRONMENT", "AZURE_ENVIRONMENT"),
@@ -130,8 +210,8 @@ class SignIn:
 
     def _default(self, authority: str) -> TokenCredential:
         tenant = self.values.get("tenantId")
-        if federated.chosen():
-            return federated.FederatedCredential.of_environment(authority, tenant)
+        if federated_is_chosen():
+            return FederatedCredential.of_environment(authority, tenant)
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415
 
         if not tenant:

@@ -1,4 +1,13 @@
-"""Sends the files of a snapshot into the container that a workspace offers."""
+"""Files of this machine whose hash a resource was planned with, read once more before they are sent.
+
+Blobs of a storage account by content, as this machine's earlier uploads left them.
+
+Azure ML gives every upload a container of its own, with a SAS for that container alone. Reading a file of an earlier
+upload takes the caller's own right to read blobs (`Storage Blob Data Reader`). The storage checks the content itself
+when it copies; what is kept here only says where to look.
+
+Sends the files of a snapshot into the container that a workspace offers.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +18,16 @@ import hashlib
 import queue
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
+from amlstack.base import paths
+from amlstack.base.findings import errors
+from amlstack.base.kept import Kept
 from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmError, InterruptedWaitError
-from amlstack.provider.blobs import client
-from amlstack.provider.blobs.sources import LEAST_BYTES, UploadSources
+from amlstack.provider.blobs import containers
 from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
@@ -23,6 +35,76 @@ if TYPE_CHECKING:
 
     from amlstack.provider.resource import Call, Services
     from amlstack.snapshot import File, Snapshot
+
+
+def unchanged(found: Snapshot, digest: str, what: str) -> Snapshot:
+    """The files, when they still have the content that was planned.
+
+    Args:
+        found: The files as they are now.
+        digest: The hash that was planned.
+        what: The files, for the message.
+
+    Raises:
+        ProviderError: Something is wrong with the files, or they have changed.
+    """
+    if wrong := errors(found.findings):
+        raise ProviderError("; ".join(str(finding) for finding in wrong))
+    if found.hash != digest:
+        raise ProviderError(
+            f"{what} has changed since it was hashed ({digest[:10]}… is now {found.hash[:10]}…). "
+            "Run `up` again while nothing writes to it",
+            ErrorCode.ABORTED,
+        )
+    return found
+
+
+LEAST_BYTES: Final = 4096
+"""A smaller file is sent: a request for a copy is as long."""
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_UPLOADS: Final = 8
+_VERSION: Final = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class UploadSources:
+    """The earlier uploads into one storage account.
+
+    Attributes:
+        account: Its address, as the workspace gives those of containers.
+        kept: Where they are kept.
+    """
+
+    account: str
+    kept: Kept
+
+    @classmethod
+    def of(cls, container: str) -> UploadSources:
+        """Those of the account that a container is in; ``container`` is its address without a signature."""
+        return cls(container.rstrip("/").rpartition("/")[0], Kept(paths.cache() / "uploads", _VERSION, _MOST_BYTES))
+
+    def read(self) -> dict[str, str]:
+        """The address of a blob, without a signature, by the SHA-256 of its content; of two, the newer."""
+        found: dict[str, str] = {}
+        for folder, names in self._uploads():
+            found |= {digest: f"{folder}/{quote(name)}" for digest, name in names.items()}
+        return found
+
+    def add(self, folder: str, snapshot: Snapshot) -> None:
+        """Keeps where the files of an upload are; the oldest uploads are forgotten.
+
+        Args:
+            folder: Address of the files' folder, without a signature.
+            snapshot: The files.
+        """
+        names = {snapshot.digests[file.relative]: file.relative for file in snapshot.files if file.size >= LEAST_BYTES}
+        if names:
+            self.kept.write(self.account, [*self._uploads()[1 - _MOST_UPLOADS :], [folder, names]])
+
+    def _uploads(self) -> list[tuple[str, Mapping[str, str]]]:
+        """From the oldest to the newest."""
+        return self.kept.read(self.account) or []
+
 
 _PARALLEL: Final = 16
 _STREAMS: Final = 4
@@ -37,7 +119,7 @@ _LOOK: Final = 0.2
 """Seconds between two looks at whether the engine wants to end."""
 
 
-def upload(services: Services, call: Call, target: client.ContainerAccess, folder: str, snapshot: Snapshot) -> None:
+def upload(services: Services, call: Call, target: containers.ContainerAccess, folder: str, snapshot: Snapshot) -> None:
     """Sends every file, with progress as engine status messages. The bytes of a content are sent once.
 
     Files with the content of another one of the snapshot are copied by the storage. Those that an earlier upload of
@@ -55,7 +137,7 @@ def upload(services: Services, call: Call, target: client.ContainerAccess, folde
     """
     sources = UploadSources.of(target.url)
     try:
-        with client.container(services, call, target) as container:
+        with containers.container(services, call, target) as container:
             work = _Upload(services, call, container, folder, snapshot, sources.read(), is_signed=target.is_signed)
             firsts = {snapshot.digests[file.relative]: file for file in reversed(snapshot.files)}
             work.send([file for file in snapshot.files if firsts[snapshot.digests[file.relative]] is file])
@@ -66,7 +148,7 @@ def upload(services: Services, call: Call, target: client.ContainerAccess, folde
             "interrupted while uploading; nothing was registered, and the next `up` uploads again", ErrorCode.ABORTED
         ) from None
     except Exception as error:  # noqa: BLE001  whatever the storage client raises may quote the signed URL
-        remedy = "" if target.is_signed else client.remedy(error)
+        remedy = "" if target.is_signed else containers.remedy(error)
         raise ProviderError(f"the upload failed: {scrub(str(error))[:500]}{remedy}", ErrorCode.UNAVAILABLE) from None
     sources.add(f"{target.url.rstrip('/')}/{folder}", snapshot)
 
@@ -93,7 +175,7 @@ class _Upload:
         self._container, self._folder, self._snapshot = container, folder, snapshot
         self._sources = dict(sources)
         self._is_signed = is_signed
-        self._token = functools.cache(lambda: services.arm.token(client.STORAGE))
+        self._token = functools.cache(lambda: services.arm.token(containers.STORAGE))
         self._large = threading.BoundedSemaphore(_LARGE)
         self._sent: dict[str, int] = {}
         self._done = 0
@@ -187,7 +269,10 @@ class _Upload:
             del total
             self._sent[file.relative] = sent
 
-        with self._large if file.size > client.AT_ONCE else contextlib.nullcontext(), file.path.open("rb") as stream:
+        with (
+            self._large if file.size > containers.AT_ONCE else contextlib.nullcontext(),
+            file.path.open("rb") as stream,
+        ):
             self._blob(file).upload_blob(
                 stream, length=file.size, overwrite=True, max_concurrency=_STREAMS, progress_hook=progress
             )

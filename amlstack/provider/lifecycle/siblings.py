@@ -1,4 +1,4 @@
-"""Other active runs of a job than the one that its resource stands for: kept ones, and those without a resource."""
+"""The end of runs, the marks of those that are kept, and other active runs of a job than its resource's own."""
 
 from __future__ import annotations
 
@@ -8,18 +8,125 @@ import time
 from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
-from amlstack.provider.lifecycle import marks
-from amlstack.provider.lifecycle.ending import end, stack_ids
+from amlstack.provider.arm import ArmError
+from amlstack.provider.owned import is_ours
+from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
+from amlstack.provider.waiting import InterruptedWaitError, follow
 from amlstack.rpc import UNKNOWN, ProviderError, bare
-from amlstack.run_identity import NO_JOB, owner_of, resource_of
+from amlstack.run_identity import KEPT_FOR, NO_JOB, owner_of, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from amlstack.provider.lifecycle.memory import DeploymentMemory
+    from amlstack.provider.lifecycle.edits import DeploymentMemory
     from amlstack.provider.resource import Call, Services, Values
-    from amlstack.provider.runs import Record
+    from amlstack.provider.runs import Record, Runs
+
+
+def mark_kept(runs: Runs, workspace: str, run: str, successor: str) -> None:
+    """Marks a run as kept.
+
+    Args:
+        runs: Job records.
+        workspace: ARM id of the workspace.
+        run: The run that goes on. One whose record is gone needs no mark.
+        successor: The run that its job stands for from now on, or `amlstack.run_identity.NO_JOB`.
+
+    Raises:
+        ProviderError: It could not be marked. A later deployment would end it by mistake.
+    """
+    try:
+        record = runs.get(workspace, run)
+        if record is None or record.kept_for == successor:
+            return
+        if runs.edit(workspace, record, {"tags": {KEPT_FOR: successor}}):
+            return
+        reason = "the run history does not know it"
+    except (ArmError, WorkspaceMissingError) as error:
+        reason = str(error)
+    raise ProviderError(
+        f"run {run} could not be marked as kept ({reason}); nothing new was started, so that it is not "
+        "cancelled by mistake. Try again"
+    )
+
+
+def release_mark(runs: Runs, workspace: str, record: Record) -> None:
+    """Takes the mark off a run that a resource stands for again.
+
+    Raises:
+        ArmError: The service refused.
+    """
+    if not record.kept_for:
+        return
+    if not runs.remove_tags(workspace, record, [KEPT_FOR]):
+        # Not every service removes tags; an empty one means the same.
+        runs.edit(workspace, record, {"tags": {KEPT_FOR: ""}})
+
+
+def end(services: Services, call: Call, workspace: str, record: Record) -> None:
+    """Cancels an active run and waits for its end.
+
+    Raises:
+        ArmError: The service refused.
+        InterruptedWaitError: The engine wants to end.
+        WaitTimeoutError: The call's timeout has passed.
+    """
+    services.runs.cancel(workspace, record.job_id)
+    try:
+        # A run that has not begun is over as soon as it is cancelled.
+        ended, what = (lambda now: not is_active(now.status)), "has ended"
+        follow(services, call, workspace, record, until=ended, what=what, at_once=True)
+    except InterruptedWaitError:
+        raise InterruptedWaitError(f"the wait for the end of {record.job_id}", uncertain=True) from None
+
+
+def stack_ids(*values: Values) -> tuple[str, ...]:
+    """The stack's ids in inputs and states, as far as they are known."""
+    found = (bare(one.get("stackId")) for one in values)
+    return tuple(one for one in found if isinstance(one, str) and one)
+
+
+def foreign(record: Record, old: Values, *inputs: Values) -> str:
+    """Whose a run is when it is not the stack's own any more; empty when it is.
+
+    Args:
+        record: The run.
+        old: The recorded state.
+        inputs: Further inputs that may name the stack's id.
+    """
+    owner = str(old.get("owner"))
+    if is_ours(record, owner, *stack_ids(old, *inputs)):
+        return ""
+    if record.owner != owner:
+        return record.owner or "another owner"
+    return f"another stack named {owner} (its id is {record.stack})"
+
+
+def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Record) -> bool:
+    """Whether an active run that is kept goes on although the resource that stood for it is deleted.
+
+    A mark holds as long as the job is there. It is left over from an edit that never came to be when `Diff` has decided
+    to end the run, and it holds nothing when the job itself is removed: no resource would stand for the run any more.
+    """
+    if not record.kept_for or _planned(deployment, call, record) is OnEdit.CANCEL:
+        return False
+    return (
+        record.kept_for == NO_JOB
+        or deployment.has(call.urn)
+        or deployment.holder(workspace, record.kept_for) is not None
+    )
+
+
+def stays(deployment: DeploymentMemory, call: Call, workspace: str, run: str, inputs: Values) -> bool:
+    """Whether a run has a resource after this deletion: a forced replacement, or a copy that was pending deletion."""
+    if any(plan.run == run and plan.mode is OnEdit.CANCEL for plan in deployment.plans(call.urn)):
+        return False
+    return deployment.holder(workspace, run) is not None or deployment.declares(call.urn, inputs)
+
+
+def _planned(deployment: DeploymentMemory, call: Call, record: Record) -> OnEdit | None:
+    return next((plan.mode for plan in deployment.plans(call.urn) if plan.run == record.job_id), None)
 
 
 FRESH = 5.0
@@ -105,12 +212,12 @@ class Siblings:
         """
         for plan in self._deployment.plans(call.urn):
             if plan.mode is OnEdit.KEEP and plan.run != run:
-                marks.keep(self._services.runs, plan.workspace, plan.run, run)
+                mark_kept(self._services.runs, plan.workspace, plan.run, run)
         orphans = self._orphans(call, workspace, run, state)
         mode = _mode(state, orphans)
         for one in orphans:
             if mode is OnEdit.KEEP:
-                marks.keep(self._services.runs, workspace, one.job_id, run)
+                mark_kept(self._services.runs, workspace, one.job_id, run)
                 self._services.host.info(f"{_seen(one)}; it goes on (on_edit: keep)", call.urn)
             else:
                 self._services.host.info(f"{_seen(one)}; it is ended first (on_edit: cancel)", call.urn)

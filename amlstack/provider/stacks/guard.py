@@ -1,4 +1,9 @@
-"""``amlstack:runs:Guard``: no active run of a stack is ended by surprise when a cluster, a job or the workspace goes.
+"""Clusters whose nodes work for runs that a stack did not start: what no list of its own runs shows.
+
+The list of jobs cannot be asked by cluster or by status, and a workspace has thousands; the cluster itself says how
+many of its nodes are at work (``nodeStateCounts``). What waits in its queue without a node is not seen.
+
+``amlstack:runs:Guard``: no active run of a stack is ended by surprise when a cluster, a job or the workspace goes.
 
 A job's own resource judges edits of the job. The guard judges what no such resource can see: jobs that are no longer
 declared, clusters that are, and runs that an edit let go on. It depends by a property on the workspace and on each
@@ -12,25 +17,53 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
-from amlstack.provider.lifecycle import marks
-from amlstack.provider.lifecycle.ending import end
-from amlstack.provider.resource import (
-    WORKSPACE_ID,
-    Call,
-    Difference,
-    Services,
-    Values,
-    shape_of,
-)
-from amlstack.provider.stacks import busy
+from amlstack.provider.lifecycle import siblings
+from amlstack.provider.lifecycle.siblings import end
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Services, Values, shape_of
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.waiting import WaitTimeoutError
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Record
     from amlstack.provider.stacks.verdict import GuardVerdict
+
+
+def busy_clusters(arm: ArmClient, going: Mapping[str, str], active: Iterable[Record]) -> tuple[str, ...]:
+    """One sentence for each cluster that goes while its nodes work for somebody else.
+
+    Args:
+        arm: Azure Resource Manager.
+        going: What happens to each cluster, by its ARM id in lower case.
+        active: The stack's own active runs; a cluster with one of these is judged by it.
+
+    Raises:
+        ArmError: A cluster could not be asked.
+    """
+    own = {compute.lower() for record in active for compute in record.computes}
+    found = []
+    for cluster in sorted(set(going) - own):
+        if count := _at_work(arm, cluster):
+            nodes = "1 node is" if count == 1 else f"{count} nodes are"
+            found.append(
+                f"{nodes} at work on cluster {cluster.rsplit('/', 1)[-1]} for a run that this stack did not start, and "
+                f"the cluster would be {going[cluster]}. Wait for its end or cancel it; `az ml job list` shows all runs"
+            )
+    return tuple(found)
+
+
+def _at_work(arm: ArmClient, cluster: str) -> int:
+    response = arm.get(cluster, allow=(404,))
+    if response.status == 404 or not isinstance(response.body, dict):
+        return 0
+    properties = (response.body.get("properties") or {}).get("properties") or {}
+    count = (properties.get("nodeStateCounts") or {}).get("runningNodeCount")
+    return count if isinstance(count, int) else 0
+
 
 CLUSTER = "cluster:"
 """A property of this prefix and a cluster's name has the cluster's id: the engine knows dependencies by property."""
@@ -158,7 +191,7 @@ class Guards:
         """
         try:
             records = self._active(workspace, owners, asked)
-            foreign = busy.refusals(self._services.arm, going.clusters, records)
+            foreign = busy_clusters(self._services.arm, going.clusters, records)
         except ArmError as error:
             if going.every_other:
                 raise
@@ -187,7 +220,7 @@ class Guards:
 
     def _mark(self, workspace: str, kept: tuple[str, ...]) -> None:
         for run in kept:
-            marks.keep(self._services.runs, workspace, run, NO_JOB)
+            siblings.mark_kept(self._services.runs, workspace, run, NO_JOB)
 
 
 def _going(before: Values, new: Values) -> Going:

@@ -21,7 +21,7 @@ from amlstack.provider.resource import (
     Values,
     shape_of,
 )
-from amlstack.provider.stacks import busy, foreign
+from amlstack.provider.stacks import foreign, guard
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import owner_of
 
@@ -124,7 +124,7 @@ class Keepers:
                 for owner in sorted({str(old.get("owner") or ""), owner_of(call.urn)} - {""})
                 for record in owned.active(self._services.arm, workspace, owner, text(asked, "stackId"))
             ]
-            at_work = busy.refusals(self._services.arm, clusters, records)
+            at_work = guard.busy_clusters(self._services.arm, clusters, records)
         except ArmError as error:
             raise ProviderError(f"whether others have something in it cannot be asked: {error}") from None
         if at_work:

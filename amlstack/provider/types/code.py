@@ -9,7 +9,7 @@ from pathlib import Path
 from amlstack.base.findings import Level
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.blobs import ContainerAccess, upload
-from amlstack.provider.blobs.local_content import unchanged
+from amlstack.provider.blobs.transfer import unchanged
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.base.findings import Level
 from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmError, InterruptedWaitError, azure_core
-from amlstack.provider.blobs import client, datastores, upload
-from amlstack.provider.blobs.local_content import unchanged
+from amlstack.provider.blobs import containers, upload
+from amlstack.provider.blobs.transfer import unchanged
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
@@ -98,7 +98,7 @@ class DataUploads:
             folder = data.folder_in_datastore(found, _name(inputs))
             indicator = f"{folder}/{data.indicator(found)}"
             state |= {"files": len(found.files), "bytes": found.bytes, "indicator": indicator}
-            access = datastores.access(self._services, str(workspace), str(store))
+            access = containers.datastore_access(self._services, str(workspace), str(store))
             if self._is_there(call, access, indicator):
                 self._services.host.status("already uploaded", call.urn)
             else:
@@ -115,7 +115,7 @@ class DataUploads:
             return "", {}
         with _as_answers(f"the upload {resource_id} could not be read"):
             try:
-                access = datastores.access(self._services, str(old["workspace"]), str(old["datastore"]))
+                access = containers.datastore_access(self._services, str(old["workspace"]), str(old["datastore"]))
             except WorkspaceMissingError:
                 return "", {}
             return (resource_id, old) if self._is_there(call, access, str(old["indicator"])) else ("", {})
@@ -127,7 +127,7 @@ class DataUploads:
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
         """Retained: other stacks and old runs read the same content."""
 
-    def _is_there(self, call: Call, access: client.ContainerAccess, indicator: str) -> bool:
+    def _is_there(self, call: Call, access: containers.ContainerAccess, indicator: str) -> bool:
         """Whether an upload was completed: a partial one has no mark."""
         azure_core.load()
         from azure.core.exceptions import ResourceNotFoundError  # noqa: PLC0415 - as in `client`
@@ -141,21 +141,21 @@ class DataUploads:
 
         return bool(self._asked(call, access, look))
 
-    def _confirm(self, call: Call, access: client.ContainerAccess, indicator: str, digest: str) -> None:
+    def _confirm(self, call: Call, access: containers.ContainerAccess, indicator: str, digest: str) -> None:
         marks = {name: str(uuid.uuid5(_MARKS, f"{name} {digest}")) for name in ("name", "version")}
         self._asked(
             call, access, lambda container: container.get_blob_client(indicator).set_blob_metadata(_CONFIRMED | marks)
         )
 
-    def _asked(self, call: Call, access: client.ContainerAccess, ask: Any) -> Any:
+    def _asked(self, call: Call, access: containers.ContainerAccess, ask: Any) -> Any:
         azure_core.load()
         from azure.core.exceptions import AzureError  # noqa: PLC0415 - as in `client`
 
         try:
-            with client.container(self._services, call, access) as container:
+            with containers.container(self._services, call, access) as container:
                 return ask(container)
         except AzureError as error:
-            remedy = "" if access.is_signed else client.remedy(error)
+            remedy = "" if access.is_signed else containers.remedy(error)
             raise ProviderError(
                 f"the datastore does not answer: {scrub(str(error))[:500]}{remedy}", ErrorCode.UNAVAILABLE
             ) from None

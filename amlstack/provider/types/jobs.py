@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from amlstack.provider import edits, labels, metadata
 from amlstack.provider.arm import ArmError
-from amlstack.provider.gates import Gates
-from amlstack.provider.lifecycle import adoption, ending, marks, predecessors, submission
-from amlstack.provider.lifecycle.edited import Edited, mode_of
-from amlstack.provider.lifecycle.memory import DeploymentMemory
-from amlstack.provider.lifecycle.shared_list import SharedList
+from amlstack.provider.lifecycle import edits, siblings, submission
+from amlstack.provider.lifecycle.active_edits import Edited, mode_of
+from amlstack.provider.lifecycle.edits import DeploymentMemory
 from amlstack.provider.lifecycle.siblings import Siblings
+from amlstack.provider.owned import SharedList
 from amlstack.provider.resource import (
     NAME,
     WORKSPACE_ID,
@@ -27,7 +25,7 @@ from amlstack.provider.resource import (
 from amlstack.provider.runs import Record, WorkspaceMissingError
 from amlstack.provider.stacks.verdict import Going, judge
 from amlstack.provider.states import Wait, is_active
-from amlstack.provider.waiting import InterruptedWaitError, WaitTimeoutError, interrupted_submission
+from amlstack.provider.waiting import Gates, InterruptedWaitError, WaitTimeoutError, interrupted_submission
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
 
@@ -127,20 +125,20 @@ class JobRuns:
             return "", state
         self._deployment.hold(call.urn, workspace, run)
         if record is not None:
-            adoption.refuse_foreign(record, state)
+            submission.refuse_foreign(record, state)
         else:
-            state["environmentId"] = labels.environment_of(self._services.arm, workspace, inputs["body"])
+            state["environmentId"] = submission.environment_of(self._services.arm, workspace, inputs["body"])
         if record is None:
-            predecessors.require(self._services, run, state)
+            submission.require_predecessors(self._services, run, state)
         with _ends(f"run {run} was not started"):
             self._siblings.settle(call, workspace, run, state)
         if record is None:
             record = submission.submit(self._runs, call, workspace, run, state)
             self._host.status(f"submitted {run}", call.urn)
         else:
-            marks.release(self._runs, workspace, record)
-            adoption.announce(self._services, call, record, submission.derived(call, state))
-            record = metadata.align(self._services, call, workspace, record, inputs["body"])
+            siblings.release_mark(self._runs, workspace, record)
+            submission.announce_adoption(self._services, call, record, submission.derived(call, state))
+            record = submission.align_metadata(self._services, call, workspace, record, inputs["body"])
         state = self._observed(state, record)
         return run, self._gates.pass_(call, run, state, record)
 
@@ -160,15 +158,15 @@ class JobRuns:
     def _foretell(self, call: Call, workspace: str, run: str, state: Values, record: Record | None) -> None:
         """At preview what is refused is refused already; whatever else is unclear is left to the deployment."""
         if record is not None:
-            adoption.refuse_foreign(record, state)
+            submission.refuse_foreign(record, state)
         try:
             self._siblings.foretell(call, workspace, run, state)
         except (ArmError, WorkspaceMissingError):
             return
         if record is not None:
-            adoption.announce(self._services, call, record, submission.derived(call, state))
+            submission.announce_adoption(self._services, call, record, submission.derived(call, state))
         else:
-            predecessors.foretell(self._services, call, state)
+            submission.foretell_predecessors(self._services, call, state)
 
     # -- read, update ------------------------------------------------------------------------------------------------
 
@@ -208,7 +206,7 @@ class JobRuns:
         record = self._runs.get(workspace, resource_id)
         if record is not None:
             wanted, had = edits.metadata_of(new["body"]), edits.metadata_of(old["body"])
-            record = metadata.apply(self._services, call, workspace, record, wanted=wanted, had=had)
+            record = submission.apply_metadata(self._services, call, workspace, record, wanted=wanted, had=had)
         if record is None:
             self._host.warning(f"the record of run {resource_id} is gone; nothing of it can be edited", call.urn)
             state = {**state, "gone": True}
@@ -224,7 +222,7 @@ class JobRuns:
         When the job itself is removed, its other runs are ended as well: no resource would stand for them any more.
         """
         workspace, asked = str(bare(old["workspace"])), inputs or old
-        if ending.stays(self._deployment, call, workspace, resource_id, asked):
+        if siblings.stays(self._deployment, call, workspace, resource_id, asked):
             # The old resource goes, the run stays: a forced replacement, or a copy that was pending deletion.
             self._host.info(f"run {resource_id} stays: a resource stands for it", call.urn)
             return
@@ -239,16 +237,16 @@ class JobRuns:
         record = self._siblings.removed(call, workspace, run, {**old, **asked}) if removed else None
         if record is None:
             record = self._runs.get(workspace, run)
-        if record is not None and (owner := ending.foreign(record, old, asked)):
+        if record is not None and (owner := siblings.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
         if removed and self._services.course.unasked(str(bare(asked.get("name")))):
             self._judge_unasked(call, workspace, run, {**old, **asked}, record)
         if record is not None and is_active(record.status):
-            if ending.goes_on(self._deployment, call, workspace, record):
+            if siblings.goes_on(self._deployment, call, workspace, record):
                 self._host.info(f"run {run} goes on (on_edit: keep)", call.urn)
                 return
-            ending.end(self._services, call, workspace, record)
+            siblings.end(self._services, call, workspace, record)
         if removed:
             self._siblings.end_all(call, workspace, run, {**old, **asked})
         if record is not None and asked.get("deleteHistory"):

@@ -7,8 +7,9 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from amlstack.provider.arm import ArmError, job_versions
-from amlstack.provider.edits import listed
+from amlstack.provider import runs
+from amlstack.provider.arm import ArmError
+from amlstack.provider.lifecycle.edits import listed
 from amlstack.provider.resource import (
     NAME,
     WORKSPACE,
@@ -177,7 +178,7 @@ class Schedules:
         if live.enabled:
             shown = {key: value for key, value in live.properties.items() if key not in _READ_ONLY}
             body = {"properties": {**shown, "isEnabled": False}}
-            arm.finish(arm.put(resource_id, body, job_versions.of(body["properties"])), cancelled)
+            arm.finish(arm.put(resource_id, body, runs.version_for(body["properties"])), cancelled)
         arm.finish(arm.delete(resource_id, allow=(404,)), cancelled)
 
     # -- the workspace -----------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class Schedules:
             self._say_paused(call, name)
         arm = self._services.arm
         try:
-            sent = arm.put(schedule_id, {**body, "properties": properties}, job_versions.of(properties))
+            sent = arm.put(schedule_id, {**body, "properties": properties}, runs.version_for(properties))
             arm.finish(sent, self._services.cancelled)
             now = self._get(str(state["workspace"]), schedule_id)
         except ArmError as error:

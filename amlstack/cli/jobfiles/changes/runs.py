@@ -42,7 +42,7 @@ class DeclaredRun:
 
     def reasons(self, before: DeclaredRun | None) -> Iterator[str]:
         """In words, each thing that makes it another run than it was; nothing for the same run."""
-        from amlstack.provider.edits import listed
+        from amlstack.provider.lifecycle.edits import listed
         from amlstack.rpc import changed_paths
         from amlstack.snapshot import differences
 
@@ -78,7 +78,7 @@ class StackRuns:
 
     def reasons(self, before: StackRuns) -> Iterator[str]:
         """In words, each of its own settings, and each file that they name, that is not as it was."""
-        from amlstack.provider.edits import listed
+        from amlstack.provider.lifecycle.edits import listed
         from amlstack.rpc import changed_paths
 
         old, new = (each.reading.file.config if each.reading and each.reading.file else {} for each in (before, self))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
-from amlstack.provider.lifecycle.ending import foreign, stack_ids
-from amlstack.provider.lifecycle.memory import RunPlan
+from amlstack.provider.lifecycle.edits import RunPlan
+from amlstack.provider.lifecycle.siblings import foreign, stack_ids
 from amlstack.provider.resource import Difference
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
@@ -17,11 +17,9 @@ from amlstack.run_identity import resource_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from amlstack.provider.edits import Edit
-    from amlstack.provider.lifecycle.memory import DeploymentMemory
+    from amlstack.provider.lifecycle.edits import DeploymentMemory, Edit
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
-
 
 _T = TypeVar("_T")
 

@@ -4,6 +4,11 @@ Asked before anything is planned, so nothing here repeats or waits for long, and
 is answered as a ``problem`` in words. Shapes are those of the resource manager's ``usages``, ``vmSizes`` and ``quotas``
 of Microsoft.MachineLearningServices (learn.microsoft.com/rest/api/azureml: usages/list, virtual-machine-sizes/list,
 quotas/list and quotas/update, whose example has the ids of a workspace's rows).
+
+The function ``amlstack:azure:lookUp``: what Azure says of one resource, as an answer and never as an error.
+
+A program asks before it registers anything whether what it builds on exists. azure-native's functions end the program
+where they do not find a resource, and know one subscription only.
 """
 
 from __future__ import annotations
@@ -12,12 +17,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.provider.arm.answers import ArmError
-from amlstack.provider.arm.interrupts import InterruptedWaitError
+from amlstack.provider.arm.answers import ArmError, InterruptedWaitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from amlstack.provider.arm import ArmClient as arm_ArmClient
     from amlstack.provider.arm.client import ArmClient
 
 SECONDS: Final = 20.0
@@ -173,3 +178,28 @@ def _inner(row: Mapping[str, Any], name: str) -> Any:
 
 def _number(value: Any, otherwise: int = 0) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+
+
+FUNCTION: Final = "amlstack:azure:lookUp"
+
+
+def look_up(arm: arm_ArmClient, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for a resource.
+
+    Args:
+        arm: Azure Resource Manager.
+        asked: ``{"id": ARM id, "apiVersion": …, "properties": [names]}``; nothing but the named properties is given
+            back, as some hold keys.
+
+    Returns:
+        ``{"status": 200, "location", "properties": {…}}``, or ``{"status", "code", "message"}`` with the service's own
+        words; status 0 when it could not be asked.
+    """
+    try:
+        body = arm.get(str(asked["id"]), str(asked["apiVersion"])).body
+    except ArmError as error:
+        return {"status": error.status, "code": error.code, "message": error.message}
+    properties = body.get("properties") or {}
+    wanted = asked.get("properties") or ()
+    found = {name: properties[name] for name in wanted if properties.get(name) is not None}
+    return {"status": 200, "location": str(body.get("location") or ""), "properties": found}

@@ -11,7 +11,8 @@ import jsonschema
 import pytest
 
 from amlstack.base.findings import Finding, Level
-from amlstack.cli.jobfiles.formats import Format, chosen, github, places, sarif
+from amlstack.cli.jobfiles import formats
+from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.cli.main import main
 from policies.config import ALL
 
@@ -29,7 +30,7 @@ def finding(**more: Any) -> Finding:
 
 
 def command(**more: Any) -> str:
-    return github.command(finding(**more), places.root())
+    return formats.command(finding(**more), formats.repository_root())
 
 
 def read_by_the_runner(line: str) -> tuple[str, dict[str, str], str]:
@@ -91,7 +92,7 @@ def test_an_annotation_without_a_place_names_none(here: Path) -> None:
 def test_a_step_gets_ten_annotations_of_a_kind_and_the_rest_as_text(here: Path) -> None:
     many = [finding(file="job.yml", line=number) for number in range(1, 13)]
     many += [finding(level=Level.WARNING, seen="::error::no command ##[error]neither", where="")]
-    lines = list(github.lines(many, places.root()))
+    lines = list(formats.lines(many, formats.repository_root()))
     assert sum(line.startswith("::error ") for line in lines) == 10
     assert "2 more errors: of each kind GitHub shows 10 in a step, and the log has all" in lines
     start = lines.index("::group::Findings that GitHub does not show beside the code")
@@ -100,12 +101,12 @@ def test_a_step_gets_ten_annotations_of_a_kind_and_the_rest_as_text(here: Path) 
 
 
 def test_text_of_a_log_is_no_command_of_the_runner() -> None:
-    assert github.plain("::add-mask::x\n::error::y") == "· ::add-mask::x ::error::y"
-    assert "##[" not in github.plain("a ##[error]b")
+    assert formats.plain("::add-mask::x\n::error::y") == "· ::add-mask::x ::error::y"
+    assert "##[" not in formats.plain("a ##[error]b")
 
 
 def logged(findings: list[Finding], root: Path | None = None) -> Any:
-    log = json.loads(json.dumps(sarif.log(findings, root or places.root(), "Pulumi.prod.yaml")))
+    log = json.loads(json.dumps(formats.log(findings, root or formats.repository_root(), "Pulumi.prod.yaml")))
     jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(log)
     return log["runs"][0]
 
@@ -144,7 +145,7 @@ def test_every_rule_of_the_pack_can_be_logged(here: Path) -> None:
 
 def test_a_fingerprint_outlives_lines_above_it_and_another_wrong_value(here: Path) -> None:
     def prints(*findings: Finding) -> list[str]:
-        return [one["partialFingerprints"][sarif.FINGERPRINT] for one in logged(list(findings))["results"]]
+        return [one["partialFingerprints"][formats.FINGERPRINT] for one in logged(list(findings))["results"]]
 
     (before,) = prints(finding(file="job.yml", line=4))
     assert prints(finding(file="job.yml", line=9, seen="`nodes` is -1")) == [before]

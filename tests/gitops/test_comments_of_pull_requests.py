@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli.gitops import comment, markdown, results
+from amlstack.cli.gitops import comment
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def preview(**more: Any) -> dict[str, Any]:
     return {"exit_status": 0, "plan": [step("created")], "policies": [], "cost": cost, "findings": [], **more}
 
 
-def written(folder: Path, **files: Any) -> results.Results:
+def written(folder: Path, **files: Any) -> comment.Results:
     for name, content in files.items():
         path = folder / {"rehearsal": "rehearsal/jobs/train.yml.json"}.get(name, f"{name}.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content))
-    return results.read(folder)
+    return comment.read(folder)
 
 
 def row(text: str, what: str) -> str:
@@ -158,7 +158,7 @@ def test_nothing_of_others_is_a_mention_a_link_or_another_text_in_any_place(
 def test_a_comment_is_no_longer_than_the_forge_takes(tmp_path: Path) -> None:
     many = [finding("error", f"{number} " + "x" * 5000) for number in range(60)]
     text = comment.text("prod", written(tmp_path, check={"ok": False, "findings": many, "files": []}), None)
-    assert len(text) < markdown.MOST + 100
+    assert len(text) < comment.MOST + 100
     assert text.endswith("… the rest is in the artifacts.\n")
 
 
@@ -171,7 +171,7 @@ def test_a_result_that_is_no_object_is_named(content: str, tmp_path: Path, capsy
 
 def test_an_empty_result_is_one_of_a_step_that_did_not_end(tmp_path: Path) -> None:
     (tmp_path / "review.json").write_text("")
-    assert results.read(tmp_path).review is None
+    assert comment.read(tmp_path).review is None
 
 
 def plans(folder: Path, then: list[Any], now: list[Any]) -> list[str]:

@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.commands.schema import printed
 from infra.settings.schema import stack_file
 from jobs.azureml.schema import job_files
-from tools.docs import models, stubs, tables
+from tools.docs import models, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +39,6 @@ PAGES: dict[str, Callable[[], str]] = {
     **{name: partial(filled, name, made) for name, made in {**tables.TABLES, **models.TABLES}.items()},
     "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
     "schema/stack.schema.json": lambda: f"{printed(stack_file(), '$defs')}\n",
-    "../amlstack/resources/classes.pyi": stubs.typed_resources,
+    "../amlstack/resources/classes.pyi": tables.typed_resources,
 }
 """File, from docs on → what renders its whole content."""

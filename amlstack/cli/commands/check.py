@@ -10,8 +10,9 @@ import typer
 
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, say, tally
+from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.checking import check_file, configured_gate
-from amlstack.cli.jobfiles.formats import Format, beside_code, chosen
+from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def check(  # noqa: PLR0917 - typer's options
         )
         if asked is Format.JSON:
             print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
-        elif asked in beside_code.FORMS:
-            beside_code.show(asked, (finding,), Path.cwd(), str((files or [Path()])[0]), category="check", closing=())
+        elif asked in formats.FORMS:
+            formats.show(asked, (finding,), Path.cwd(), str((files or [Path()])[0]), category="check", closing=())
         else:
             print_findings((finding,))
     raise typer.Exit(1 if ended.code is None else ended.code)
@@ -236,9 +237,9 @@ def _check(
         closing = [f"stack {where.stack or stack}, its settings alone, which list no job files: {tally(found)}"]
     if form is Format.JSON:
         print_json(_as_values(checked, found, about))
-    elif form in beside_code.FORMS:
+    elif form in formats.FORMS:
         shown_at = str(files[0]) if files else f"Pulumi.{stack}.yaml"
-        beside_code.show(form, found, where.root, shown_at, category="check", closing=closing)
+        formats.show(form, found, where.root, shown_at, category="check", closing=closing)
     else:
         print_findings(found)
         say("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal

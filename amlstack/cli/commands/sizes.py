@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amlstack.base.files import write_whole
-from amlstack.cli.catalogue.text import as_dict, facts, table
+from amlstack.cli.catalogue.sizes import as_dict, facts, table
 from amlstack.cli.console import print_findings, print_json, say
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def sizes(
     """
     from amlstack.catalog import clock
     from amlstack.catalog import sizes as catalogue
-    from amlstack.cli.catalogue import filters
+    from amlstack.cli.catalogue.sizes import models, of_family, unmet
 
     day = clock.today()
     where = _region(region, as_json=as_json)
@@ -102,14 +102,14 @@ def sizes(
         _explain(name, day, where, as_json=as_json)
         return
     everything = catalogue.all_sizes()
-    _stop(list(filters.unmet(gpu, family, everything)), as_json=as_json)
-    asked = filters.models(gpu, everything)
+    _stop(list(unmet(gpu, family, everything)), as_json=as_json)
+    asked = models(gpu, everything)
     found = [
         size
         for size in everything
         if (gpus is None or size.gpus == gpus)
         and (asked is None or size.gpu_model in asked)
-        and filters.of_family(size, family)
+        and of_family(size, family)
         and (infiniband is None or size.fabric.usable is infiniband)
         and (alive is None or size.retired_on(day) is not alive)
     ]
@@ -149,7 +149,7 @@ def _stop(findings: Sequence[Finding], *, as_json: bool) -> None:
 
 def _refresh(subscription: str | None, location: str, on: date, *, write: bool) -> None:
     from amlstack.catalog.files import path
-    from amlstack.cli.catalogue import refresh
+    from amlstack.cli.catalogue.prices import ask, fold, fold_prices
     from amlstack.provider.arm import ArmClient, ArmError, SignIn, endpoint
 
     if not subscription:
@@ -161,13 +161,13 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
         raise typer.Exit(2)
     before = json.loads(path("sizes").read_text(encoding="utf-8"))
     try:
-        skus, listed = refresh.ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
+        skus, listed = ask(ArmClient(endpoint(cloud=SignIn.read({}).cloud)), subscription, location)
     except ArmError as error:
         say(f"Azure could not be asked for sizes. {error}", err=True)
         raise typer.Exit(1) from None
-    done = refresh.fold(before, skus, listed, location=location, on=on)
+    done = fold(before, skus, listed, location=location, on=on)
     changed = _renew("sizes", done.rows, write=write)
-    changed |= _renew("prices", refresh.fold_prices(_rows("prices"), done.prices), write=write)
+    changed |= _renew("prices", fold_prices(_rows("prices"), done.prices), write=write)
     for note in done.notes:
         say(f"note: {note}.")
     _close(location, changed=changed, write=write)
@@ -175,15 +175,16 @@ def _refresh(subscription: str | None, location: str, on: date, *, write: bool) 
 
 def _refresh_prices(location: str, on: date, *, write: bool) -> None:
     from amlstack.catalog import sizes as catalogue
-    from amlstack.cli.catalogue import price_list, refresh
+    from amlstack.cli.catalogue import prices as prices_module
+    from amlstack.cli.catalogue.prices import fold_prices
 
     names = [size.name for size in catalogue.all_sizes() if not size.retired_on(on)]
     try:
-        read = price_list.read(names, location, on)
-    except price_list.PriceListError as error:
+        read = prices_module.read(names, location, on)
+    except prices_module.PriceListError as error:
         say(f"{error}.", err=True)
         raise typer.Exit(1) from None
-    changed = _renew("prices", refresh.fold_prices(_rows("prices"), read), write=write)
+    changed = _renew("prices", fold_prices(_rows("prices"), read), write=write)
     say(f"The price list has {len(read)} of {len(names)} living sizes in {location}.")
     _close(location, changed=changed, write=write)
 
@@ -197,11 +198,11 @@ def _rows(data: str) -> Any:
 def _renew(data: str, rows: Sequence[dict[str, Any]], *, write: bool) -> bool:
     """Show what changes in a data file, and write it if it is to be written; whether anything changes."""
     from amlstack.catalog.files import path
-    from amlstack.cli.catalogue import refresh
+    from amlstack.cli.catalogue.prices import diff, text
 
     file = path(data)
-    before, after = file.read_text(encoding="utf-8"), refresh.text(rows)
-    change = refresh.diff(before, after, data)
+    before, after = file.read_text(encoding="utf-8"), text(rows)
+    change = diff(before, after, data)
     if change:
         say(change)
         if write:
@@ -220,14 +221,14 @@ def _close(location: str, *, changed: bool, write: bool) -> None:
 def _explain(name: str, on: date, region: str | None, *, as_json: bool) -> None:
     from amlstack.catalog import sizes as catalogue
     from amlstack.catalog.sizes import nearest_compliant
-    from amlstack.cli.catalogue import filters
+    from amlstack.cli.catalogue.sizes import models
     from policies.checks import sizes_for
     from policies.checks.size import check_known_size
 
     size = catalogue.get(name)
     if size is None:
         finding = check_known_size(name, "NAME")
-        if finding is not None and (meant := filters.models(name, catalogue.all_sizes())):
+        if finding is not None and (meant := models(name, catalogue.all_sizes())):
             remedy = f"`amlstack sizes --gpu {shlex.quote(name)}` lists the sizes with {', '.join(meant)}"
             finding = replace(finding, remedy=remedy)
         _stop([finding] if finding else [], as_json=as_json)

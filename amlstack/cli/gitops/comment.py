@@ -1,17 +1,145 @@
-"""The comment of a pull request: what would change, what is wrong, what it costs, how the rehearsals ended."""
+"""The comment of a pull request, made from the results of its checks."""
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.gitops import markdown
-from amlstack.cli.gitops.markdown import code, plain
+from amlstack.base import paths, printable
 from amlstack.cli.progress import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from amlstack.cli.gitops.results import Results
+MOST: Final = 60_000
+"""Characters of a comment. GitHub takes 65,536, Azure DevOps 150,000."""
+FEW: Final = 25
+"""So many lines of a list are shown; the rest is counted."""
+_MARKUP: Final = re.compile(r"([\\`*_\[\]#|~])")
+_LINK: Final = re.compile(r"(?:https?|ftp|mailto|xmpp):|\bwww(?=\.)", re.IGNORECASE)
+"""A forge makes links of these by itself (github.github.com/gfm, "Autolinks (extension)", read 2026-11-24)."""
+_MENTION: Final = re.compile(r"(?<!\w)@(?=\w)")
+
+
+def plain(text: str) -> str:
+    """A text on one line, as text: what would be markup is escaped, and `@name` calls nobody."""
+    escaped = _MARKUP.sub(r"\\\1", " ".join(printable.text(text).split()))
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LINK.sub(lambda found: f"{found[0]}\u200c", _MENTION.sub("@\u200c", escaped))
+
+
+def code(text: str) -> str:
+    """A text on one line as code, which may stand in a table."""
+    return f"`{' '.join(printable.text(text).replace('`', chr(0x2BC)).split())}`".replace("|", "\\|")
+
+
+def items(lines: Sequence[str]) -> Iterator[str]:
+    """A list of a few lines, and how many more there are."""
+    yield from (f"- {line}" for line in lines[:FEW])
+    if len(lines) > FEW:
+        yield f"- … and {len(lines) - FEW} more"
+
+
+def folded(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    """Lines that open on a click."""
+    yield ""
+    yield f"<details><summary>{heading}</summary>"
+    yield ""
+    yield from items(lines)
+    yield ""
+    yield "</details>"
+
+
+def cut(text: str) -> str:
+    """A text of at most so many characters, whole lines of it."""
+    if len(text) <= MOST:
+        return text
+    return text[:MOST].rpartition("\n")[0] + "\n\n… the rest is in the artifacts.\n"
+
+
+class ResultsError(Exception):
+    """A file is not what a step writes; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The results of one commit.
+
+    Attributes:
+        check: Of ``amlstack check --json``; None where it was not run.
+        rehearsals: Job file → what ``amlstack rehearse --json`` printed.
+        review: Of ``amlstack up --sandbox --json``; None where it was not run.
+        preview: Of ``amlstack up --preview --json``; None where it was not run.
+        guards: Of ``amlstack gitops guards``; None where it was not run.
+    """
+
+    check: Mapping[str, Any] | None
+    rehearsals: Mapping[str, Mapping[str, Any]]
+    review: Mapping[str, Any] | None
+    preview: Mapping[str, Any] | None
+    guards: Mapping[str, Any] | None = None
+
+
+def read(folder: Path) -> Results:
+    """Read ``check.json``, ``rehearsal/**/*.json``, ``review.json``, ``preview.json``, ``guards.json`` of a folder.
+
+    The file of a rehearsal lies where its job file lies in the repository, with ``.json`` behind its name.
+
+    Raises:
+        ResultsError: The folder is missing, or a file holds something else.
+    """
+    if not folder.is_dir():
+        message = f"There is no folder {folder} with results"
+        raise ResultsError(message)
+    below = folder / "rehearsal"
+    rehearsals = {}
+    for file in sorted(below.rglob("*.json")):
+        if (content := _read(file)) is not None:
+            rehearsals[str(file.relative_to(below)).removesuffix(".json")] = content
+    review, preview, guards = (_read(folder / f"{name}.json") for name in ("review", "preview", "guards"))
+    return Results(_read(folder / "check.json"), rehearsals, review, preview, guards)
+
+
+def _read(file: Path) -> Mapping[str, Any] | None:
+    """A JSON object; None where there is no file, or an empty one: its step ended before it could write."""
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        message = f"{file} cannot be read: {error}"
+        raise ResultsError(message) from None
+    if not text.strip():
+        return None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        message = f"{file} must be a JSON object as amlstack's verbs print it with `--json`"
+        raise ResultsError(message)
+    return content
+
+
+def of_folder(stack: str, folder: Path | None) -> Mapping[str, Any] | None:
+    """The cost as ``amlstack up --json`` has it; None where there is no such stack, or its settings are of no use.
+
+    Args:
+        stack: Its name; organization and project may stand before it.
+        folder: The checkout; None for this one.
+    """
+    from amlstack.cli.stack import cost
+    from infra.settings import read_file
+
+    file = (paths.PROJECT if folder is None else folder) / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
+    if not file.is_file():
+        return None
+    settings = read_file(file).partial
+    return None if settings is None else cost.as_dict(cost.costs_of(settings))
+
 
 GOOD, BAD, NONE, LOOK = "✅", "❌", "–", "⚠️"
 _NOT_RUN: Final = f"{NONE} not run"
@@ -58,7 +186,7 @@ def text(
         "",
         *_foot(commit, link),
     ]
-    return markdown.cut("\n".join(lines) + "\n")
+    return cut("\n".join(lines) + "\n")
 
 
 def _headline(preview: Mapping[str, Any] | None) -> str:
@@ -165,9 +293,9 @@ def _of_guards(guards: Mapping[str, Any]) -> Iterator[str]:
             yield ""
             yield f"**{heading}**"
             yield ""
-            yield from markdown.items(found)
+            yield from items(found)
     if in_force := [plain(line) for line in guards["in_force"]]:
-        yield from markdown.folded(f"Exceptions in force: {len(in_force)}", in_force)
+        yield from folded(f"Exceptions in force: {len(in_force)}", in_force)
 
 
 def _cost(which: str, before: Mapping[str, Any] | None, preview: Mapping[str, Any] | None) -> str:
@@ -202,23 +330,23 @@ def _details(results: Results) -> Iterator[str]:
         yield ""
         yield "**What is wrong**"
         yield ""
-        yield from markdown.items(list(dict.fromkeys(wrong)))
+        yield from items(list(dict.fromkeys(wrong)))
     yield from _of_guards(results.guards) if results.guards else ()
     steps = [
         f"{plain(str(step['operation']))}: {code(name_of(str(step['urn'])))}{_properties(step)}"
         for step in preview.get("plan") or ()
     ]
     if steps:
-        yield from markdown.folded(f"Changes: {counts(preview)}", steps)
+        yield from folded(f"Changes: {counts(preview)}", steps)
     rehearsed = [line for file, one in results.rehearsals.items() for line in _rehearsed(file, one)]
     if rehearsed:
-        yield from markdown.folded("Rehearsals, and what they say nothing about", rehearsed)
+        yield from folded("Rehearsals, and what they say nothing about", rehearsed)
     hints = [_finding(one) for one in (*_findings(check), *_findings(preview)) if one.get("level") != "error"]
     known = {str(one.get("code")) for one in (*_findings(check), *_findings(preview))}
     advice = [one for one in preview.get("policies") or () if one.get("enforcementLevel") != "mandatory"]
     hints += [_policy(one) for one in advice if str(one.get("policyName")) not in known]
     if hints:
-        yield from markdown.folded("Warnings and advice", list(dict.fromkeys(hints)))
+        yield from folded("Warnings and advice", list(dict.fromkeys(hints)))
 
 
 def _properties(step: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ def add(
 
         amlstack gitops add azure-pipelines --stack prod --dry-run
     """
-    from amlstack.cli.gitops import add as adding
+    from amlstack.cli.gitops import files as adding
     from amlstack.cli.gitops.files import TARGETS
 
     if target not in TARGETS:
@@ -113,8 +113,8 @@ def comment(
         amlstack gitops comment --stack prod --results results > comment.md
     """
     from amlstack.cli.gitops import comment as comments
-    from amlstack.cli.gitops import results as reading
-    from amlstack.cli.gitops.base_cost import of_folder
+    from amlstack.cli.gitops import comment as reading
+    from amlstack.cli.gitops.comment import of_folder
 
     try:
         found = reading.read(results)

@@ -14,8 +14,7 @@ from amlstack.cli.jobfiles.changes.runs import OWN, StackRuns, Tree, imported_fr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from amlstack.cli.jobfiles.changes.base import Base
-    from amlstack.cli.jobfiles.changes.git import Repository
+    from amlstack.cli.jobfiles.changes.git import Base, Repository
 
 PROGRAM: Final = (*OWN, "Pulumi.yaml", "pyproject.toml", "uv.lock")
 """The program of a stack: Pulumi.yaml and the packages that it runs, beside one another in the project."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.cli.console import print_json, say
-from amlstack.cli.jobfiles.changes import base as bases
+from amlstack.cli.jobfiles.changes import git as bases
 from amlstack.cli.jobfiles.changes.git import GitError, Repository
 from amlstack.cli.jobfiles.changes.survey import survey
 from amlstack.cli.jobfiles.formats import Format

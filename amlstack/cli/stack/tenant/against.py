@@ -15,7 +15,8 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.near_misses import hint
 from amlstack.cli import stack_settings, targets
 from amlstack.cli.console import print_findings, print_json, say, tally
-from amlstack.cli.jobfiles.formats import Format, beside_code
+from amlstack.cli.jobfiles import formats
+from amlstack.cli.jobfiles.formats import Format
 from policies.tenant import initiatives, library, wording
 from policies.tenant.application import applied
 from policies.tenant.verdicts import judge_policies
@@ -94,9 +95,9 @@ def judge_stack(
     closing = [*summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]
     if form is Format.JSON:
         print_json(judgement.as_dict())
-    elif form in beside_code.FORMS:
+    elif form in formats.FORMS:
         fallback = str(where.root / f"Pulumi.{where.stack}.yaml")
-        beside_code.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
+        formats.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
     else:
         print_findings(judgement.findings)
         say("\n".join(closing))

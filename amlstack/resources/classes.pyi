@@ -206,7 +206,6 @@ class JobResource(ProviderResource):
         declaration: What the person wrote; identity.
         code_hash: Content hash of the code; identity.
         code_files: Files and folders of the code with digests, for naming what changed; no part of the identity.
-        shown_as: Display name, for messages. No identity.
         rerun: Any word; another word is another run.
         body: The ARM job body, {"properties": {…}}, sent as it is; display name, description and tags can be edited.
         on_edit: OnEdit
@@ -224,7 +223,6 @@ class JobResource(ProviderResource):
         declaration: What the person wrote.
         code_hash: Content hash of the code.
         code_files: Files and folders of the code with digests.
-        shown_as: Display name, for messages.
         rerun: The rerun word.
         body: The body the run was created with, its metadata as edited since.
         on_edit: OnEdit
@@ -249,7 +247,6 @@ class JobResource(ProviderResource):
     declaration: pulumi.Output[Any]
     code_hash: pulumi.Output[str]
     code_files: pulumi.Output[Mapping[str, str]]
-    shown_as: pulumi.Output[str]
     rerun: pulumi.Output[str]
     body: pulumi.Output[Mapping[str, Any]]
     on_edit: pulumi.Output[OnEdit]
@@ -277,7 +274,6 @@ class JobResource(ProviderResource):
         body: pulumi.Input[Mapping[str, Any]],
         code_hash: pulumi.Input[str] | None = None,
         code_files: pulumi.Input[Mapping[str, str]] | None = None,
-        shown_as: pulumi.Input[str] | None = None,
         rerun: pulumi.Input[str] | None = None,
         on_edit: pulumi.Input[OnEdit] | None = None,
         wait: pulumi.Input[Wait] | None = None,

@@ -154,5 +154,4 @@ def job_inputs(run: Run) -> dict[str, Any]:
         "codeFiles": run.own.files or None,
         "rerun": run.declared.rerun or "",
         "deleteHistory": run.declared.delete_history,
-        "shownAs": run.declared.display_name,
     }

@@ -120,7 +120,7 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> StackSettings
 
     found = read(stack)
     _, unknown = resolve(found.config, os.environ if account is None else account)
-    declaration = declare(found.reading, on=clock.today(), place=f"{found.name}::{project_name()}")
+    declaration = declare(found.reading, on=clock.today(), root=paths.PROJECT, place=f"{found.name}::{project_name()}")
     return replace(found, findings=(*unknown, *declaration.findings))
 
 

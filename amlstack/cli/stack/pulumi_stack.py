@@ -15,6 +15,7 @@ from amlstack.base import home, paths, pulumi_wire
 from amlstack.base.files import write_whole
 from amlstack.cli import stack_settings, stack_state
 from amlstack.cli.stack import lock
+from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -144,6 +145,16 @@ class PulumiStack:
         return subprocess.run(
             command, cwd=paths.PROJECT, env=dict(self.env), capture_output=True, text=True, check=False
         )
+
+
+def reach(stack: str, settings: StackSettings, pulumi: Engine, *, sandbox: bool) -> PulumiStack:
+    """The stack as it was asked for: on this machine's sandbox, which is started, or on Azure.
+
+    Raises:
+        SandboxError: The sandbox does not start.
+        EngineError: The engine refused to make the stack there.
+    """
+    return on_sandbox(settings, pulumi, daemon.up()) if sandbox else on_azure(stack, pulumi)
 
 
 def on_sandbox(

@@ -72,12 +72,7 @@ def run(asked: AskedDown) -> int:
             return 0
         settings = stack_settings.read(asked.stack)
         with lock.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, VERB):
-            pulumi = engine.find()
-            stack = (
-                pulumi_stack.on_sandbox(settings, pulumi, daemon.up())
-                if asked.sandbox
-                else pulumi_stack.on_azure(asked.stack, pulumi)
-            )
+            stack = pulumi_stack.reach(asked.stack, settings, engine.find(), sandbox=asked.sandbox)
             code = _destroyed(asked, settings, replace(stack, env={**stack.env, **_agreed(asked)}), progress)
             if code == 0 and asked.sandbox:
                 shutil.rmtree(folder, ignore_errors=True)

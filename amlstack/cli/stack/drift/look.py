@@ -24,7 +24,6 @@ from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences,
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.cli.stack.plan import NO_RESOURCES
 from amlstack.cli.stack_state import type_of
-from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -280,9 +279,7 @@ def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:
     with lock.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
         progress.step("Pulumi engine")
         pulumi = engine.find()
-        stack = (
-            pulumi_stack.on_sandbox(settings, pulumi, daemon.up()) if sandbox else pulumi_stack.on_azure(name, pulumi)
-        )
+        stack = pulumi_stack.reach(name, settings, pulumi, sandbox=sandbox)
         progress.done(f"Pulumi {pulumi.version}; `{name}` on {stack.where}")
         options = f" --stack {name}{' --sandbox' if sandbox else ''}" if name != engine.STACK else ""
         mending = StackMending(name, f"amlstack up{options}", settings.reading, settings.path, plain=not sandbox)

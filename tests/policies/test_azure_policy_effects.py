@@ -13,7 +13,7 @@ from amlstack.base.arm_language.effects import PolicyChange, Ruling, assessed
 from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.resources import PolicyTarget
 from amlstack.base.arm_language.values import OpenError
-from tests.support.policies.own_definitions import RULES
+from policies.tenant import initiatives
 from tests.support.policies.policy_targets import ARRAYS, CLUSTER, COMPUTES, PARAMETERS, PLACE, PUBLIC, SIZE
 
 IF = {"field": SIZE, "exists": True}
@@ -171,7 +171,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def test_a_rule_of_any_form_is_judged_and_never_a_traceback() -> None:
     chance = random.Random(20261122)
-    rules = [*RULES.values(), modify({"operation": "add", "field": PUBLIC, "value": 1}), looks_for(DIAGNOSTICS)]
+    stated = [one.rule for one in initiatives.definitions().values() if one.rule]
+    rules = [*stated, modify({"operation": "add", "field": PUBLIC, "value": 1}), looks_for(DIAGNOSTICS)]
     found = set()
     for _ in range(1500):
         rule = copy.deepcopy(chance.choice(rules))

@@ -178,7 +178,7 @@ def test_a_rule_of_any_form_is_judged_and_never_a_traceback() -> None:
         rule = copy.deepcopy(chance.choice(rules))
         for _ in range(chance.randrange(1, 4)):
             *before, last = chance.choice([place for place in places(rule) if place])
-            at = rule
+            at: Any = rule
             for key in before:
                 at = at[key]
             at[last] = copy.deepcopy(

@@ -165,11 +165,12 @@ def _expression(value: Any) -> Any:
     return value
 
 
-def _several(value: Any) -> Any:
+def as_tuple(value: Any) -> Any:
+    """Several values, or the only one by itself, which is text."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
-FabricBlocks = Annotated[tuple[Block, ...], BeforeValidator(_several)]
+FabricBlocks = Annotated[tuple[Block, ...], BeforeValidator(as_tuple)]
 """Blocks of the fabric's variables, or the only one by itself."""
 
 Count = Annotated[

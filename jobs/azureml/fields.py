@@ -17,7 +17,7 @@ from amlstack.base.near_misses import did_you_mean
 from jobs.values import EXPRESSION, Place, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from amlstack.base.yamltext import Text
@@ -340,6 +340,22 @@ def each_read(cursor: Cursor, read: Reader) -> tuple[Any, ...]:
 def listed(read: Reader) -> Reader:
     """A reader of a list of values of one kind."""
     return lambda cursor: each_read(cursor, read) if isinstance(cursor.value, list) else cursor.wrong("a list")
+
+
+def warn_unknown(
+    cursor: Cursor, extra: Iterable[Any], known: Iterable[str], what: str, rule: str, *, level: Level = Level.WARNING
+) -> None:
+    """Report keys that are not known and are kept all the same."""
+    for key in extra:
+        remedy = did_you_mean(str(key), known)
+        cursor.bad(
+            "key-unknown",
+            f"`{key}` is not a known key of {what}",
+            rule,
+            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
+            level=level,
+            key=key,
+        )
 
 
 def keys(cursor: Cursor, table: Readers, *, ignored: Collection[str] = (), what: str) -> Iterator[tuple[str, Any]]:

@@ -24,6 +24,7 @@ from jobs.values import (
     QueueSettings,
     Scalar,
     Service,
+    as_tuple,
 )
 
 if TYPE_CHECKING:
@@ -34,11 +35,7 @@ if TYPE_CHECKING:
     from jobs.values import AssetType, Code, Output
 
 
-def _several(value: Any) -> Any:
-    return (value,) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(_several)]
+Names = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 """Names, or the only one by itself."""
 
 

@@ -320,9 +320,14 @@ class Pipeline(RunFields):
     """Services, sent as Azure ML takes them."""
 
     @property
+    def named_compute(self) -> str | None:
+        """The cluster of a step that names none, or `serverless`, as it is written; None for unknown."""
+        return self.compute or (self.settings.default_compute if self.settings else None)
+
+    @property
     def default_compute(self) -> str | None:
         """The cluster of a step that names none; None for serverless or unknown."""
-        named = self.compute or (self.settings.default_compute if self.settings else None)
+        named = self.named_compute
         return None if named is None or named.lower() == "serverless" else named
 
     @property

@@ -240,29 +240,23 @@ def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
             )
 
 
+def lost(where: str, seen: str, rule: str, remedy: str) -> Finding:
+    """A warning of a value that Azure ML is not sent."""
+    return Finding("lost-in-rendering", where, seen, rule, remedy, Level.WARNING)
+
+
 def losses(job: Job) -> Iterator[Finding]:
     """Findings on values that the wire form cannot hold."""
     if isinstance(job.docker_args, tuple) and job.docker_args:
         for name in ("locations", "max_instance_count"):
             if getattr(job, name) is not None:
-                yield Finding(
-                    "lost-in-rendering",
-                    name,
-                    f"`{name}` is not sent beside a list of docker_args",
-                    "Azure ML's form with a list of arguments has no place for it",
-                    "Write docker_args as one string.",
-                    Level.WARNING,
-                )
+                seen = f"`{name}` is not sent beside a list of docker_args"
+                rule = "Azure ML's form with a list of arguments has no place for it"
+                yield lost(name, seen, rule, "Write docker_args as one string.")
     for name, value in job.inputs.items():
         for key in _unsent(value):
-            yield Finding(
-                "lost-in-rendering",
-                f"inputs.{name}.{key}",
-                f"`{key}` is not sent",
-                "The request of a command job has no place for it",
-                "Leave it out.",
-                Level.WARNING,
-            )
+            rule = "The request of a command job has no place for it"
+            yield lost(f"inputs.{name}.{key}", f"`{key}` is not sent", rule, "Leave it out.")
     if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, RayDistribution):
         yield Finding(
             "ray-experimental",

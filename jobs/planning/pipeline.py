@@ -111,7 +111,7 @@ def plan_pipeline(
     for name, step in pipeline.jobs.items():
         component: Any = step.runs
         if step.steps:
-            inner = inner_pipeline(component, step.compute or pipeline.default_compute or _serverless(pipeline))
+            inner = inner_pipeline(component, step.compute or pipeline.named_compute)
             texts = {name: text for name, text in _texts(pipeline, step).items() if inner.inputs.get(name) == ""}
             inner = inner.model_copy(update={"inputs": {**inner.inputs, **texts}})
             own_file = replace(component.source or Source(), base=source.base)  # its paths are seen from the outermost
@@ -151,11 +151,6 @@ def _texts(pipeline: Pipeline, step: AnyStep) -> dict[str, str]:
         if isinstance(text, str) and text and "${{" not in text:
             given[name] = text
     return given
-
-
-def _serverless(pipeline: Pipeline) -> str | None:
-    """The word for serverless steps, where the pipeline says it."""
-    return pipeline.compute or (pipeline.settings.default_compute if pipeline.settings else None)
 
 
 def _compute(pipeline: Pipeline, job: Job) -> str | None:

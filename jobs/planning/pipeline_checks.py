@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean, near
 from jobs.model.pipeline import COMMANDS
-from jobs.planning.job_checks import missing_inputs
+from jobs.planning.job_checks import lost, missing_inputs
 from jobs.values import Input
 from jobs.wire.pipeline import BOUND
 
@@ -59,7 +59,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             continue
         if step.kind == "sweep":
             yield from _unsent(where, step)
-        named = step.compute or pipeline.compute or _default(pipeline) or getattr(step, "instance_type", None)
+        named = step.compute or pipeline.named_compute or getattr(step, "instance_type", None)
         if named is None:
             yield _no_compute(where)
     yield from _circles(pipeline)
@@ -124,18 +124,8 @@ def _former(where: str, text: str) -> Iterator[Finding]:
 
 def _unsent(where: str, step: AnyStep) -> Iterator[Finding]:
     if step.identity is not None:
-        yield Finding(
-            "lost-in-rendering",
-            f"{where}.identity",
-            "A sweep step has an `identity`",
-            "Azure ML sends none of a sweep step; the pipeline's holds",
-            "Write it at the pipeline.",
-            Level.WARNING,
-        )
-
-
-def _default(pipeline: Pipeline) -> str | None:
-    return pipeline.settings.default_compute if pipeline.settings else None
+        rule = "Azure ML sends none of a sweep step; the pipeline's holds"
+        yield lost(f"{where}.identity", "A sweep step has an `identity`", rule, "Write it at the pipeline.")
 
 
 def _no_compute(where: str) -> Finding:

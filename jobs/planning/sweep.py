@@ -11,6 +11,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.near_misses import did_you_mean
 from jobs.model.job import Job
 from jobs.planning.command import plan_job
+from jobs.planning.job_checks import lost
 from jobs.planning.plans import Resolved, declaration, written_fields
 from jobs.values import Source
 from jobs.wire.sweep import SHORTEST
@@ -195,11 +196,5 @@ def _lost(trial: Job) -> Iterator[Finding]:
     for name in _UNSENT:
         field = Job.model_fields[name]
         if getattr(trial, name) != field.get_default(call_default_factory=True, validated_data={}):
-            yield Finding(
-                "lost-in-rendering",
-                f"trial.{name}",
-                f"The trial has `{name}`",
-                "Of a trial Azure ML takes what runs and where; all else is the sweep's",
-                "Write it at the sweep, or leave it out.",
-                Level.WARNING,
-            )
+            rule = "Of a trial Azure ML takes what runs and where; all else is the sweep's"
+            yield lost(f"trial.{name}", f"The trial has `{name}`", rule, "Write it at the sweep, or leave it out.")

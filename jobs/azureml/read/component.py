@@ -30,6 +30,7 @@ from jobs.azureml.fields import (
     truth,
     unsent,
     version,
+    warn_unknown,
     word,
 )
 from jobs.azureml.read import command, data
@@ -39,7 +40,7 @@ from jobs.model.pipeline import PassthroughComponent
 from jobs.values import Code, Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
     from pathlib import Path
 
     from jobs.azureml.fields import Reader
@@ -51,21 +52,8 @@ def _resources(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping of keys")
     extra = [key for key in cursor.value if key not in command.RESOURCES]
-    _warned(cursor, extra, command.RESOURCES, "the resources", "azure-ai-ml does not send it")
+    warn_unknown(cursor, extra, command.RESOURCES, "the resources", "azure-ai-ml does not send it")
     return command.resources(cursor.holding({key: each for key, each in cursor.value.items() if key not in extra}))
-
-
-def _warned(cursor: Cursor, extra: Collection[Any], known: Collection[str], what: str, rule: str) -> None:
-    for key in extra:
-        remedy = did_you_mean(str(key), known)
-        cursor.bad(
-            "key-unknown",
-            f"`{key}` is not a known key of {what}",
-            rule,
-            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
-            level=Level.WARNING,
-            key=key,
-        )
 
 
 KEYS = {
@@ -109,7 +97,7 @@ def read(cursor: Cursor) -> Component | None:
     known = {key: value for key, value in written.items() if key in KEYS or key in SKIPPED}
     extra = {key: value for key, value in written.items() if key not in known}
     rule = "It is kept with the component, as azure-ai-ml does, and Azure ML may do nothing with it"
-    _warned(cursor, extra, KEYS, "a component", rule)
+    warn_unknown(cursor, extra, KEYS, "a component", rule)
     if extra.get("intellectual_property"):
         cursor.bad(
             "key-unsupported",
@@ -199,15 +187,8 @@ def _port(cursor: Cursor) -> Any:
         )
         found = "uri_folder"
     enum = fields.get("enum") or fields.get("options")
-    return Port(
-        type=found,
-        description=fields.get("description"),
-        optional=fields.get("optional"),
-        default=fields.get("default"),
-        min=fields.get("min"),
-        max=fields.get("max"),
-        enum=None if enum is None else tuple(str(each) for each in enum),
-    )
+    same = {key: fields.get(key) for key in ("description", "optional", "default", "min", "max")}
+    return Port(type=found, enum=None if enum is None else tuple(str(each) for each in enum), **same)
 
 
 DIALECT_PORT = {

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Level
-from amlstack.base.near_misses import did_you_mean
 from amlstack.base.spelling import snake
 from jobs.azureml.fields import (
     Bad,
@@ -27,6 +26,7 @@ from jobs.azureml.fields import (
     truth,
     unsent,
     version,
+    warn_unknown,
     word,
 )
 from jobs.azureml.read import command, data
@@ -57,16 +57,8 @@ def split_unknown(
     """
     given = by_text(cursor)
     extra = {key: value for key, value in given.items() if key not in table and key not in SKIPPED}
-    for key in extra:
-        remedy = did_you_mean(key, table)
-        cursor.bad(
-            "key-unknown",
-            f"`{key}` is not a known key of {what}",
-            "It is sent as it is, as azure-ai-ml does" if sent else "Every key is one that Azure ML knows",
-            remedy if remedy.startswith("Did") else "Remove it, unless Azure ML knows it.",
-            level=Level.WARNING if sent else Level.ERROR,
-            key=key,
-        )
+    rule = "It is sent as it is, as azure-ai-ml does" if sent else "Every key is one that Azure ML knows"
+    warn_unknown(cursor, extra, table, what, rule, level=Level.WARNING if sent else Level.ERROR)
     rest = {key: value for key, value in given.items() if key not in extra}
     inner = cursor.holding(rest)
     return dict(keys(inner, table, ignored=SKIPPED, what=what)), extra
@@ -75,7 +67,7 @@ def split_unknown(
 HERE = Code(path=".")
 """The code of a step of `RUNS_HERE` that names none, for azure-ai-ml the file's own folder."""
 RUNS_HERE = ("spark",)
-ENVIRONMENT: Reader = command.KEYS["environment"]
+CODE, ENVIRONMENT = command.KEYS["code"], command.KEYS["environment"]
 MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
 """Task of a data_transfer step to its key that names a place outside of Azure ML."""
 
@@ -93,18 +85,13 @@ def block(*required: str) -> Reader:
     return read
 
 
-def _code(cursor: Cursor) -> Any:
-    value = text(cursor)
-    return Bad if value is Bad else Code(path=value)
-
-
 def _task(cursor: Cursor) -> Any:
     """The task of a parallel step, with its code and environment read."""
     value = block("type", "environment")(cursor)
     if value is Bad:
         return Bad
     read = {
-        key: reader(cursor.at(key)) for key, reader in (("code", _code), ("environment", ENVIRONMENT)) if key in value
+        key: reader(cursor.at(key)) for key, reader in (("code", CODE), ("environment", ENVIRONMENT)) if key in value
     }
     return Bad if Bad in read.values() else {**value, **read}
 
@@ -136,7 +123,7 @@ SPECS: Mapping[str, Readers] = {
     },
     "spark": {
         **dict.fromkeys(("py_files", "jars", "files", "archives", "args"), anything),
-        "code": _code, "entry": _entry, "conf": mapping, "environment": nullable(ENVIRONMENT),
+        "code": CODE, "entry": _entry, "conf": mapping, "environment": nullable(ENVIRONMENT),
     },
     "pipeline": {},
     "data_transfer": {

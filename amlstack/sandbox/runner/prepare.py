@@ -36,7 +36,7 @@ STAND_IN = "stand-in.json"
 """Read by `amlstack.diagnose`."""
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from amlstack.catalog.sizes import Size
@@ -131,88 +131,158 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
     for name in ("nodes", "outputs", LOGS):
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
-    storage = Storage(store, job.workspace)
-    locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
-    mounts = {
-        name: (storage.mount(place, file=spec.outputs[name].kind == "uri_file"), place)
-        for name, place in locations.items()
-        if not spec.outputs[name].copied
-    }
-    found = mpirun.find(built) if spec.distribution == "Mpi" else ""
-    addresses = free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1)
-    places = launch.places(spec)
-    run = tracking.variables(store, job, spec.experiment)
-    here = substitutes.of(store, job)
-    wanted = inputs.resolve(storage, spec, here)
+    outputs = _Outputs.for_job(store, job, spec)
     overridden = replaced(spec)
+    data = _data(store, job, spec, outputs=outputs, overridden=overridden, note=note)
+    room = _shared_memory(spec, overridden, note)
+    ground = _Ground.for_job(store, job, spec, built)
+    nodes = [_node(ground, node, data, room) for node in range(spec.nodes)]
+    uploads = tuple(
+        Upload(name, tuple(there.uploads[name] for _, there in nodes), outputs.locations[name]) for name in data.uploads
+    )
+    _announce(ground, folder / "nodes" / "0" / "wd", note)
+    return Stage(folder, tuple(plan for plan, _ in nodes), ground.places, uploads, outputs.mounts, overridden, built)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """The job's named outputs: where they go, and the folders of those that are mounted for writing."""
+
+    locations: dict[str, Location]
+    mounts: dict[str, tuple[Path, Location]]
+
+    @classmethod
+    def for_job(cls, store: Store, job: JobRow, spec: Spec) -> _Outputs:
+        storage = Storage(store, job.workspace)
+        locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
+        mounts = {
+            name: (storage.mount(place, file=spec.outputs[name].kind == "uri_file"), place)
+            for name, place in locations.items()
+            if not spec.outputs[name].copied
+        }
+        return cls(locations, mounts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What all nodes of a job share.
+
+    Attributes:
+        mpi: The mpirun of an MPI job; empty for none.
+        addresses: Free ports.
+        places: Every process that the service starts.
+        run: The variables that tell a process its run.
+        temp: The job's temporary folder.
+        carrying: How GPU calls run on the CPU; None where they stay.
+    """
+
+    store: Store
+    job: JobRow
+    spec: Spec
+    built: Path
+    mpi: str
+    addresses: Sequence[int]
+    places: tuple[launch.RankPlace, ...]
+    run: Mapping[str, str]
+    temp: Path
+    carrying: gpu_code.Carrying | None
+
+    @classmethod
+    def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path) -> _Ground:
+        places = launch.places(spec)
+        return cls(
+            store,
+            job,
+            spec,
+            built,
+            mpirun.find(built) if spec.distribution == "Mpi" else "",
+            free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1),
+            places,
+            tracking.variables(store, job, spec.experiment),
+            temporary_folder.make(store.home, job.id),
+            _carrying(store, job, spec, built, places[0]),
+        )
+
+
+def _data(
+    store: Store,
+    job: JobRow,
+    spec: Spec,
+    *,
+    outputs: _Outputs,
+    overridden: dict[str, tuple[str, str]],
+    note: Callable[[str], None],
+) -> node_data.JobData:
+    """Inputs and outputs as the nodes find them; what differs from the declaration is noted."""
+    folder, storage, here = job_folder(store.home, job.id), Storage(store, job.workspace), substitutes.of(store, job)
+    wanted = inputs.resolve(storage, spec, here)
     for name in sorted(here.keys() & spec.inputs.keys()):
         port = spec.inputs[name]
         declared = port.value if port.kind == "literal" else port.uri or ""
         overridden[f"inputs.{name}" if port.kind == "literal" else f"inputs.{name}.path"] = (declared, str(here[name]))
         note(f"input {name}: {here[name]} of this machine, instead of {declared or 'nothing'}")
     mounted = inputs.protected(wanted, folder)
-    folders = {name: mounts[name][0] if name in mounts else None for name in locations}
-    data = node_data.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]
         overridden |= {
             f"inputs.{name}.mode": (spec.inputs[name].mode or "ReadOnlyMount", "Download") for name in copies
         }
         note(f"inputs {', '.join(copies)}: copies, since this machine does not let a process mount them read-only")
-    room = spec.shm if spec.shm is not None and namespace.possible() else None
-    if spec.shm is not None and room is None:
-        overridden["resources.shmSize"] = (str(spec.shm), "")
-        note("shared memory is this machine's own: it does not let a process mount one of the declared size")
-    temp = temporary_folder.make(store.home, job.id)
-    carrying = _carrying(store, job, spec, built, places[0])
-    plans = []
-    sources: dict[str, list[Path]] = {name: [] for name in data.uploads}
-    for node in range(spec.nodes):
-        root = folder / "nodes" / str(node)
-        work, own = _placed(store, storage, spec, root, (built, temp))
-        there = data.on(root)
-        for name, path in there.uploads.items():
-            sources[name].append(path)
-        if parallel_driver.wanted(job):
-            parallel_driver.place(work, spec, _size(store, job))
-        command = expressions.resolve(spec.command, there.inputs, there.outputs)
-        ranks = tuple(
-            RankProcess(
-                place.rank,
-                place.local_rank,
-                ("/bin/bash", "-c", command),
-                environ(
-                    store.home,
-                    job,
-                    spec,
-                    place,
-                    run=run,
-                    addresses=addresses,
-                    built=own,
-                    root=root,
-                    temp=temp,
-                    carrying=carrying,
-                ),
-                str(work),
-                str(folder / LOGS / place.log),
-            )
-            for place in places
-            if place.node == node
+    folders = {name: outputs.mounts[name][0] if name in outputs.mounts else None for name in outputs.locations}
+    return node_data.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
+
+
+def _shared_memory(spec: Spec, overridden: dict[str, tuple[str, str]], note: Callable[[str], None]) -> int | None:
+    """Bytes of a node's own shared memory; None where it has this machine's."""
+    if spec.shm is None or namespace.possible():
+        return spec.shm
+    overridden["resources.shmSize"] = (str(spec.shm), "")
+    note("shared memory is this machine's own: it does not let a process mount one of the declared size")
+    return None
+
+
+def _node(
+    ground: _Ground, node: int, data: node_data.JobData, room: int | None
+) -> tuple[tuple[Path, NodePlan], node_data.NodeData]:
+    """One node's folder and plan."""
+    store, job, spec, temp = ground.store, ground.job, ground.spec, ground.temp
+    folder = job_folder(store.home, job.id)
+    root = folder / "nodes" / str(node)
+    work = _working_folder(store, Storage(store, job.workspace), spec, root)
+    own = pip_layer.over(ground.built, temp / f"environment-{root.name}", work, spec.command)
+    there = data.on(root)
+    if parallel_driver.wanted(job):
+        parallel_driver.place(work, spec, _size(store, job))
+    command = expressions.resolve(spec.command, there.inputs, there.outputs)
+    ranks = tuple(
+        RankProcess(
+            place.rank,
+            place.local_rank,
+            ("/bin/bash", "-c", command),
+            environ(
+                store.home,
+                job,
+                spec,
+                place,
+                run=ground.run,
+                addresses=ground.addresses,
+                built=own,
+                root=root,
+                temp=temp,
+                carrying=ground.carrying,
+            ),
+            str(work),
+            str(folder / LOGS / place.log),
         )
-        file = root / "plan.json"
-        file.touch(mode=0o600)
-        plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
-        made = mpirun.node_plan(found, spec, plain, file, temp) if found else None
-        file.write_text((made or plain).kept())
-        plans.append((file, made or plain))
-    listed = ", ".join(map(str, addresses))
-    if spec.scale is not None:
-        declared = " × ".join(map(str, spec.declared))
-        note(f"scaled to {spec.scale}: {declared} declared, {spec.nodes} × {spec.processes} started")
-    _announce(carrying, spec, folder / "nodes" / "0" / "wd", note)
-    note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {built.name}")
-    uploads = tuple(Upload(name, tuple(paths), locations[name]) for name, paths in sources.items())
-    return Stage(folder, tuple(plans), places, uploads, mounts, overridden, built)
+        for place in ground.places
+        if place.node == node
+    )
+    file = root / "plan.json"
+    file.touch(mode=0o600)
+    plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
+    made = mpirun.node_plan(ground.mpi, spec, plain, file, temp) if ground.mpi else None
+    file.write_text((made or plain).kept())
+    return (file, made or plain), there
 
 
 def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, place: launch.RankPlace) -> gpu_code.Carrying | None:
@@ -230,17 +300,16 @@ def _size(store: Store, job: JobRow) -> Size | None:
     return quota.size_of_job(job) if cluster is None else quota.size_of_cluster(cluster.body)
 
 
-def _announce(carrying: gpu_code.Carrying | None, spec: Spec, work: Path, note: Callable[[str], None]) -> None:
-    """Says once that GPU calls run on the CPU, where the job speaks of GPUs."""
-    if carrying is not None and gpu_code.mentioned(work, spec.command):
-        note(carrying.line(spec.variables))
-
-
-def _placed(store: Store, storage: Storage, spec: Spec, root: Path, of: tuple[Path, Path]) -> tuple[Path, Path]:
-    """A node's working folder and environment, given the stand-in and the job's temporary folder."""
-    built, temp = of
-    work = _working_folder(store, storage, spec, root)
-    return work, pip_layer.over(built, temp / f"environment-{root.name}", work, spec.command)
+def _announce(ground: _Ground, work: Path, note: Callable[[str], None]) -> None:
+    """Says how much is started, and that GPU calls run on the CPU where the job speaks of GPUs."""
+    spec = ground.spec
+    if spec.scale is not None:
+        declared = " × ".join(map(str, spec.declared))
+        note(f"scaled to {spec.scale}: {declared} declared, {spec.nodes} × {spec.processes} started")
+    if ground.carrying is not None and gpu_code.mentioned(work, spec.command):
+        note(ground.carrying.line(spec.variables))
+    listed = ", ".join(map(str, ground.addresses))
+    note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {ground.built.name}")
 
 
 def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> Path:

@@ -14,8 +14,7 @@ import yaml
 
 from amlstack.base.files import open_regular
 from amlstack.base.findings import Finding
-from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder
-from amlstack.base.yamltext.faults import RefusalError, syntax
+from amlstack.base.yamltext.builder import MAX_VALUES, Box, Builder, RefusalError, syntax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,15 +1,114 @@
-"""Parser events to values, without recursion."""
+"""Parser events to values, without recursion: scalars as PyYAML's safe loader has them, and findings for the rest."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.yamltext import scalars
-from amlstack.base.yamltext.faults import RefusalError, refusal, refusal_at
-from amlstack.base.yamltext.scalars import MERGE, STR, TAG, implicit
+
+_NODE: Any = yaml.ScalarNode
+_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers
+_CONSTRUCTOR = SafeConstructor()
+TAG = "tag:yaml.org,2002:"
+STR, MERGE = f"{TAG}str", f"{TAG}merge"
+_MAKERS: dict[str, Any] = {
+    STR: lambda node: node.value,
+    f"{TAG}null": lambda _: None,
+    f"{TAG}bool": _CONSTRUCTOR.construct_yaml_bool,
+    f"{TAG}int": _CONSTRUCTOR.construct_yaml_int,
+    f"{TAG}float": _CONSTRUCTOR.construct_yaml_float,
+    f"{TAG}timestamp": _CONSTRUCTOR.construct_yaml_timestamp,
+    f"{TAG}binary": _CONSTRUCTOR.construct_yaml_binary,
+    f"{TAG}value": lambda node: node.value,
+}
+_WRONG = (ValueError, OverflowError, LookupError, TypeError, AttributeError, yaml.YAMLError)
+"""What PyYAML's constructors raise for a text that only looks like one of theirs."""
+
+MOST_BITS = 1023
+"""Of a whole number: a larger one is no float either, and has no decimal digits that Python prints."""
+
+
+def known(tag: str) -> bool:
+    """Whether scalars of that tag are plain values."""
+    return tag in _MAKERS
+
+
+def made(tag: str, text: str) -> Any:
+    """The value of a scalar.
+
+    Raises:
+        ValueError: It is none of that tag's.
+    """
+    try:
+        value = _MAKERS[tag](_NODE(tag, text))
+    except _WRONG as error:
+        raise ValueError(text) from error
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        raise ValueError(text)
+    return value
+
+
+@lru_cache(maxsize=8192)  # of keys and words all job files have the same few
+def implicit(text: str) -> str:
+    """The tag of a scalar that has neither a tag nor quotes."""
+    for tag, pattern in _RESOLVERS.get(text[:1], ()):
+        if pattern.match(text):
+            return str(tag)
+    return STR
+
+
+class RefusalError(Exception):
+    """An error that ends the reading, with its finding."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def refusal(event: Any, code: str, seen: str, rule: str, remedy: str) -> RefusalError:
+    """The refusal of a parser event, placed where it begins."""
+    return refusal_at(event.start_mark, code, seen, rule, remedy)
+
+
+def refusal_at(mark: Any, code: str, seen: str, rule: str, remedy: str) -> RefusalError:
+    """The same for a place in the text."""
+    return RefusalError(Finding(code, "", seen, rule, remedy, line=mark.line + 1, column=mark.column + 1))
+
+
+def syntax(error: yaml.YAMLError, content: str) -> Finding:
+    """The parser's own error as a finding; a tab that indents is called by its name."""
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error).split("\n")[0]
+    lines = content.split("\n")
+    written = lines[mark.line] if mark and mark.line < len(lines) else ""
+    if "\t" in written[: len(written) - len(written.lstrip())] or (mark and "character '\\t'" in problem):
+        return Finding(
+            "yaml-tab",
+            "",
+            "The line is indented with a tab",
+            "YAML is indented with spaces",
+            "Replace the tab by spaces.",
+            line=line,
+            column=column,
+        )
+    if position := getattr(error, "position", None):  # the reader's own errors name an offset instead
+        line = content.count("\n", 0, position) + 1
+        problem = f"a character that YAML does not allow stands at offset {position}"
+    return Finding(
+        "yaml-syntax",
+        "",
+        f"This is not YAML: {problem}",
+        "A job file is one YAML mapping",
+        "Mind indentation, quotes and colons around this place.",
+        line=line,
+        column=column,
+    )
+
 
 MAX_DEPTH = 60
 MAX_VALUES = 100_000
@@ -90,7 +189,7 @@ class Builder:
         if tag in (STR, MERGE):
             made = value
         else:
-            if not scalars.known(tag):
+            if not known(tag):
                 raise refusal(
                     event,
                     "yaml-tag",
@@ -99,7 +198,7 @@ class Builder:
                     "Remove the tag.",
                 )
             try:
-                made = scalars.made(tag, value)
+                made = made(tag, value)
             except ValueError as error:
                 kind = tag.removeprefix(TAG)
                 raise refusal(

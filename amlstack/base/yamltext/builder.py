@@ -32,12 +32,12 @@ MOST_BITS = 1023
 """Of a whole number: a larger one is no float either, and has no decimal digits that Python prints."""
 
 
-def known(tag: str) -> bool:
+def is_known(tag: str) -> bool:
     """Whether scalars of that tag are plain values."""
     return tag in _MAKERS
 
 
-def made(tag: str, text: str) -> Any:
+def scalar_value(tag: str, text: str) -> Any:
     """The value of a scalar.
 
     Raises:
@@ -189,7 +189,7 @@ class Builder:
         if tag in (STR, MERGE):
             made = value
         else:
-            if not known(tag):
+            if not is_known(tag):
                 raise refusal(
                     event,
                     "yaml-tag",
@@ -198,7 +198,7 @@ class Builder:
                     "Remove the tag.",
                 )
             try:
-                made = made(tag, value)
+                made = scalar_value(tag, value)
             except ValueError as error:
                 kind = tag.removeprefix(TAG)
                 raise refusal(

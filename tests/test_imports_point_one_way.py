@@ -79,22 +79,7 @@ CIRCLES: list[list[str]] = []
 """Import circles that are still to be broken; a new one fails, and so does one that is broken and left here."""
 CIRCLES_OF_TYPES: list[list[str]] = []
 """The same where at least one import serves annotations alone."""
-FOLDER_CIRCLES = [
-    [
-        "amlstack.sandbox.arm",
-        "amlstack.sandbox.data",
-        "amlstack.sandbox.deployments",
-        "amlstack.sandbox.kinds",
-        "amlstack.sandbox.mlflow",
-        "amlstack.sandbox.parents",
-        "amlstack.sandbox.runner",
-        "amlstack.sandbox.scheduling",
-        "amlstack.sandbox.server",
-    ],
-    ["amlstack.sandbox.parents.bindings", "amlstack.sandbox.parents.pipeline_body"],
-    ["amlstack.sandbox.runner.contract", "amlstack.sandbox.runner.files"],
-    ["amlstack.sandbox.runner.mpi", "amlstack.sandbox.runner.node_agent"],
-]
+FOLDER_CIRCLES: list[list[str]] = []
 """Folders and modules of one parent that cannot be understood without each other; still to be taken apart."""
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}
 """Names that classes of several modules have in common, with a reason for each."""

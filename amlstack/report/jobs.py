@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amlstack.catalog import regions, sizes
 from amlstack.report import content, logs
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
-from amlstack.sandbox.runner.contract import launch, spec, torchrun
-from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.contract import launch, spec, torchrun
+from amlstack.sandbox.files import substitutes
 from amlstack.sandbox.store import job_names
 from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Series
     from amlstack.sandbox.store.store import JobRow
-    from amlstack.sandbox.store.tables.metrics import Logged
+    from amlstack.sandbox.store.tables import Logged
 
 MOST_OUTPUTS = 400
 

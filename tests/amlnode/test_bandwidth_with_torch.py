@@ -10,7 +10,7 @@ import pytest
 
 from amlstack import images
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +51,7 @@ def python() -> Path:
 
 def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], **more: str) -> list[tuple[int, str]]:
     """Every rank as Azure ML's per-process launch starts it: exit code and output."""
-    port = str(free_ports.free())
+    port = str(processes.free())
     started = []
     for rank in range(nodes * each):
         environ = {

@@ -15,7 +15,7 @@ import pytest
 from amlnode.errors import NodeError
 from amlnode.remote.command_lines import RemoteCommand, configured, parse, pkill_pattern, results_folder, split, tuned
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +88,7 @@ class Nodes:
         program.chmod(0o700)
 
     def start(self, *words: str, nodes: int = 2, only: int | None = None, own: tuple[str, ...] = ()) -> None:
-        port = str(free_ports.free())
+        port = str(processes.free())
         for node in range(nodes) if only is None else (only,):
             place = self.folder / f"node{node}"
             place.mkdir()

@@ -16,7 +16,7 @@ from amlnode.errors import NodeError
 from amlnode.preflight.meeting import Reports, meet
 from amlnode.rank_info import LOOPBACK, RankInfo
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner import free_ports
+from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def port() -> int:
     """Not of those that the kernel gives out: who knocks there too early would meet itself, or a visitor."""
-    return free_ports.free()
+    return processes.free()
 
 
 def place(rank: int, world: int) -> RankInfo:
@@ -112,7 +112,7 @@ def run(folder: Path, nproc: int, *words: str, plan: dict[str, Any]) -> subproce
     return subprocess.run(
         [sys.executable, "-m", "amlnode", "launch", "--nproc", str(nproc), *words],
         cwd=folder,
-        env={**environ, "MASTER_PORT": str(free_ports.free())},
+        env={**environ, "MASTER_PORT": str(processes.free())},
         capture_output=True,
         text=True,
         check=False,

@@ -14,8 +14,8 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import clouds
-from amlstack.sandbox.arm.cloud import azure_hosts
 from amlstack.sandbox.kinds.machine_learning import managed_network
+from amlstack.sandbox.protocol import azure_hosts
 from infra.network import virtual_network
 from policies import azure_policy, config
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.server import processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.store.store import Store, job_folder
 from tests.support.running import running_sandbox
 

@@ -11,7 +11,7 @@ import pytest
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import runs
 from amlstack.cli.stack_state import State
-from amlstack.sandbox.kinds.base import iso
+from amlstack.sandbox.protocol.kind import iso
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.main import main
-from amlstack.sandbox.arm import entra
+from amlstack.sandbox.protocol import entra
 from infra.settings.schema import stack_file
 from policies.tenant import wording
 from tests.support.sandbox.sandbox_client import Arm

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.arm import entra
+from amlstack.sandbox.protocol import entra
 from tests.support.deploy import state_place
 from tests.support.deploy.state_story import PAGE
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from infra.compute.cluster import properties
 from infra.settings import parse
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.arm.entra import SUBSCRIPTION, TENANT
 from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
 from infra import workspace_properties
 from infra.compute import cluster
 from infra.settings.model import Cluster

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.server import processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.store.store import Store
 from tests.support.runner.runner_lab import GROUP, ML, PLAIN, WORKSPACE, Lab
 from tests.support.running import ended_with_us

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files.storage import Location, Storage
 from tests.support.runner.runner_lab import ML, WORKSPACE
 
 if TYPE_CHECKING:

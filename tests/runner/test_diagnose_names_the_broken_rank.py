@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.diagnose import diagnose
-from amlstack.sandbox.runner.files import namespace
+from amlstack.sandbox.runner import namespace
 from tests.support.runner.failures import ALONE, LOADER, NEVER_JOINS, STEPS, WAYS
 from tests.support.runner.runner_lab import CURATED, LIMIT
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack import images
-from amlstack.sandbox.runner.files import environments
+from amlstack.sandbox.files import environments
 from tests.support.runner.runner_lab import WORKSPACE
 
 if TYPE_CHECKING:

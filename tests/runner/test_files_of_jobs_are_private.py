@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.runner.files import temporary_folder
+from amlstack.sandbox.files import temporary_folder
 from amlstack.sandbox.store.places import folder
 
 if TYPE_CHECKING:

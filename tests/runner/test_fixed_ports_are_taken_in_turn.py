@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base import paths
-from amlstack.sandbox.runner import fixed_ports, free_ports
-from amlstack.sandbox.runner.contract import spec
+from amlstack.sandbox import processes
+from amlstack.sandbox.contract import spec
+from amlstack.sandbox.runner import fixed_ports
 from amlstack.sandbox.store.store import Store
 from tests.support.runner.runner_lab import LIMIT
 
@@ -71,7 +72,7 @@ def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) ->
 
 
 def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> None:
-    port = free_ports.free()
+    port = processes.free()
     fields: queue.Queue[str] = queue.Queue()
     first, second = ExitStack(), ExitStack()
     with first, second:
@@ -91,7 +92,7 @@ def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> Non
 
 def while_waiting(lab: Lab, act: Callable[[str, ExitStack], object]) -> str:
     """Runs a job whose port this test holds; ``act`` is called once the job says that it waits."""
-    port = free_ports.free()
+    port = processes.free()
     job = lab.job("true", environmentVariables={"MASTER_PORT": str(port)})
 
     def until_it_waits() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox import gpu_code
-from amlstack.sandbox.runner.contract import variables
+from amlstack.sandbox.contract import variables
 from amlstack.sandbox.scale import RehearsalScale
 from tests.support.runner.gpu_snippets import PROGRAM, SNIPPETS
 from tests.support.runner.runner_lab import CURATED

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.runner.files import namespace
+from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
@@ -96,7 +96,7 @@ def test_where_nothing_can_be_mounted_the_job_gets_copies_and_this_is_announced(
 ) -> None:
     # The runner is a process of its own: it learns on its way up that nothing can be mounted.
     blocked = lab.home / "sitecustomize.py"
-    blocked.write_text("import amlstack.sandbox.runner.files.namespace as own\nown.possible = lambda *places: False\n")
+    blocked.write_text("import amlstack.sandbox.runner.namespace as own\nown.possible = lambda *places: False\n")
     monkeypatch.setenv("PYTHONPATH", str(lab.home))
     given, command = data(lab, tmp_path)
     job = lab.run(lab.job(command, codeId=lab.code({"write.py": WRITE}), inputs=given))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal import outputs
 from amlstack.report import jobs as job_report
-from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.files import substitutes
 from amlstack.sandbox.store.places import folder
 from tests.support.runner.runner_lab import WORKSPACE
 

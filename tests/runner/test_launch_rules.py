@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import images
-from amlstack.sandbox.runner import free_ports, verdict
-from amlstack.sandbox.runner.contract import expressions, launch, spec, torchrun
+from amlstack.sandbox.contract import launch, spec, torchrun
+from amlstack.sandbox.processes import several
+from amlstack.sandbox.runner import report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +98,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_references_are_put_in_as_they_are(command: str, expected: str) -> None:
     inputs = {"lr": "0.1", "trap": "${{inputs.lr}}"}
-    assert expressions.resolve(command, inputs, {"model": "/out"}) == expected
+    assert spec.resolve(command, inputs, {"model": "/out"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_references_are_put_in_as_they_are(command: str, expected: str) -> None:
 )
 def test_a_reference_to_nothing_is_refused_with_what_there_is(command: str, says: str) -> None:
     with pytest.raises(spec.RefusedError, match=says):
-        expressions.resolve(command, {"rate": "1"}, {})
+        spec.resolve(command, {"rate": "1"}, {})
 
 
 TABLE = """[rank 2]:Traceback
@@ -152,8 +153,8 @@ def test_processes_per_node_of_torchrun(command: str, expected: int | None) -> N
     assert torchrun.processes_per_node(command) == expected
 
 
-def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: bool = False) -> verdict.End:
-    return verdict.End(rank, rank // 2, rank % 2, code, at, f"user_logs/{rank}.txt", words, stopped)
+def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: bool = False) -> report.End:
+    return report.End(rank, rank // 2, rank % 2, code, at, f"user_logs/{rank}.txt", words, stopped)
 
 
 @pytest.mark.parametrize(
@@ -166,8 +167,8 @@ def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: 
         ([end(0, at=1, words="BrokenPipeError: [Errno 32] Broken pipe")], 0),
     ],
 )
-def test_the_culprit_is_the_first_that_is_no_victim(ends: list[verdict.End], culprit: int) -> None:
-    found = verdict.first(ends)
+def test_the_culprit_is_the_first_that_is_no_victim(ends: list[report.End], culprit: int) -> None:
+    found = report.first(ends)
     assert found is not None
     assert found.rank == culprit
 
@@ -181,8 +182,8 @@ def test_the_culprit_is_the_first_that_is_no_victim(ends: list[verdict.End], cul
         (end(3, -11), "was killed by SIGSEGV."),
     ],
 )
-def test_the_sentence_says_how_and_why(ended: verdict.End, expected: str) -> None:
-    messages = verdict.sentence(ended, 4)
+def test_the_sentence_says_how_and_why(ended: report.End, expected: str) -> None:
+    messages = report.sentence(ended, 4)
     assert messages.startswith("Execution failed: rank 3 of 4 (node 1, local rank 1) ")
     assert expected in messages
     assert messages.endswith("Its log: user_logs/3.txt")
@@ -213,8 +214,8 @@ def test_every_stand_in_is_pinned() -> None:
 
 def test_a_log_is_read_from_its_end(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("a" * 100 + "end")
-    assert verdict.tail(tmp_path / "log", 3) == "end"
-    assert verdict.tail(tmp_path / "none") == ""
+    assert report.tail(tmp_path / "log", 3) == "end"
+    assert report.tail(tmp_path / "none") == ""
 
 
 @pytest.mark.parametrize(
@@ -295,4 +296,4 @@ def test_a_job_with_servers_is_over_with_its_workers() -> None:
 
 
 def test_ports_are_as_many_as_asked_for() -> None:
-    assert len(set(free_ports.several(20))) == 20
+    assert len(set(several(20))) == 20

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import images
-from amlstack.sandbox.runner.contract import launch
-from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.contract import launch
+from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.runner.mpi import mpirun
 from tests.support.runner.runner_lab import ML, PLAIN
 
@@ -161,7 +161,7 @@ def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
     job = mpi_job(lab, command)
 
     def lose() -> None:
-        from amlstack.sandbox.server import processes
+        from amlstack.sandbox import processes
 
         for pid in processes.marked(lab.home):
             # A process that was seen may be gone before it is looked at: ranks start short-lived shells.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.runner.contract import spec
-from amlstack.sandbox.runner.files import namespace, shm
+from amlstack.sandbox.contract import spec
+from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
@@ -32,12 +32,12 @@ if len(sys.argv) > 1:
     [("2g", 2 << 30), ("64M", 64 << 20), ("512k", 512 << 10), ("100b", 100), ("7", 7), (" 1 g ", 1 << 30)],
 )
 def test_sizes_are_read_as_docker_reads_them(text: str, size: int) -> None:
-    assert shm.size(text) == size
+    assert spec.size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "g", "2t", "0", "-1g", "2.5g", "two"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    assert shm.size(text) is None
+    assert spec.size(text) is None
     if text:
         with pytest.raises(spec.RefusedError, match="is no size such as 64g"):
             spec.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": {"shmSize": text}})
@@ -81,7 +81,7 @@ def test_a_job_on_the_host_s_shared_memory_has_the_machine_s(lab: Lab) -> None:
 def test_where_it_cannot_be_mounted_the_job_runs_and_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     # The runner is a process of its own: it learns on its way up that nothing can be mounted.
     blocked = lab.home / "sitecustomize.py"
-    blocked.write_text("import amlstack.sandbox.runner.files.namespace as own\nown.possible = lambda *places: False\n")
+    blocked.write_text("import amlstack.sandbox.runner.namespace as own\nown.possible = lambda *places: False\n")
     monkeypatch.setenv("PYTHONPATH", str(lab.home))
     job = lab.job("echo ran")
     assert lab.run(job).status == "Completed"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.diagnose import read
-from amlstack.sandbox.runner.files import namespace
+from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
     from pathlib import Path

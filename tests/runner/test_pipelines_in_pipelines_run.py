@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.runner.files import origins, substitutes
+from amlstack.sandbox.files import origins, substitutes
 from tests.support.runner.children_lab import (
     FOLDER,
     bound,

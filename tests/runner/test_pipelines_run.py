@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.runner.files import substitutes
+from amlstack.sandbox.files import substitutes
 from amlstack.sandbox.scheduling import eviction
 from tests.support.runner.children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
 from tests.support.runner.runner_lab import CLUSTER

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.runner.contract import spec
+from amlstack.sandbox.contract import spec
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.scale import RehearsalScale
 

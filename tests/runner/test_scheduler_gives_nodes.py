@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
+from amlstack.sandbox import processes
 from amlstack.sandbox.scheduling import scheduler
 from amlstack.sandbox.scheduling.allocation import scale_of
-from amlstack.sandbox.server import processes
 from tests.support.runner.runner_lab import CLUSTER, Lab
 
 

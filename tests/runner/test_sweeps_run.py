@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.parents import sweep_body
+from amlstack.sandbox.orchestration.sweep import body
 from amlstack.sandbox.store import job_names
 from tests.support.runner.children_lab import (
     FOLDER,
@@ -241,5 +241,5 @@ def test_trials_of_a_pipelines_step_write_to_folders_of_their_own(of_a_step: boo
     place = "azureml://datastores/d/paths/azureml/s/model/"
     outputs = {"model": {"jobOutputType": "uri_folder", "uri": place}, "plain": {"jobOutputType": "uri_folder"}}
     given = {"trial": {"command": "true"}, "outputs": outputs, **({"parentJobName": "p"} if of_a_step else {})}
-    made = sweep_body.body(given, "s", 1, {})["outputs"]
+    made = body(given, "s", 1, {})["outputs"]
     assert made == {"model": {**outputs["model"], "uri": uri}, "plain": outputs["plain"]}

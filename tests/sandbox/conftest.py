@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.manager import Manager
 from tests.support.sandbox.sandbox_client import Arm, workspace_bodies

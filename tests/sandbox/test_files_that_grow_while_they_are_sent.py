@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.data.growing_file import GrowingFile
+from amlstack.sandbox.service.app import GrowingFile
 
 if TYPE_CHECKING:
     from pathlib import Path

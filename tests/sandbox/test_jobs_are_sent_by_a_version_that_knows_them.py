@@ -8,9 +8,9 @@ import pytest
 
 from amlstack.provider import runs
 from amlstack.provider.arm import API_VERSION
-from amlstack.sandbox.arm import allowances, typecheck
-from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.kinds.machine_learning import jobs, schedules
+from amlstack.sandbox.protocol import allowances, typecheck
+from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.sandbox_client import CURATED, job
 
 if TYPE_CHECKING:

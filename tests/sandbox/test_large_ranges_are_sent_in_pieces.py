@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.requests import Request
 
-from amlstack.sandbox.data.blobs import downloads
+from amlstack.sandbox.planes.blobs import downloads
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

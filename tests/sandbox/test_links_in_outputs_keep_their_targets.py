@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.data.downloads import artifacts
+from amlstack.sandbox.files import artifacts
 
 if TYPE_CHECKING:
     from pathlib import Path

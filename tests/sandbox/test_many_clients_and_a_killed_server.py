@@ -25,7 +25,8 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy
 from azure.core.rest import HttpRequest
 from azure.identity import WorkloadIdentityCredential
 
-from amlstack.sandbox.server import daemon, processes
+from amlstack.sandbox import processes
+from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import TERMINAL, Store, folder
 from tests.support.sandbox.sandbox_client import Arm, cluster, job
 

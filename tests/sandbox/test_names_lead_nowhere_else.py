@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.arm import entra
-from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.arm.requests import addresses
-from amlstack.sandbox.data import sas
-from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files import sas
+from amlstack.sandbox.files.storage import Location, Storage
+from amlstack.sandbox.protocol import entra, requests
+from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.raw_exchange import raw
 from tests.support.sandbox.sandbox_client import ML, ROOT, job
 
@@ -147,12 +146,12 @@ def test_a_jobs_data_and_its_folders_lead_nowhere_else(manager: Manager, kind: s
 
 
 def test_names_that_stay_are_taken_as_they_are() -> None:
-    assert addresses.read("/subscriptions/a%20b/x..y/...") == "/subscriptions/a b/x..y/..."
+    assert requests.addresses_read("/subscriptions/a%20b/x..y/...") == "/subscriptions/a b/x..y/..."
     for name in ("a/b", "a//b", "", "a/", "..a/b..", "größe", "a:b@c"):
-        assert addresses.check_name(name) == name
-    addresses.check_uri("/home/me/../data", "here")  # files of this machine are as their user says
+        assert requests.check_name(name) == name
+    requests.check_uri("/home/me/../data", "here")  # files of this machine are as their user says
     with pytest.raises(Refused):
-        addresses.check_name("a/../b")
+        requests.check_name("a/../b")
 
 
 def test_a_location_that_leads_out_of_its_folder_is_not_mounted(store: Store, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.data import registered_code, sas
+from amlstack.sandbox.files import registered_code, sas
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.refusals import status_and_code
 

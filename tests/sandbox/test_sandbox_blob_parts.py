@@ -10,7 +10,7 @@ from azure.identity import WorkloadIdentityCredential
 from azure.storage.blob import BlobBlock, BlobServiceClient, BlobType, BlockState, ContentSettings
 from azure.storage.filedatalake import DataLakeServiceClient
 
-from amlstack.sandbox.data import sas
+from amlstack.sandbox.files import sas
 from tests.support.sandbox.refusals import status_and_code
 
 if TYPE_CHECKING:

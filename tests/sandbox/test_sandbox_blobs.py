@@ -13,8 +13,8 @@ from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.data import sas
-from amlstack.sandbox.data.blobs import wire
+from amlstack.sandbox.files import sas
+from amlstack.sandbox.planes.blobs import wire
 from tests.support.sandbox.refusals import status_and_code
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import shapes, typecheck
-from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.protocol import shapes, typecheck
+from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds import base
+    from amlstack.sandbox.protocol.kind import ResourceKind
 
 STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 
@@ -114,7 +114,7 @@ def test_what_a_get_answered_may_be_put_back() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in kinds.ALL if kind.schema], ids=lambda kind: kind.type)
-def test_every_kind_finds_its_generated_class(kind: base.ResourceKind) -> None:
+def test_every_kind_finds_its_generated_class(kind: ResourceKind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
     assert kind.schema is not None
     names = set(shapes.of(shapes.load(kind.schema.module, kind.schema.args)).fields)

@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 from amlstack.base import home as homes
 from amlstack.cli.commands.sandbox import app
-from amlstack.sandbox.kinds.base import KindContext
-from amlstack.sandbox.server import daemon, processes, serve, tls
+from amlstack.sandbox import processes
+from amlstack.sandbox.protocol.kind import KindContext
+from amlstack.sandbox.server import daemon, serve, tls
 from amlstack.sandbox.server import status as report
 from amlstack.sandbox.store.store import Store
 from tests.support.running import ended_with_us

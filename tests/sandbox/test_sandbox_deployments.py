@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
-from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.deployments import tolerated
-from amlstack.sandbox.deployments.template import Template
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
+from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.service import deployments
+from amlstack.sandbox.service.deployments import Template
 
 if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
@@ -110,7 +110,7 @@ def test_resources_in_a_circle_and_links_to_templates_are_refused(manager: Manag
 def test_what_has_no_effect_is_left_out_and_what_has_one_stays() -> None:
     kind = "Microsoft.MachineLearningServices/workspaces"
     body = {"properties": {"hbiWorkspace": "true", "softDeleteEnabled": "false", "description": "", "encryption": None}}
-    assert tolerated.read(kind, body) == {"properties": {"hbiWorkspace": True}}
-    assert tolerated.read(kind, {"properties": {"softDeleteEnabled": "true"}}) == {
+    assert deployments.read(kind, body) == {"properties": {"hbiWorkspace": True}}
+    assert deployments.read(kind, {"properties": {"softDeleteEnabled": "true"}}) == {
         "properties": {"softDeleteEnabled": "true"}
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.arm import entra
+from amlstack.sandbox.protocol import entra
 from tests.support.sandbox.sandbox_client import ROOT, Arm
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 
 from amlstack.cli import sandbox_env
 from amlstack.cli.sandbox_env import Tool
-from amlstack.sandbox.arm import entra
-from amlstack.sandbox.arm.cloud import metadata
-from amlstack.sandbox.arm.refusals import Refused
+from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.server.endpoint import Endpoint
+from amlstack.sandbox.service import cloud
 from tests.support.sandbox.sandbox_client import Arm, cluster
 
 if TYPE_CHECKING:
@@ -28,28 +28,28 @@ ENDPOINTS = "/metadata/endpoints"
 
 
 def test_the_clouds_addresses_are_one_object_or_a_list_as_the_api_version_has_it() -> None:
-    one = metadata.answer(BASE, ENDPOINTS, {"api-version": "2022-09-01"})
+    one = cloud.answer(BASE, ENDPOINTS, {"api-version": "2022-09-01"})
 
-    assert metadata.answer(BASE, ENDPOINTS, {"api-version": "2019-05-01"}) == [one]
+    assert cloud.answer(BASE, ENDPOINTS, {"api-version": "2019-05-01"}) == [one]
     assert (one["resourceManager"], one["authentication"]["loginEndpoint"]) == (BASE, BASE)
     # azure-ai-ml makes the audience of Azure ML of what follows the portal's second label.
     assert one["portal"].split(".", 2)[2] == "com/"
 
 
 def test_no_address_of_the_cloud_leads_to_azure() -> None:
-    one = metadata.cloud(BASE)
+    one = cloud.cloud(BASE)
     del one["portal"], one["suffixes"], one["authentication"]
     assert {value for key, value in one.items() if key != "name" and not value.startswith(BASE)} == set()
 
 
 def test_the_addresses_are_refused_without_an_api_version() -> None:
     with pytest.raises(Refused, match="api-version"):
-        metadata.answer(BASE, ENDPOINTS, {})
+        cloud.answer(BASE, ENDPOINTS, {})
 
 
 @pytest.mark.parametrize("tenant", [entra.TENANT, "common", "organizations"])
 def test_a_tenant_says_where_its_tokens_are(tenant: str) -> None:
-    found = metadata.answer(BASE, f"/{tenant}/v2.0/.well-known/openid-configuration", {})
+    found = cloud.answer(BASE, f"/{tenant}/v2.0/.well-known/openid-configuration", {})
     assert found["token_endpoint"] == f"{BASE}/{entra.TENANT}/oauth2/v2.0/token"
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import images
-from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.data import run_history
-from amlstack.sandbox.runner.files import environments
+from amlstack.sandbox.files import environments
+from amlstack.sandbox.planes import run_history
+from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from tests.support.sandbox.sandbox_client import CURATED, cluster, job
 

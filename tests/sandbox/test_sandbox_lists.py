@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.arm.requests import lists
+from amlstack.sandbox.protocol import lists
+from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.sandbox_client import cluster, job
 
 if TYPE_CHECKING:

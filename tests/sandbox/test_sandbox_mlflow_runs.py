@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.mlflow import app, search
-from amlstack.sandbox.runner.contract import launch
+from amlstack.sandbox.contract import launch
+from amlstack.sandbox.planes.mlflow import app
+from amlstack.sandbox.planes.mlflow.runs import matches
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
@@ -189,13 +190,13 @@ FACTS: dict[str, dict[str, Any]] = {
     ],
 )
 def test_a_filter_is_read(text: str, *, expected: bool) -> None:
-    assert search.matches(text, FACTS) is expected
+    assert matches(text, FACTS) is expected
 
 
 @pytest.mark.parametrize("text", ["loss", "metrics.loss <", "status = 'A' or status = 'B'", "nobody = 'x'"])
 def test_what_is_no_filter_is_refused(text: str) -> None:
     with pytest.raises(app.MlflowRefused):
-        search.matches(text, FACTS)
+        matches(text, FACTS)
 
 
 def test_a_logged_model_is_made_filled_and_finished_among_its_runs_files(manager: Manager) -> None:

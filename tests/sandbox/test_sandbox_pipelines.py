@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.data import run_history
+from amlstack.sandbox.planes import run_history
 from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import api_versions, request_body
-from amlstack.sandbox.arm.ids import parse
-from amlstack.sandbox.arm.refusals import Refused
 from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.protocol import api_versions, requests
+from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.raw_exchange import raw
 from tests.support.sandbox.sandbox_client import ROOT, version_of
 
@@ -28,7 +28,7 @@ QUERY = "?api-version=2024-03-01"
     "text",
     [
         b'{"location": "eastus", "tags": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
-        b'{"location": "eastus", "tags": ' + b'{"a":' * request_body.DEPTH + b"{}" + b"}" * (request_body.DEPTH + 1),
+        b'{"location": "eastus", "tags": ' + b'{"a":' * requests.DEPTH + b"{}" + b"}" * (requests.DEPTH + 1),
         b'{"location": "eastus", "tags": {"a": NaN}}',
         b'{"location": "eastus", "tags": {"a": 1e999}}',
         b'{"location": "eastus", "tags": {"a": "\\ud800"}}',
@@ -46,7 +46,7 @@ def test_what_is_no_json_that_can_be_answered_again_is_refused(arm: Arm, text: b
 
 def test_a_body_beyond_four_megabytes_is_refused_and_not_stored(arm: Arm) -> None:
     group = arm.make_group("large")
-    fits = b'{"location": "eastus", "tags": {"a": "' + b"x" * (request_body.LIMIT - 100) + b'"}}'
+    fits = b'{"location": "eastus", "tags": {"a": "' + b"x" * (requests.LIMIT - 100) + b'"}}'
     assert raw(arm, "PUT", group + QUERY, fits)[0] == 200
 
     announced = raw(arm, "PUT", group + QUERY, None, Content_Length=str(64 << 20))
@@ -159,6 +159,6 @@ def test_nesting_is_counted_and_not_guessed() -> None:
     def nested(levels: int) -> bytes:
         return b"[" * levels + b"]" * levels
 
-    assert request_body.parse(nested(request_body.DEPTH)) is not None
+    assert requests.parse(nested(requests.DEPTH)) is not None
     with pytest.raises(Refused, match="nested deeper than 64 levels"):
-        request_body.parse(nested(request_body.DEPTH + 1))
+        requests.parse(nested(requests.DEPTH + 1))

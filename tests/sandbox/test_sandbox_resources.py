@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import provisioning
+from amlstack.sandbox.service import provisioning
 from tests.support.sandbox.sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
 if TYPE_CHECKING:

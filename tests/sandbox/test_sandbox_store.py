@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.arm.ids import parse
-from amlstack.sandbox.server import daemon, processes
+from amlstack.sandbox import processes
+from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.store import Exit, JobError, Store
 

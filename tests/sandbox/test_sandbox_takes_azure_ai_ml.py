@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.server import processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.sandbox_client import Arm, job
 

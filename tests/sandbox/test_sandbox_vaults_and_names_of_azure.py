@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from amlstack.sandbox.arm.entra import TENANT
+from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.server import tls
 
 if TYPE_CHECKING:

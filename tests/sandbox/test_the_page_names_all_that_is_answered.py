@@ -13,7 +13,7 @@ from amlstack.sandbox import kinds
 from tests.support.sandbox.witness_record import FOLDER, RECORDS, operation
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.kinds.base import ResourceKind
+    from amlstack.sandbox.protocol.kind import ResourceKind
 
 PLACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 PAGE = (PROJECT / "docs" / "sandbox.md").read_text("utf-8")

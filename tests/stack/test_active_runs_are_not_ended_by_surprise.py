@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.provider.stacks.foreign import VARIABLE
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from tests.support.stack.small_jobs import FOREVER, SIZE, StackLife, job, runs, settings, store_of, urn_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import yaml
 from amlstack.base import paths
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
-from amlstack.sandbox.arm.entra import OTHER_SUBSCRIPTION
+from amlstack.sandbox.protocol.entra import OTHER_SUBSCRIPTION
 from tests.support.stack import estates
 from tests.support.stack.small_jobs import IMAGE, SIZE
 

@@ -106,7 +106,7 @@ def ended_with_us(home: Path) -> Iterator[None]:
 
 def left_of_jobs(home: Path) -> tuple[int, ...]:
     """Processes of jobs that stay; a runner has a moment's work left when its job has to end."""
-    from amlstack.sandbox.server import processes
+    from amlstack.sandbox import processes
 
     for pid in processes.marked(home):
         with contextlib.suppress(ProcessLookupError), os.fdopen(os.pidfd_open(pid)) as handle:

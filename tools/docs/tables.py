@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import PROJECT
 from amlstack.resources import base, classes
-from amlstack.sandbox.arm import allowances
+from amlstack.sandbox.protocol import allowances
 from infra import roles, workspace_properties
 from infra.compute import cluster
 from infra.network import virtual_network

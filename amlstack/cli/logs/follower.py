@@ -15,7 +15,7 @@ from amlstack.cli.logs.files import JobLogs, Logs, ProcessKind, Tail
 from amlstack.provider.arm import THROTTLED, ArmError
 from amlstack.provider.runs import Runs
 from amlstack.provider.states import TERMINAL
-from amlstack.sandbox.runner.files import origins
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.places import folder as sandbox_folder
 from amlstack.sandbox.store.places import job_folder
 from amlstack.sandbox.store.store import Store
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from amlstack.cli.progress import Progress
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.runner.files.origins import CodeCopies
+    from amlstack.sandbox.files.origins import CodeCopies
 
 PARENTS: Final = frozenset({"Sweep", "Pipeline"})
 GONE: Final = "gone"

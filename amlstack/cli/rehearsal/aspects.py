@@ -17,7 +17,7 @@ from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import scripts
-from amlstack.sandbox.parents.pipeline_body import STEP_TYPES
+from amlstack.sandbox.orchestration.pipeline_body import STEP_TYPES
 from amlstack.snapshot import walk
 
 if TYPE_CHECKING:

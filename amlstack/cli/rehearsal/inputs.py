@@ -354,7 +354,7 @@ def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> 
 
 def rehearsal_workspace() -> str:
     """The ARM id of the workspace in which jobs are rehearsed, in every sandbox the same."""
-    from amlstack.sandbox.arm.entra import SUBSCRIPTION
+    from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 
     return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
 
@@ -365,8 +365,8 @@ def in_storage(home: Path) -> Callable[[str], bool]:
     def stored(uri: str) -> bool:
         from contextlib import closing
 
-        from amlstack.sandbox.runner.contract.spec import RefusedError
-        from amlstack.sandbox.runner.files.storage import Location, Storage
+        from amlstack.sandbox.contract.spec import RefusedError
+        from amlstack.sandbox.files.storage import Location, Storage
         from amlstack.sandbox.store.database import StateError
         from amlstack.sandbox.store.places import folder
         from amlstack.sandbox.store.store import Store

@@ -18,8 +18,8 @@ import typer
 from amlstack.base import paths
 from amlstack.cli import consent
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
-from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files.storage import Location, Storage
 from amlstack.sandbox.store.places import folder, private
 from amlstack.sandbox.store.store import Store
 

@@ -15,7 +15,7 @@ from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs
 from amlstack.rpc import Host
 from amlstack.sandbox import gpu_code
-from amlstack.sandbox.runner.files import environments, origins, substitutes
+from amlstack.sandbox.files import environments, origins, substitutes
 from amlstack.sandbox.scale import QUERY
 from infra.compute.cluster import properties
 from infra.names import Names

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.cli.progress import name_of
 from amlstack.cli.stack_state import type_of
-from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files.storage import Location, Storage
 from amlstack.sandbox.store.holdings import listed
 from amlstack.sandbox.store.store import Store, cluster_of, folder
 

@@ -14,7 +14,7 @@ from amlstack.base import paths
 from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.provider.states import TERMINAL
-from amlstack.sandbox.runner.files import origins
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.places import folder, job_folder
 from amlstack.sandbox.store.store import Store
 

@@ -20,7 +20,7 @@ from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
-from amlstack.sandbox.runner.files import origins
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.job_names import UnknownJobError
 from amlstack.sandbox.store.store import Store, folder, job_folder
 

@@ -4,65 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm.ids import OF_LOCATION, parse
+from amlstack.sandbox.kinds import identity, monitoring, network, policy, storage, vaults
+from amlstack.sandbox.kinds import registries as container_registries
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
-    components,
     computes,
-    data,
     datastores,
     jobs,
     managed_network,
-    models,
     schedules,
-    workspace_lists,
     workspaces,
 )
-from amlstack.sandbox.kinds.network import private_dns, private_endpoints, security_groups, virtual_networks
-from amlstack.sandbox.kinds.platform import (
-    diagnostics,
-    federated_credentials,
-    groups,
-    identities,
-    keys,
-    locks,
-    monitoring,
-    policy,
-    roles,
-    vaults,
-)
-from amlstack.sandbox.kinds.platform import registries as container_registries
-from amlstack.sandbox.kinds.storage import accounts, blob_containers, blob_services, file_shares, life_cycles
+from amlstack.sandbox.protocol.ids import OF_LOCATION, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.kinds.base import KindContext, Reply, ResourceKind
+    from amlstack.sandbox.protocol.kind import KindContext, Reply, ResourceKind
 
 ALL: tuple[ResourceKind, ...] = (
-    groups.KIND,
-    identities.KIND,
-    federated_credentials.KIND,
-    accounts.KIND,
-    blob_services.KIND,
-    blob_containers.KIND,
-    file_shares.SERVICES,
-    file_shares.KIND,
-    life_cycles.KIND,
-    vaults.KIND,
-    keys.KIND,
+    identity.GROUP_KIND,
+    identity.IDENTITY_KIND,
+    identity.FEDERATED_KIND,
+    storage.ACCOUNT_KIND,
+    storage.BLOB_SERVICE_KIND,
+    storage.CONTAINER_KIND,
+    storage.FILE_SERVICE_KIND,
+    storage.SHARE_KIND,
+    storage.LIFE_CYCLE_KIND,
+    vaults.VAULT_KIND,
+    vaults.KEY_KIND,
     monitoring.LOGS,
     monitoring.COMPONENTS,
-    diagnostics.KIND,
+    monitoring.DIAGNOSTIC_KIND,
     container_registries.KIND,
-    security_groups.KIND,
-    virtual_networks.KIND,
-    virtual_networks.SUBNET_KIND,
-    private_dns.KIND,
-    private_dns.LINK_KIND,
-    private_endpoints.KIND,
-    private_endpoints.GROUP_KIND,
+    network.SECURITY_GROUP_KIND,
+    network.NETWORK_KIND,
+    network.SUBNET_KIND,
+    network.ZONE_KIND,
+    network.LINK_KIND,
+    network.ENDPOINT_KIND,
+    network.GROUP_KIND,
     workspaces.KIND,
     managed_network.KIND,
     computes.KIND,
@@ -71,19 +54,19 @@ ALL: tuple[ResourceKind, ...] = (
     assets.CODE_VERSIONS,
     assets.ENVIRONMENTS,
     assets.ENVIRONMENT_VERSIONS,
-    components.CONTAINERS,
-    components.VERSIONS,
-    data.CONTAINERS,
-    data.VERSIONS,
-    models.CONTAINERS,
-    models.VERSIONS,
+    assets.CONTAINERS,
+    assets.VERSIONS,
+    assets.DATA_CONTAINERS,
+    assets.DATA_VERSIONS,
+    assets.MODELS_CONTAINERS,
+    assets.MODELS_VERSIONS,
     jobs.KIND,
     schedules.KIND,
     policy.DEFINITIONS,
     policy.SETS,
     policy.ASSIGNMENTS,
-    roles.KIND,
-    locks.KIND,
+    identity.ROLE_KIND,
+    identity.LOCK_KIND,
 )
 """Every kind, in the order of docs/sandbox.md."""
 
@@ -100,10 +83,10 @@ def listed(context: KindContext, text: str, query: Mapping[str, str]) -> Reply |
     if (found := OF_LOCATION.fullmatch(text)) is not None:
         return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
     path = parse(text)
-    return None if path is None else workspace_lists.answer(context, path)
+    return None if path is None else workspaces.answer(context, path)
 
 
 def check_locks(context: KindContext, text: str, method: str) -> None:
     """Refuses a write or a deletion that a lock forbids."""
     if method in {"DELETE", "PUT", "PATCH"}:
-        locks.check(context, text, deletes=method == "DELETE")
+        identity.check(context, text, deletes=method == "DELETE")

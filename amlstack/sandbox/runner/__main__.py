@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from amlstack import images
 from amlstack.processes import orphans
-from amlstack.sandbox.runner import finish, fixed_ports, prepare, process_tree
+from amlstack.sandbox import process_tree, processes
+from amlstack.sandbox.contract import launch, spec
+from amlstack.sandbox.files import substitutes, temporary_folder
+from amlstack.sandbox.runner import finish, fixed_ports, prepare
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
-from amlstack.sandbox.runner.contract import launch, spec
-from amlstack.sandbox.runner.files import substitutes, temporary_folder
 from amlstack.sandbox.runner.nodes import NodeAgents, RunOutcome
-from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
 from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
 

@@ -6,9 +6,9 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.runner import prepare, report, verdict
-from amlstack.sandbox.runner.contract import torchrun
-from amlstack.sandbox.runner.files import output_assets, storage
+from amlstack.sandbox.contract import torchrun
+from amlstack.sandbox.files import storage
+from amlstack.sandbox.runner import inputs, prepare, report
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.scheduling import eviction
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
@@ -16,7 +16,7 @@ from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
 
@@ -57,7 +57,7 @@ class Ending:
         logs = stage.folder / prepare.LOGS
         for place in stage.places:
             kept = prepare.torchrun_logs(stage.folder, place.rank)
-            text = verdict.tail(logs / place.log, torchrun.TABLE_BYTES)
+            text = report.tail(logs / place.log, torchrun.TABLE_BYTES)
             self.workers += torchrun.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
@@ -89,15 +89,15 @@ class Ending:
         if self.stage is None or self.spec is None:  # pragma: no cover - it ran
             return "Execution failed."
         ends = [end for ended in outcome.ends if ended.code for end in self._failed(ended)]
-        found = verdict.first(ends)
+        found = report.first(ends)
         if found is None:
             return "Execution failed." if not outcome.launcher else self._mpirun(outcome.launcher)
-        return verdict.sentence(found, len(self.workers) or self.spec.ranks)
+        return report.sentence(found, len(self.workers) or self.spec.ranks)
 
     def _mpirun(self, code: int) -> str:
         """What mpirun reason when no rank of its own failed."""
         log = f"{prepare.LOGS}/{mpirun.LOG}"
-        words = verdict.tail(job_folder(self.store.home, self.job) / log)
+        words = report.tail(job_folder(self.store.home, self.job) / log)
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
 
@@ -117,7 +117,7 @@ class Ending:
             if row is not None:
                 report.write(folder, row, self.spec, **rest)
                 if status == "Completed":
-                    output_assets.register(self.store, row)
+                    inputs.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
             cluster = cluster_of(row) if row is not None else None
@@ -147,13 +147,13 @@ class Ending:
             return "Failed", JobError("UserError", self.cause(outcome))
         return "Completed", None
 
-    def _failed(self, ended: RankEnd) -> list[verdict.End]:
+    def _failed(self, ended: RankEnd) -> list[report.End]:
         """A failed process, or the ranks below it that torchrun calls failed."""
         if self.stage is None or ended.code is None:
             return []
         place = self.stage.places[ended.rank]
         log = self.stage.folder / prepare.LOGS / place.log
-        failures = torchrun.failures(verdict.tail(log, torchrun.TABLE_BYTES))
+        failures = torchrun.failures(report.tail(log, torchrun.TABLE_BYTES))
         by_rank = {worker.rank: worker for worker in self.workers}
         found = []
         for one in failures:
@@ -162,13 +162,13 @@ class Ending:
             file = worker.stderr if worker is not None and worker.stderr.is_file() else log
             times = [path.stat().st_mtime for path in _existing(worker)] or [ended.ended or 0.0]
             name = f"{prepare.LOGS}/{file.name}"
-            words = verdict.tail(file) if worker is not None else ""
-            found.append(verdict.End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
+            words = report.tail(file) if worker is not None else ""
+            found.append(report.End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
         if found:
             return found
-        words = verdict.tail(log)
+        words = report.tail(log)
         name = f"{prepare.LOGS}/{place.log}"
-        end = verdict.End(
+        end = report.End(
             ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped
         )
         return [end]

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from amlstack.processes import orphans
-from amlstack.sandbox.runner import process_tree
-from amlstack.sandbox.runner.files import namespace
-from amlstack.sandbox.runner.mpi.rsh_socket import RshSocket
+from amlstack.sandbox import process_tree
+from amlstack.sandbox.runner import namespace
+from amlstack.sandbox.runner.rsh_socket import RshSocket
 from amlstack.sandbox.store.places import USUAL
 
 LAUNCHER = -1

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from amlstack.sandbox.runner import process_tree
+from amlstack.sandbox import process_tree
 from amlstack.sandbox.runner.node_agent import LAUNCHER
 from amlstack.sandbox.scheduling import eviction
 

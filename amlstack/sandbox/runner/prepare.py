@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING
 
 from amlstack import images
 from amlstack.base.files import write_whole
-from amlstack.sandbox import gpu_code
-from amlstack.sandbox.data.datastore_places import output_uri
-from amlstack.sandbox.runner import free_ports, pip_layer
-from amlstack.sandbox.runner.contract import expressions, launch, tracking
-from amlstack.sandbox.runner.contract.spec import RefusedError
-from amlstack.sandbox.runner.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
-from amlstack.sandbox.runner.files import (
-    environments,
-    inputs,
-    namespace,
-    node_data,
-    parallel_driver,
-    substitutes,
-    temporary_folder,
-)
-from amlstack.sandbox.runner.files.storage import Location, Storage
+from amlstack.sandbox import gpu_code, processes
+from amlstack.sandbox.contract import launch, variables
+from amlstack.sandbox.contract.spec import RefusedError, resolve
+from amlstack.sandbox.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
+from amlstack.sandbox.files import environments, substitutes, temporary_folder
+from amlstack.sandbox.files.datastores import output_uri
+from amlstack.sandbox.files.storage import Location, Storage
+from amlstack.sandbox.runner import inputs, namespace, node_data, parallel_driver, pip_layer
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
 from amlstack.sandbox.scheduling import quota
@@ -40,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.catalog.sizes import Size
-    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow, Store
 
 
@@ -196,9 +188,9 @@ class _Ground:
             spec,
             built,
             mpirun.find(built) if spec.distribution == "Mpi" else "",
-            free_ports.several(spec.ranks if spec.distribution == "TensorFlow" else 1),
+            processes.several(spec.ranks if spec.distribution == "TensorFlow" else 1),
             places,
-            tracking.variables(store, job, spec.experiment),
+            variables.variables(store, job, spec.experiment),
             temporary_folder.make(store.home, job.id),
             _carrying(store, job, spec, built, places[0]),
         )
@@ -253,7 +245,7 @@ def _node(
     there = data.on(root)
     if parallel_driver.wanted(job):
         parallel_driver.place(work, spec, _size(store, job))
-    command = expressions.resolve(spec.command, there.inputs, there.outputs)
+    command = resolve(spec.command, there.inputs, there.outputs)
     ranks = tuple(
         RankProcess(
             place.rank,

@@ -12,7 +12,7 @@ from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, c
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.sandbox.store.tables.nodes import NodeRow
+    from amlstack.sandbox.store.tables import NodeRow
 
 IDLE_DEFAULT = 120.0
 """Seconds that a node stays idle when the cluster does not say."""

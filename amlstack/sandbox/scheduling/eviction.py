@@ -6,7 +6,7 @@ import json
 import signal
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.server import processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.store import job_names
 from amlstack.sandbox.store.store import job_folder
 

@@ -20,11 +20,11 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.parents import progress
-from amlstack.sandbox.parents.parent import PARENTS
-from amlstack.sandbox.runner.files import temporary_folder
+from amlstack.sandbox import processes
+from amlstack.sandbox.files import temporary_folder
+from amlstack.sandbox.orchestration import progress
+from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.scheduling import allocation
-from amlstack.sandbox.server import processes
 from amlstack.sandbox.store.store import JobError, JobRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:

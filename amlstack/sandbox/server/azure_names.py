@@ -13,7 +13,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox.arm.cloud import azure_hosts
+from amlstack.sandbox.protocol import azure_hosts
 
 if TYPE_CHECKING:
     import socket

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.files import no_room
-from amlstack.sandbox.server import processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.server.endpoint import Endpoint
 from amlstack.sandbox.store.places import folder, private
 from amlstack.sandbox.store.places import job_folder as placed

@@ -18,12 +18,12 @@ import uvicorn
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.files import sentence
-from amlstack.sandbox import kinds
-from amlstack.sandbox.arm import app, entra, provisioning, typecheck
-from amlstack.sandbox.kinds.base import KindContext
-from amlstack.sandbox.runner import free_ports
-from amlstack.sandbox.server import azure_names, processes, tls
+from amlstack.sandbox import kinds, processes
+from amlstack.sandbox.protocol import entra, typecheck
+from amlstack.sandbox.protocol.kind import KindContext
+from amlstack.sandbox.server import azure_names, tls
 from amlstack.sandbox.server.daemon import TOLD
+from amlstack.sandbox.service import app, provisioning
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.places import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
@@ -167,7 +167,7 @@ def _listen(place: Path, name: str) -> Iterator[socket.socket]:
     with contextlib.suppress(OSError, ValueError, KeyError):
         last = int(json.loads((place / "endpoint.json").read_text())[name].rsplit(":", 1)[1])
     # Not of the kernel's own choice: what it gives to a client meanwhile would keep the address from coming back.
-    for port in (last, free_ports.free(), 0):
+    for port in (last, processes.free(), 0):
         # The protocol is named because asyncio sets TCP_NODELAY only then: 40 ms per answer otherwise.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         # A port in TIME_WAIT is free to us; one that another server listens on is still refused.

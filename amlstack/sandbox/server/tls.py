@@ -8,7 +8,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from amlstack.sandbox.arm.cloud import azure_hosts
+from amlstack.sandbox.protocol import azure_hosts
 
 HOSTS = ("127.0.0.1", "localhost", "::1", *azure_hosts.NAMES)
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")

@@ -13,18 +13,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.store.blobs import Blob, BlobTable, Container
 from amlstack.sandbox.store.database import Database, reading
+from amlstack.sandbox.store.jobs import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow, JobTable
 from amlstack.sandbox.store.places import folder, job_folder
-from amlstack.sandbox.store.tables.blobs import Blob, BlobTable, Container
-from amlstack.sandbox.store.tables.family import FamilyTable
-from amlstack.sandbox.store.tables.history import HistoryTable, Transition
-from amlstack.sandbox.store.tables.job_rows import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow
-from amlstack.sandbox.store.tables.jobs import JobTable
-from amlstack.sandbox.store.tables.metrics import MetricTable
-from amlstack.sandbox.store.tables.nodes import NodeTable
-from amlstack.sandbox.store.tables.operations import OperationTable
-from amlstack.sandbox.store.tables.resources import ResourceRow, ResourceTable, ScaledCluster
-from amlstack.sandbox.store.tables.scales import ScaleTable
+from amlstack.sandbox.store.tables import (
+    FamilyTable,
+    HistoryTable,
+    MetricTable,
+    NodeTable,
+    OperationTable,
+    ResourceRow,
+    ResourceTable,
+    ScaledCluster,
+    ScaleTable,
+    Transition,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

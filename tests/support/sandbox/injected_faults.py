@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping
     from pathlib import Path
 
-    from amlstack.sandbox.kinds.base import KindContext
+    from amlstack.sandbox.protocol.kind import KindContext
 
     Message = MutableMapping[str, Any]
     Receive = Callable[[], Awaitable[Message]]

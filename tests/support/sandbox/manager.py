@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm import provisioning, service
-from amlstack.sandbox.arm.refusals import Refused
-from amlstack.sandbox.kinds.base import KindContext
+from amlstack.sandbox.protocol.kind import KindContext
+from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.service import manager, provisioning
 from tests.support.sandbox.sandbox_client import version_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Manager:
         """Status and body."""
         words = {"api-version": version_of(path), **query}
         try:
-            reply = service.answer(self.context, method, path, words, body, headers=headers or {})
+            reply = manager.answer(self.context, method, path, words, body, headers=headers or {})
         except Refused as refused:
             return refused.status, refused.body["error"]
         return reply.status, reply.body

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from amlstack.sandbox.arm import entra
-from amlstack.sandbox.arm.requests import acting_identity
+from amlstack.sandbox.protocol import acting_identity, entra
 
 VERSIONS = {
     "managedidentity": "2023-01-31",

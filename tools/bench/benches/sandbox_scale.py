@@ -141,7 +141,7 @@ def _measured(
     folder: Path, jobs: int, clusters: int, environ: Mapping[str, str], server: int | None = None
 ) -> dict[str, tuple[float, float]]:
     """Step → seconds by the clock and of CPU."""
-    from amlstack.sandbox.arm.entra import SUBSCRIPTION  # noqa: PLC0415
+    from amlstack.sandbox.protocol.entra import SUBSCRIPTION  # noqa: PLC0415
     from tests.support.harness import STAND_IN, Stack  # noqa: PLC0415
 
     given = f"SUBSCRIPTION, CLUSTERS, JOBS, PROJECT = {SUBSCRIPTION!r}, {clusters}, {jobs}, {str(PROJECT)!r}\n"

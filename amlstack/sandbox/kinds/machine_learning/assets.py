@@ -1,22 +1,29 @@
-"""Codes and environments with their versions, which never change once they are registered."""
+"""Codes and environments with their versions, which never change once they are registered.
+
+Components with their versions: what a pipeline's steps run.
+
+Data assets with their versions: a name for a place where data lie.
+
+Models with their versions: files that a job left or somebody brought, registered under a name.
+"""
 
 from __future__ import annotations
 
 import uuid
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm.ids import ML
-from amlstack.sandbox.arm.refusals import Refused, invalid, not_emulated
-from amlstack.sandbox.arm.requests import lists
-from amlstack.sandbox.data import registered_code, sas
-from amlstack.sandbox.data.downloads import named_outputs
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.files import registered_code, sas
 from amlstack.sandbox.kinds.machine_learning import datastores
+from amlstack.sandbox.orchestration import component_record, pipeline
+from amlstack.sandbox.protocol import lists
+from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 ASSET = NameRule(
@@ -69,7 +76,7 @@ class Versions(ResourceKind):
         """Writes an address among a job's files as that of the files themselves."""
         workspace = "/".join(path.text.split("/")[:9])
         if uri := body["properties"].get(key):
-            body["properties"][key] = named_outputs.registered(context.store, workspace, uri)
+            body["properties"][key] = pipeline.registered(context.store, workspace, uri)
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """Only the labels are taken over."""
@@ -250,3 +257,108 @@ CODES = Containers("codes", "a code asset", "CodeContainerArgs")
 CODE_VERSIONS = CodeVersions()
 ENVIRONMENTS = Containers("environments", "an environment", "EnvironmentContainerArgs")
 ENVIRONMENT_VERSIONS = EnvironmentVersions()
+
+
+DEFAULT_VERSION = "azureml_default"
+"""Under this name azure-ai-ml asks for a component without a version: the newest one that is not archived."""
+
+
+class ComponentVersions(Versions):
+    """Component versions: a command, a parallel task or a pipeline, with declared inputs and outputs."""
+
+    type = f"{ML}/workspaces/components/versions"
+    noun = "a component version"
+    schema = Schema(
+        "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def meant(self, context: KindContext, path: ArmPath) -> str:
+        """The default version's own id, where it is asked for by its other name."""
+        if path.name.lower() != DEFAULT_VERSION:
+            return path.text
+        rows = context.store.resources.under(path.parent, self.type)
+        active = [row for row in rows if not row.body["properties"].get("isArchived")]
+        return active[-1].id if active else path.text
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """It has a specification; what that runs in must be there when a job is made of it."""
+        if before is not None:
+            self.check_same(body, before, "component", f"{path.names[-2]}:{path.name}")
+            return
+        where = "properties.componentSpec"
+        if body["properties"].get("componentSpec") is None:
+            raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
+        component_record.check(body["properties"]["componentSpec"], where)
+        for name, step in (body["properties"]["componentSpec"].get("jobs") or {}).items():
+            # They come first, so that no component can be a step of itself.
+            if isinstance(step, dict) and isinstance(step.get("componentId"), str):
+                component_record.find(context.store, step["componentId"], f"{where}.jobs.{name}")
+
+
+CONTAINERS = Containers("components", "a component", "ComponentContainerArgs")
+VERSIONS = ComponentVersions()
+
+
+class DataContainers(Containers):
+    """The container of a data asset; it knows the type of its versions."""
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The type is that of its newest version, unless a request has given another."""
+        versions = context.store.resources.under(resource.key, f"{self.type}/versions")
+        kinds = [row.body["properties"]["dataType"] for row in versions]
+        data_type = resource.body["properties"].get("dataType") or (kinds[-1] if kinds else None)
+        return {**super().show(context, resource), **({"dataType": data_type} if data_type else {})}
+
+
+class DataVersions(Versions):
+    """Data versions: where the data lie, and whether they are a file, a folder or a table."""
+
+    type = f"{ML}/workspaces/data/versions"
+    noun = "a data version"
+    schema = Schema(
+        "machinelearningservices", "DataVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """It has an address; one among a job's files is that of the files themselves."""
+        self.take_address(context, path, body, "dataUri")
+        if before is not None:
+            self.check_same(body, before, "data", f"{path.names[-2]}:{path.name}")
+        elif not body["properties"]["dataUri"]:
+            raise invalid("properties.dataUri", "the required property is empty.")
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Nothing more: a data version has no provisioning state."""
+        del context, resource
+        return {}
+
+
+DATA_CONTAINERS = DataContainers("data", "a data asset", "DataContainerArgs")
+DATA_VERSIONS = DataVersions()
+
+
+class ModelVersions(Versions):
+    """Model versions: where the files lie and what wrote them."""
+
+    type = f"{ML}/workspaces/models/versions"
+    noun = "a model version"
+    schema = Schema(
+        "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
+    )
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """It has an address; one among a job's files is that of the files themselves."""
+        self.take_address(context, path, body, "modelUri")
+        if before is not None:
+            self.check_same(body, before, "model", f"{path.names[-2]}:{path.name}")
+        elif not body["properties"].get("modelUri"):
+            raise invalid("properties.modelUri", "the required property is missing.")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The service's defaults; clients go through the flavors of every model."""
+        filled = super().fill(context, path, body)
+        return {**filled, "properties": {"flavors": {}, **filled["properties"]}}
+
+
+MODELS_CONTAINERS = Containers("models", "a model", "ModelContainerArgs")
+MODELS_VERSIONS = ModelVersions()

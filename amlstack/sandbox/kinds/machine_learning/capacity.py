@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import near_misses
 from amlstack.catalog import regions, sizes
-from amlstack.sandbox.arm.entra import SUBSCRIPTION
-from amlstack.sandbox.arm.ids import ML
-from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.kinds.base import Body, KindContext, Reply
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
+from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply
+from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,19 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import durations
-from amlstack.sandbox.arm.references import check_size
-from amlstack.sandbox.arm.refusals import Refused, invalid, near, not_emulated
-from amlstack.sandbox.kinds import principals
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
+from amlstack.sandbox.kinds.machine_learning.references import check_size
+from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
+from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
-    from amlstack.sandbox.store.tables.operations import Operation
+    from amlstack.sandbox.store.tables import Operation
 
 _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.arm.ids import ML
-from amlstack.sandbox.arm.refusals import Refused, invalid
-from amlstack.sandbox.arm.requests import addresses
-from amlstack.sandbox.data import sas
-from amlstack.sandbox.data.datastore_places import CONTAINER, DEFAULT, account_and_container
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.files import sas
+from amlstack.sandbox.files.datastores import CONTAINER, DEFAULT, account_and_container
+from amlstack.sandbox.protocol import requests
+from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 
@@ -44,7 +44,7 @@ class Datastores(ResourceKind):
         for name in ("accountName", CONTAINER[kind]):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")
-            addresses.check_folder_name(str(properties[name]), f"properties.{name}")
+            requests.check_folder_name(str(properties[name]), f"properties.{name}")
         if before is not None and _is_own(before):
             old, new = map(account_and_container, (before.body["properties"], properties))
             if old != new:

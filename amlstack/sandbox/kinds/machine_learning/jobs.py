@@ -6,23 +6,23 @@ import shutil
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.arm import references, typecheck
-from amlstack.sandbox.arm.ids import GROUPS, ML
-from amlstack.sandbox.arm.refusals import Refused, not_emulated
-from amlstack.sandbox.arm.requests import lists
-from amlstack.sandbox.data.downloads import artifacts
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
-from amlstack.sandbox.parents import progress
-from amlstack.sandbox.parents.parent import PARENTS
+from amlstack.sandbox.files import artifacts
+from amlstack.sandbox.kinds.machine_learning import references
+from amlstack.sandbox.orchestration import progress
+from amlstack.sandbox.orchestration.parent import PARENTS
+from amlstack.sandbox.protocol import lists, typecheck
+from amlstack.sandbox.protocol.ids import GROUPS, ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
+from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.jobs import ListedJob
     from amlstack.sandbox.store.store import JobRow, ResourceRow
-    from amlstack.sandbox.store.tables.job_rows import ListedJob
 
 TYPE = f"{ML}/workspaces/jobs"
 ABOVE = frozenset({GROUPS.lower(), f"{ML}/workspaces".lower()})

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.arm.ids import ML
-from amlstack.sandbox.arm.refusals import Refused, invalid
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
-    from amlstack.sandbox.store.tables.operations import Operation
+    from amlstack.sandbox.store.tables import Operation
 
 RULES: Final = f"{ML}/workspaces/outboundRules"
 OFF: Final = "Disabled"

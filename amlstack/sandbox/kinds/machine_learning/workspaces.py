@@ -1,19 +1,141 @@
-"""Microsoft.MachineLearningServices/workspaces."""
+"""A workspace's identity and encryption, judged as Azure documents them.
+
+Lists that a workspace has of what nobody registers in it: its private endpoints, and what it has none of here.
+
+Microsoft.MachineLearningServices/workspaces.
+"""
 
 from __future__ import annotations
 
+import re
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox.arm.ids import ML
-from amlstack.sandbox.arm.refusals import invalid
-from amlstack.sandbox.kinds.base import Body, KindContext, NameRule, Reply, ResourceKind, Schema
-from amlstack.sandbox.kinds.machine_learning import datastores, managed_network, workspace_security
+from amlstack.sandbox.kinds import network
+from amlstack.sandbox.kinds.machine_learning import datastores, managed_network
+from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.arm.ids import ArmPath
+    from amlstack.sandbox.protocol.ids import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
-    from amlstack.sandbox.store.tables.operations import Operation
+    from amlstack.sandbox.store.tables import Operation
+
+_VAULT = "Microsoft.KeyVault/vaults"
+_KEY = re.compile(r"https://([0-9a-z-]+)\.vault\.[^/]+/keys/([0-9a-z-]+)(?:/[0-9a-f]{32})?", re.IGNORECASE)
+
+
+def check(context: KindContext, body: Body, before: Body | None) -> None:
+    """Refuses identities that are none, and what cannot be changed on a workspace that exists.
+
+    Raises:
+        Refused: 400.
+    """
+    properties, old = body["properties"], (before or {}).get("properties", {})
+    principals.check(context.store, body)
+    _check_primary(body)
+    if before is not None and properties.get("hbiWorkspace", old.get("hbiWorkspace")) != old.get("hbiWorkspace"):
+        raise invalid("properties.hbiWorkspace", "it is set when a workspace is created, and cannot be changed.")
+    was, given = old.get("encryption"), properties.get("encryption")
+    if before is not None and given is not None and was is None:
+        raise invalid("properties.encryption", "a workspace that exists cannot be given a customer-managed key.")
+    if given is not None:
+        _check_key(context, given, was)
+
+
+def _check_primary(body: Body) -> None:
+    primary = body["properties"].get("primaryUserAssignedIdentity")
+    identity = body.get("identity") or {}
+    users = {str(each).lower() for each in identity.get("userAssignedIdentities") or {}}
+    where = "properties.primaryUserAssignedIdentity"
+    if primary and str(primary).lower() not in users:
+        raise invalid(where, f"'{primary}' is none of the workspace's user-assigned identities.")
+    if not primary and identity.get("type") == "UserAssigned":
+        raise invalid(where, "a workspace without a system-assigned identity needs a primary one.")
+
+
+def _check_key(context: KindContext, given: Body, was: Body | None) -> None:
+    where = "properties.encryption.keyVaultProperties"
+    vault_id, key = given["keyVaultProperties"]["keyVaultArmId"], given["keyVaultProperties"]["keyIdentifier"]
+    if was is not None and vault_id.lower() != was["keyVaultProperties"]["keyVaultArmId"].lower():
+        raise invalid(f"{where}.keyVaultArmId", "another key comes from the same key vault.")
+    vault = context.store.resources.get(vault_id)
+    if vault is None or vault.type.lower() != _VAULT.lower():
+        raise invalid(f"{where}.keyVaultArmId", f"'{vault_id}' was not found; expected the id of a {_VAULT}.")
+    protected = vault.body["properties"]
+    if not (protected.get("enablePurgeProtection") and protected.get("enableSoftDelete")):
+        raise invalid(f"{where}.keyVaultArmId", "the key vault has no soft delete and purge protection.")
+    found = _KEY.fullmatch(key)
+    if found is None or found[1].lower() != vault.name.lower():
+        raise invalid(f"{where}.keyIdentifier", f"'{key}' is no key of the vault '{vault.name}'.")
+    if context.store.resources.get(f"{vault.id}/keys/{found[2]}") is None:
+        raise invalid(f"{where}.keyIdentifier", f"the vault '{vault.name}' has no key '{found[2]}'.")
+
+
+_WORKSPACE: Final = f"{ML}/workspaces"
+EMPTY: Final = ("features", "connections")
+"""Lists with nothing in them, as nothing makes an entry here."""
+
+
+def answer(context: KindContext, path: ArmPath) -> Reply | None:
+    """Answers a GET of such a list; None for every other path.
+
+    Raises:
+        Refused: 404; there is no such workspace.
+    """
+    if not path.collection:
+        return None
+    kind = path.type.lower()
+    if kind == f"{ML}/registries".lower():
+        # The registries of the group itself; azureml is Microsoft's own, and in no list of a subscription.
+        return Reply(200, {"value": []})
+    above, _, what = kind.rpartition("/")
+    made = {"privateendpointconnections": _connections, "privatelinkresources": _link_resources}
+    if above != _WORKSPACE.lower() or (what not in made and what not in EMPTY):
+        return None
+    workspace = context.store.resources.get(path.parent)
+    if workspace is None:
+        message = f"The Resource '{_WORKSPACE}/{path.parent.rpartition('/')[2]}' was not found."
+        raise Refused(404, "ResourceNotFound", message)
+    return Reply(200, {"value": made[what](context, workspace) if what in made else []})
+
+
+def _connections(context: KindContext, workspace: ResourceRow) -> list[Body]:
+    """One for each private endpoint that leads to the workspace, approved as all are here."""
+    found: list[Body] = []
+    for row in context.store.resources.of_type(network.ENDPOINTS):
+        properties = row.body["properties"]
+        links = [
+            *(properties.get("privateLinkServiceConnections") or ()),
+            *(properties.get("manualPrivateLinkServiceConnections") or ()),
+        ]
+        targets = {str(link.get("properties", {}).get("privateLinkServiceId")).lower() for link in links}
+        if workspace.key in targets:
+            shown = {
+                "privateEndpoint": {"id": row.id},
+                "privateLinkServiceConnectionState": {"status": "Approved", "description": "Auto-Approved"},
+                "provisioningState": "Succeeded",
+            }
+            own = f"{workspace.id}/privateEndpointConnections/{row.name}"
+            kind = f"{_WORKSPACE}/privateEndpointConnections"
+            found.append({"id": own, "name": row.name, "type": kind, "properties": shown})
+    return found
+
+
+def _link_resources(context: KindContext, workspace: ResourceRow) -> list[Body]:
+    """The one part that a private endpoint leads to, with the zones of its names.
+
+    Source: learn.microsoft.com/azure/private-link/private-endpoint-dns (2026-11-22).
+    """
+    del context
+    zones = ["privatelink.api.azureml.ms", "privatelink.notebooks.azure.net"]
+    properties = {"groupId": "amlworkspace", "requiredMembers": ["default"], "requiredZoneNames": zones}
+    own = f"{workspace.id}/privateLinkResources/amlworkspace"
+    kind = f"{_WORKSPACE}/privateLinkResources"
+    return [{"id": own, "name": "amlworkspace", "type": kind, "properties": properties}]
+
 
 TYPE = f"{ML}/workspaces"
 
@@ -53,7 +175,7 @@ class Workspaces(ResourceKind):
         """What a workspace stands on must exist; which of it cannot change later."""
         del path
         properties = body["properties"]
-        workspace_security.check(context, body, None if before is None else before.body)
+        check(context, body, None if before is None else before.body)
         for name, kind in NEIGHBOURS.items():
             given = properties.get(name)
             if given is None and name in REQUIRED:

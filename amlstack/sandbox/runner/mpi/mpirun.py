@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack import images
-from amlstack.sandbox.runner.contract.spec import RefusedError
+from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.runner.contract.spec import Spec
+    from amlstack.sandbox.contract.spec import Spec
 
 PACKAGES = "openmpi-bin libopenmpi-dev"
 LOG = "mpi_log.txt"

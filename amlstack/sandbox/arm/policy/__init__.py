@@ -1,1 +1,0 @@
-"""Azure Policy on requests: what assignments write into a body, and what they refuse."""

@@ -1,0 +1,220 @@
+"""Azure ML's launch contract as pure functions: which processes start where, with which environment variables.
+
+Three layers, later ones win: what the service sets, the job's own variables, and the few values that cannot hold on one
+machine (`STAND_INS`). The variables of a rank come last, since the service sets them per process.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amlstack.images.building import read_record
+from amlstack.sandbox.contract import torchrun
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from amlstack.sandbox.contract.spec import Spec
+
+MASTER = "127.0.0.1"
+
+
+def host(node: int) -> str:
+    """The address of a node where several are named side by side: one each on the loopback, the first is `MASTER`."""
+    return f"127.0.{node // 250}.{node % 250 + 1}"
+
+
+STAND_INS = {
+    "GLOO_SOCKET_IFNAME": "lo",
+    "TP_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "UCX_NET_DEVICES": "lo",
+}
+"""All nodes of a sandbox share one network, the loopback: an interface such as eth0 is replaced, and reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where one process stands: numbers from 0; a task of TensorFlow has a type (``worker``, ``ps``) and an index."""
+
+    rank: int
+    node: int
+    local_rank: int
+    task: str = ""
+    index: int = 0
+
+    @property
+    def log(self) -> str:
+        """Its log file's name, two digits at least."""
+        return f"std_log_process_{self.rank:02d}.txt"
+
+
+def places(spec: Spec) -> tuple[RankPlace, ...]:
+    """The processes that the service starts, in rank order: node by node, as many on each.
+
+    TensorFlow's workers come first, spread in blocks over the nodes, then its parameter servers in the same way.
+    """
+    if spec.distribution != "TensorFlow":
+        return tuple(
+            RankPlace(node * spec.processes + local, node, local)
+            for node in range(spec.nodes)
+            for local in range(spec.processes)
+        )
+    found: list[RankPlace] = []
+    there = [0] * spec.nodes
+    for task, count in (("worker", spec.workers), ("ps", spec.servers)):
+        for index in range(count):
+            node = index * spec.nodes // count
+            found.append(RankPlace(len(found), node, there[node], task, index))
+            there[node] += 1
+    return tuple(found)
+
+
+def needed(spec: Spec) -> frozenset[int]:
+    """Processes with whose ends the job is over although others still run: those served by parameter servers."""
+    if not spec.servers:
+        return frozenset()
+    return frozenset(place.rank for place in places(spec) if place.task == "worker")
+
+
+def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> dict[str, str]:
+    """What tells a process its rank; empty without a distribution.
+
+    Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
+
+    Args:
+        spec: The job.
+        place: The process.
+        addresses: Free ports: the job's one, or one for each of TensorFlow's tasks.
+    """
+    if spec.distribution == "TensorFlow":
+        return {"TF_CONFIG": _tf_config(spec, place, addresses)}
+    if spec.distribution == "Mpi":
+        several = {"AZ_BATCH_MASTER_NODE": f"{MASTER}:{addresses[0]}"} if spec.nodes > 1 else {}
+        # Not the service's: the guides' code takes its default port, 6105, unless this is set, and two jobs would meet.
+        port = {} if "MASTER_PORT" in spec.variables else {"MASTER_PORT": str(addresses[0])}
+        return {"AZ_BATCHAI_MPI_MASTER_NODE": MASTER, **several, **port}
+    if spec.distribution != "PyTorch":
+        return {}
+    return {
+        "MASTER_ADDR": MASTER,
+        "MASTER_PORT": str(addresses[0]),
+        "WORLD_SIZE": str(spec.ranks),
+        "NODE_RANK": str(place.node),
+        "RANK": str(place.rank),
+        "LOCAL_RANK": str(place.local_rank),
+    }
+
+
+def _tf_config(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> str:
+    cluster: dict[str, list[str]] = {}
+    for other, port in zip(places(spec), addresses, strict=True):
+        cluster.setdefault(other.task, []).append(f"{host(other.node)}:{port}")
+    task = {"type": place.task, "index": place.index}
+    return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
+
+
+def run_variables(workspace: str, name: str, experiment: str, root: str | None = None) -> dict[str, str]:
+    """What tells a process which run it belongs to.
+
+    Args:
+        workspace: ARM id of the workspace.
+        name: The job's name.
+        experiment: Name of the experiment.
+        root: The job at the top of its family; None for itself.
+    """
+    words = workspace.strip("/").split("/")
+    return {
+        "AZUREML_RUN_ID": name,
+        "AZUREML_ROOT_RUN_ID": root or name,
+        "AZUREML_ARM_SUBSCRIPTION": words[1],
+        "AZUREML_ARM_RESOURCEGROUP": words[3],
+        "AZUREML_ARM_WORKSPACE_NAME": words[-1],
+        "AZUREML_ARM_PROJECT_NAME": experiment,
+        # By its presence DeepSpeed knows that it is on Azure ML.
+        "AZUREML_EXPERIMENT_ID": experiment_id(workspace, experiment),
+    }
+
+
+def experiment_id(workspace: str, experiment: str) -> str:
+    """The id of an experiment in a workspace (ARM id)."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workspace}/experiments/{experiment}"))
+
+
+def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
+    """What a container would start with; nothing of the user's own environment gets in."""
+    # Open MPI from a wheel looks for its parts where it was compiled, unless the first names their folder. A process
+    # that no mpirun started (Lightning asks MPI for its size) starts a daemon for spawning others, and aborts where the
+    # machine has neither ssh nor rsh, unless the second is set.
+    own = (image / "bin" / "mpirun").is_file()
+    openmpi = {"OPAL_PREFIX": str(image), "OMPI_MCA_ess_singleton_isolated": "1"} if own else {}
+    of_the_image = {str(name): str(value) for name, value in read_record(image).get("variables", {}).items()}
+    if own and any(image.glob("lib/python3*/site-packages/horovod")):
+        # Compiled before the environment had its final name, by which the library would be found.
+        openmpi["LD_LIBRARY_PATH"] = str(image / "lib")
+    if (image / "bin" / "prterun").is_file():  # Open MPI 5: two more parts that look where they were compiled
+        openmpi |= {"PRTE_PREFIX": str(image), "PMIX_PREFIX": str(image)}
+    return {
+        **of_the_image,
+        **openmpi,
+        "PATH": f"{image / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        # Logs are files here: without it torchrun, which copies its ranks' lines, would show them all at its end.
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
+    """Job variables that the sandbox overrides: name → (declared, used)."""
+    return {
+        name: (spec.variables[name], used)
+        for name, used in STAND_INS.items()
+        if name in spec.variables and spec.variables[name] != used
+    }
+
+
+def threads(spec: Spec, cores: int) -> int:
+    """OpenMP threads per training process, so that all of them together fit this machine's cores."""
+    return max(1, cores // (spec.nodes * _trainers(spec)))
+
+
+def gpus(spec: Spec, place: RankPlace, available: int) -> str:
+    """CUDA_VISIBLE_DEVICES of a node: its share when every process gets a device of its own, else none at all.
+
+    Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
+    """
+    per_node = _trainers(spec)
+    if available < spec.nodes * per_node:
+        return ""
+    return ",".join(str(place.node * per_node + index) for index in range(per_node))
+
+
+def taken_gpus(spec: Spec, of_size: int | None) -> int:
+    """GPUs that code on a machine without any counts: its ranks, or those of the cluster where it starts ranks itself.
+
+    Args:
+        spec: The job.
+        of_size: GPUs of the cluster's size; None where that is not known.
+    """
+    trainers = _trainers(spec)
+    if trainers > 1:
+        return trainers
+    most = 1 if spec.scale is None else spec.scale.ranks
+    return max(1, of_size if spec.scale is None and of_size else min(of_size or most, most))
+
+
+def _trainers(spec: Spec) -> int:
+    """Training processes per node: torchrun's, else the service's."""
+    found = torchrun.processes_per_node(spec.command)
+    if found is None:
+        declared = spec.variables.get("PET_NPROC_PER_NODE", "")
+        if not declared.isdigit():
+            return spec.processes
+        found = int(declared)
+    return found if spec.scale is None else min(found, spec.scale.ranks)

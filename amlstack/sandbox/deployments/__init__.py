@@ -1,1 +1,0 @@
-"""Deployments of ARM templates to a resource group: azure-ai-ml makes workspaces with one."""

@@ -1,0 +1,72 @@
+"""Environments that a rehearsal reads on this machine: they lie beside the body, which names them as declared.
+
+A build context is a folder of this machine, and what an environment of somebody's registry holds is known to its user
+alone. A file in the outermost job's folder holds both, by step (empty for a job that is no pipeline).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from amlstack.base.files import write_whole
+from amlstack.catalog import environments as catalogue
+from amlstack.images import Chosen
+from amlstack.images.references import read as reference
+from amlstack.sandbox.files import substitutes
+from amlstack.sandbox.store.places import job_folder, private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.sandbox.store.store import JobRow, Store
+
+FILE = "environments.json"
+_CURATED = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/[^/]+"
+    r"/environments/(?P<name>AzureML-[^/]+)/versions/(?P<version>[^/]+)",
+    re.IGNORECASE,
+)
+
+
+def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
+    """Notes the environments of a job that is about to be submitted; none make no file.
+
+    Args:
+        home: The sandbox's home.
+        job: The job's name, one that no job had before.
+        by_step: The environment of each step, or of a job that is no pipeline under the empty name.
+    """
+    if not by_step:
+        return
+    data = {step: chosen.as_dict() for step, chosen in by_step.items()}
+    write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
+
+
+def of(store: Store, job: JobRow) -> Chosen | None:
+    """What stands in for the environment of one job; of a trial or step as its outermost job was given it."""
+    root, step = substitutes.outermost(store, job)
+    return _read(store.home, root).get(step)
+
+
+def are_given(home: Path, job: str, environment: str) -> bool:
+    """Whether a job that is being submitted brings what stands in for an environment, in any version of its name."""
+    wanted = reference(environment).name
+    given = _read(home, job).values()
+    return any(each.declared.reference and reference(each.declared.reference).name == wanted for each in given)
+
+
+def _read(home: Path, job: str) -> dict[str, Chosen]:
+    file = job_folder(home, job) / FILE
+    if not file.is_file():
+        return {}
+    return {step: Chosen.from_dict(data) for step, data in json.loads(file.read_text()).items()}
+
+
+def curated(environment_id: str) -> str | None:
+    """The curated environment behind an ARM id of a workspace's ``AzureML-NAME``, by its id in the registry."""
+    found = _CURATED.fullmatch(environment_id)
+    one = None if found is None else catalogue.get(found["name"])
+    return None if found is None or one is None else one.version_id(found["version"])

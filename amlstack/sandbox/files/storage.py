@@ -1,0 +1,295 @@
+"""The data of a job in the sandbox's storage: code, inputs and outputs as URIs, blobs as files on this disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files import artifacts
+from amlstack.sandbox.files.datastores import account_and_container, output_uri
+from amlstack.sandbox.store.store import folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from amlstack.sandbox.store.store import Store
+
+_DATASTORE = re.compile(
+    r"azureml://(?:subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)/(?:providers/[^/]+/)?"
+    r"workspaces/(?P<workspace>[^/]+)/)?datastores/(?P<store>[^/]+)(?:/paths)?/(?P<path>.*)",
+    re.IGNORECASE,
+)
+_ASSET = re.compile(
+    r"(?:azureml:)?(?P<workspace>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/"
+    r"Microsoft\.MachineLearningServices/workspaces/[^/]+)/(?P<kind>data|models)/(?P<asset>[^/]+)/versions/(?P<number>[^/]+)"
+    r"|azureml:(?P<name>[^/:@]+)(?::(?P<version>[^/:@]+)|@(?P<label>[^/:@]+))",
+    re.IGNORECASE,
+)
+"""A version of data or of a model by its ARM id, or data as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
+_JOB = re.compile(
+    r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
+)
+"""What another job of the workspace wrote."""
+_ADDRESS = {"data": "dataUri", "models": "modelUri"}
+"""Where each kind of asset says where it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A blob, or all blobs below a prefix."""
+
+    account: str
+    container: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The sandbox's storage as one workspace sees it."""
+
+    store: Store
+    workspace: str
+
+    def locate(self, uri: str, what: str) -> Location | Path:
+        """Where a URI's data are: in the sandbox's storage, or (an absolute path, file://) on this disk.
+
+        Args:
+            uri: ``azureml://…/datastores/NAME/paths/P``, a blob URL of the sandbox, a data version, or a local path.
+            what: Whose URI it is, for the message.
+
+        Raises:
+            RefusedError: It is something that the sandbox cannot read.
+        """
+        if found := _DATASTORE.fullmatch(uri):
+            return self._datastore(found, what)
+        if found := _ASSET.fullmatch(uri):
+            return self.locate(self._data_uri(found, uri, what), what)
+        if found := _JOB.fullmatch(uri):
+            return self.locate(self._job_output(found, what), what)
+        parts = urlsplit(uri)
+        words = unquote(parts.path).strip("/").split("/")
+        if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
+            _check_path("/".join(words[1:]), what)
+            return Location(words[1].partition(".")[0], words[2], "/".join(words[3:]))
+        if parts.scheme == "file" or (not parts.scheme and uri.startswith("/")):
+            return Path(unquote(parts.path))
+        message = (
+            f"{what} lies at {uri}, which the sandbox cannot read. It reads azureml://datastores/NAME/paths/…, "
+            "data of its workspaces by name, blobs of its own storage, and absolute paths of this machine."
+        )
+        raise RefusedError(message)
+
+    def _datastore(self, found: re.Match[str], what: str) -> Location:
+        name = found["store"]
+        workspace = self.workspace
+        if found["workspace"]:
+            workspace = (
+                f"/subscriptions/{found['subscription']}/resourceGroups/{found['group']}"
+                f"/providers/Microsoft.MachineLearningServices/workspaces/{found['workspace']}"
+            )
+        _check_path(found["path"], what)
+        resource = self.store.resources.get(f"{workspace}/datastores/{name}")
+        if resource is None:
+            kind = "Microsoft.MachineLearningServices/workspaces/datastores"
+            known = ", ".join(row.name for row in self.store.resources.under(workspace, kind)) or "none"
+            message = f"{what} lies in the datastore {name!r}, which the workspace does not have. It has: {known}."
+            raise RefusedError(message)
+        account, container = account_and_container(resource.body["properties"])
+        return Location(account, container, found["path"].strip("/"))
+
+    def _job_output(self, found: re.Match[str], what: str) -> str:
+        """Where a job's output lies.
+
+        Raises:
+            RefusedError: There is no such job, or it has no such output.
+        """
+        job = self.store.jobs.find(self.workspace, found["job"])
+        if job is None:
+            message = f"{what} is an output of the job {found['job']!r}, which the workspace does not have."
+            raise RefusedError(message)
+        outputs = job.properties.get("outputs") or {}
+        if found["output"] == "artifacts":
+            path = f"{artifacts.prefix(job.name)}{found['path'] or ''}"
+            return f"azureml://datastores/{artifacts.DATASTORE}/paths/{path}"
+        if found["output"] not in outputs:
+            known = ", ".join(outputs) or "none"
+            message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
+            raise RefusedError(message)
+        uri = output_uri(job.name, found["output"], (outputs[found["output"]] or {}).get("uri"))
+        return f"{uri.rstrip('/')}/{found['path'] or ''}"
+
+    def _data_uri(self, found: re.Match[str], uri: str, what: str) -> str:
+        """Where the data of a version lie; ``latest`` is the newest one that is not archived.
+
+        Raises:
+            RefusedError: There is no such data, or they lie at a version of other data.
+        """
+        workspace, name = found["workspace"] or self.workspace, found["asset"] or found["name"]
+        kind = (found["kind"] or "data").lower()
+        versions = f"Microsoft.MachineLearningServices/workspaces/{kind}/versions"
+        rows = self.store.resources.under(f"{workspace}/{kind}/{name}", versions)
+        wanted = found["number"] or found["version"]
+        if found["label"]:
+            active = [row for row in rows if not row.body["properties"].get("isArchived")]
+            one = active[-1] if active and found["label"].lower() == "latest" else None
+        else:
+            one = next((row for row in rows if row.name.lower() == wanted.lower()), None)
+        if one is None:
+            known = ", ".join(row.name for row in rows) or "no version"
+            message = f"{what} is {uri}, which the workspace does not have. Of {name!r} it has {known}."
+            raise RefusedError(message)
+        address = str(one.body["properties"][_ADDRESS[kind]])
+        if _ASSET.fullmatch(address):
+            message = f"{what} is {uri}, which lies at {address}, data by name; data lie at an address."
+            raise RefusedError(message)
+        return address
+
+    def files(self, place: Location) -> Iterator[tuple[str, Path]]:
+        """The blobs at or below a location: path relative to it (empty for the blob itself), and its file.
+
+        Raises:
+            RefusedError: A name leads out of the folder.
+        """
+        _check_path(place.path, "What is read")
+        blobs = self.store.blobs
+        artifacts.ensure(self.store, place.account, place.container, place.path)
+        if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None and not one.folder:
+            yield "", one.path
+        prefix = f"{place.path}/" if place.path else ""
+        for blob in blobs.under(place.account, place.container, prefix):
+            if blob.folder:
+                continue
+            relative = blob.name.removeprefix(prefix)
+            if ".." in relative.split("/") or relative.startswith("/"):
+                message = f"The blob name {blob.name!r} leads out of its folder."
+                raise RefusedError(message)
+            yield relative, blob.path
+
+    def fetch(self, place: Location | Path, target: Path, what: str, *, link: bool = False) -> None:
+        """Puts a copy of the data at ``target``.
+
+        Args:
+            place: Where they are.
+            target: The file or folder to make.
+            what: Whose data it is, for the message.
+            link: What is stored gets a second name instead of a copy (where both lie on one disk): for a folder that
+                cannot be written to.
+
+        Raises:
+            RefusedError: There is nothing.
+        """
+        if isinstance(place, Path):
+            if not place.exists():
+                message = f"{what} is {place}, which does not exist."
+                raise RefusedError(message)
+            _copy(place, target)
+            return
+        found = False
+        for relative, file in self.files(place):
+            found = True
+            one = target / relative if relative else target
+            one.parent.mkdir(parents=True, exist_ok=True)
+            if not (link and _linked(file, one)):
+                shutil.copyfile(file, one)
+        if not found:
+            message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
+            raise RefusedError(message)
+
+    def mount(self, place: Location, *, file: bool = False) -> Path:
+        """The folder or file of a location mounted for writing, with what is stored there already.
+
+        It outlives the job, as what is written to a mount does, and is shared by the nodes.
+
+        Args:
+            place: The location.
+            file: It is to become one file: its folder is made, and nothing at its own path.
+        """
+        root = folder(self.store.home) / "mounts"
+        shared = root / place.account / place.container / place.path
+        if not shared.resolve().is_relative_to(root.resolve()):
+            message = f"{place.container}/{place.path} in {place.account} leads out of the folder of mounts."
+            raise RefusedError(message)
+        if file:
+            shared.parent.mkdir(parents=True, exist_ok=True)
+        elif not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
+            shared.mkdir(parents=True, exist_ok=True)
+        for relative, blob in self.files(place):
+            one = shared / relative if relative else shared
+            if not one.exists() or one.stat().st_mtime < blob.stat().st_mtime:
+                one.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(blob, one)
+        return shared
+
+    def publish(self, source: Path, place: Location) -> int:
+        """Makes blobs of one file, or of those below a folder, except those stored unchanged; how many."""
+        blobs = self.store.blobs
+        published = 0
+        for file in (source, *sorted(source.rglob("*"))):
+            if not file.is_file():
+                continue
+            below = file.relative_to(source).as_posix() if file != source else ""
+            name = "/".join(part for part in (place.path, below) if part)
+            there = blobs.get(place.account, place.container, name)
+            if there is not None and there.changed >= file.stat().st_mtime:
+                continue
+            fresh = blobs.fresh()
+            shutil.copyfile(file, fresh)
+            blobs.put(place.account, place.container, name, fresh)
+            published += 1
+        return published
+
+
+def _check_path(path: str, what: str) -> None:
+    if ".." in path.replace("\\", "/").split("/") or "\0" in path:
+        message = f"{what} lies at {path!r}, which leads out of its folder."
+        raise RefusedError(message)
+
+
+def _linked(file: Path, name: Path) -> bool:
+    """Gives a file a second name; False where its disk does not allow it."""
+    try:
+        name.hardlink_to(file)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _copy(place: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_dir():
+        shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
+    else:
+        shutil.copyfile(place, target)
+
+
+def merge(source: Path, target: Path) -> int:
+    """Moves the files below one folder into another; a file that is there already gives way to a newer one.
+
+    Returns:
+        How many files were moved.
+    """
+    moved = 0
+    for file in sorted(source.rglob("*")) if source.is_dir() else ():
+        if not file.is_file():
+            continue
+        goal = target / file.relative_to(source)
+        if goal.exists() and goal.stat().st_mtime > file.stat().st_mtime:
+            continue
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        if _same_disk(file, target):
+            file.replace(goal)
+        else:
+            shutil.copyfile(file, goal)
+        moved += 1
+    return moved
+
+
+def _same_disk(file: Path, target: Path) -> bool:
+    return not file.is_symlink() and file.stat().st_dev == target.stat().st_dev

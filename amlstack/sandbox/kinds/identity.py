@@ -1,0 +1,219 @@
+"""Microsoft.Resources/resourceGroups.
+
+Microsoft.ManagedIdentity: user-assigned identities.
+
+Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials: whose tokens an identity trusts.
+
+Source: learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations (2026-11-22).
+
+Microsoft.Authorization/roleAssignments: who holds which role on what. Nothing is allowed or refused by them here.
+
+Microsoft.Authorization/locks: what nobody deletes, nor anything on it, until the lock is gone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from amlstack.catalog import roles
+from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol.entra import TENANT
+from amlstack.sandbox.protocol.ids import GROUPS
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+
+class Groups(ResourceKind):
+    """Resource groups; deleting one deletes everything in it."""
+
+    type = GROUPS
+    noun = "a resource group"
+    names = NameRule(
+        r"[-\w().]{0,89}[-\w()]",
+        "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
+    )
+    schema = Schema(
+        "resources",
+        "ResourceGroupArgs",
+        frozenset({"resourceGroupName"}),
+        envelope=frozenset({"location", "tags", "managedBy"}),
+    )
+    ticks_delete = 1
+    patches = True
+
+
+GROUP_KIND = Groups()
+
+
+class Identities(ResourceKind):
+    """User-assigned identities: a principal that lives as long as the resource."""
+
+    type = principals.TYPE
+    noun = "a user-assigned identity"
+    names = NameRule(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
+    )
+    schema = Schema(
+        "managedidentity", "UserAssignedIdentityArgs", frozenset({"resourceGroupName", "resourceName"}),
+        envelope=frozenset({"location", "tags"}),
+    )  # fmt: skip
+    patches = True
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Its object id and client id, new with every creation."""
+        del context
+        return {
+            "principalId": principals.principal(resource),
+            "clientId": principals.object_id(resource, "client"),
+            "tenantId": TENANT,
+        }
+
+
+IDENTITY_KIND = Identities()
+
+
+MOST: Final = 20
+"""Of one identity."""
+
+
+class FederatedCredentials(ResourceKind):
+    """An issuer, a subject and an audience each: what a token has to say to be exchanged for one of the identity."""
+
+    type = f"{principals.TYPE}/federatedIdentityCredentials"
+    noun = "a federated identity credential"
+    names = NameRule(
+        r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}", "3 to 120 letters, digits, '-' and '_', a letter or digit first"
+    )
+    schema = Schema(
+        "managedidentity", "FederatedIdentityCredentialArgs",
+        frozenset({"resourceGroupName", "resourceName", "federatedIdentityCredentialResourceName"}),
+        envelope=frozenset(),
+    )  # fmt: skip
+    tracked = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """An https issuer, one audience, no second one for the same issuer and subject, and not too many."""
+        given = body["properties"]
+        if not given["issuer"].startswith("https://"):
+            raise invalid("properties.issuer", f"'{given['issuer']}' is no https address.")
+        if len(given["audiences"]) != 1:
+            raise invalid("properties.audiences", f"{len(given['audiences'])} audiences; exactly one is allowed.")
+        others = [
+            row
+            for row in context.store.resources.under(path.parent, self.type)
+            if before is None or row.key != before.key
+        ]
+        for other in others:
+            theirs = other.body["properties"]
+            if (theirs["issuer"], theirs["subject"]) == (given["issuer"], given["subject"]):
+                message = "Issuer and subject combination already exists for this Managed Identity."
+                raise Refused(409, "Conflict", message)
+        if before is None and len(others) >= MOST:
+            message = (
+                f"Too many Federated Identity Credentials are configured for the Managed Identity: {MOST} at most."
+            )
+            raise Refused(400, "BadRequest", message)
+
+
+FEDERATED_KIND = FederatedCredentials()
+
+
+UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_DEFINITION = re.compile(rf"(/subscriptions/[^/]+)?{re.escape(roles.DEFINITIONS)}(?P<id>{UUID})", re.IGNORECASE)
+
+
+class RoleAssignments(ResourceKind):
+    """Role assignments on a subscription, a group or any resource; only their description can be edited."""
+
+    type = "Microsoft.Authorization/roleAssignments"
+    noun = "a role assignment"
+    names = NameRule(UUID, "a UUID")
+    schema = Schema(
+        "authorization", "RoleAssignmentArgs", frozenset({"roleAssignmentName", "scope"}), envelope=frozenset()
+    )
+    tracked = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A role and a principal that exist, one assignment of a role to a principal on a scope, never another."""
+        given = body["properties"]
+        definition, principal = given["roleDefinitionId"], given["principalId"]
+        named = _DEFINITION.fullmatch(definition)
+        if named is None:
+            raise invalid("properties.roleDefinitionId", f"'{definition}' is no id of a role definition.")
+        if not roles.is_built_in(named["id"]):
+            message = f"The specified role definition with ID '{named['id'].replace('-', '')}' does not exist."
+            raise Refused(400, "RoleDefinitionDoesNotExist", message)
+        if before is not None:
+            old = before.body["properties"]
+            if any(old[name].lower() != given[name].lower() for name in ("roleDefinitionId", "principalId")):
+                message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
+                raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
+            return
+        if principals.is_ours(principal) and principal not in principals.all_of(context.store):
+            message = f"Principal {principal} does not exist in the directory."
+            raise Refused(400, "PrincipalNotFound", message)
+        for other in context.store.resources.under(path.parent, self.type):
+            theirs = other.body["properties"]
+            if theirs["principalId"] == principal and theirs["roleDefinitionId"].lower() == definition.lower():
+                raise Refused(409, "RoleAssignmentExists", "The role assignment already exists.")
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The scope that it reaches."""
+        del context
+        return {"scope": resource.id.rpartition("/providers/")[0]}
+
+
+ROLE_KIND = RoleAssignments()
+
+
+class Locks(ResourceKind):
+    """Locks on a group or any resource."""
+
+    type = "Microsoft.Authorization/locks"
+    noun = "a lock"
+    names = NameRule(r"[^<>%&:\\?/]{1,259}[^<>%&:\\?/. ]|[^<>%&:\\?/. ]", "up to 260 characters, none of <>%&:\\?/")
+    schema = Schema(
+        "authorization", "ManagementLockByScopeArgs", frozenset({"lockName", "scope"}), envelope=frozenset()
+    )
+    tracked = False
+
+
+LOCK_KIND = Locks()
+
+
+def check(context: KindContext, resource_id: str, *, deletes: bool) -> None:
+    """Refuses a request for what a lock is on, in or below.
+
+    Args:
+        context: The store.
+        resource_id: What is asked for.
+        deletes: The request deletes; else it writes.
+
+    Raises:
+        Refused: 409, with the locked scopes.
+    """
+    target = resource_id.lower()
+    if f"/{LOCK_KIND.type.lower()}/" in target:
+        return  # a lock itself: taking it off is how a scope is opened
+    scopes = [
+        lock.parent
+        for lock in context.store.resources.of_type(LOCK_KIND.type)
+        if (deletes or lock.body["properties"]["level"] == "ReadOnly") and _meets(lock, target, deletes=deletes)
+    ]
+    if scopes:
+        verb = "delete" if deletes else "write"
+        message = (
+            f"The scope '{resource_id}' cannot perform {verb} operation because following scope(s) are locked: "
+            f"'{','.join(scopes)}'. Please remove the lock and try again."
+        )
+        raise Refused(409, "ScopeLocked", message)
+
+
+def _meets(lock: ResourceRow, target: str, *, deletes: bool) -> bool:
+    locked = lock.parent.lower()
+    return f"{target}/".startswith(f"{locked}/") or (deletes and f"{locked}/".startswith(f"{target}/"))

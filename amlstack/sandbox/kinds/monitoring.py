@@ -1,0 +1,154 @@
+"""Microsoft.OperationalInsights/workspaces and Microsoft.Insights/components, the resources only.
+
+Microsoft.Insights/diagnosticSettings: where a resource's logs go. None are written here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from amlstack.sandbox.protocol.entra import TENANT
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+NAMESPACE = uuid.UUID("8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11")
+
+
+class LogWorkspaces(ResourceKind):
+    """Log Analytics workspaces."""
+
+    type = "Microsoft.OperationalInsights/workspaces"
+    noun = "a Log Analytics workspace"
+    names = NameRule(
+        r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
+    )
+    schema = Schema(
+        "operationalinsights",
+        "WorkspaceArgs",
+        frozenset({"resourceGroupName", "workspaceName"}),
+        # Unlike elsewhere, the SKU stands among the properties.
+        envelope=frozenset({"location", "tags", "identity"}),
+    )
+    ticks = 1
+    patches = True
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """Pay-as-you-go and 30 days, unless the body says otherwise."""
+        del context, path
+        return {**body, "properties": {"sku": {"name": "PerGB2018"}, "retentionInDays": 30, **body["properties"]}}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The customer id by which agents would know it."""
+        del context
+        return {"customerId": str(uuid.uuid5(NAMESPACE, resource.key))}
+
+
+class InsightsComponents(ResourceKind):
+    """Application Insights components."""
+
+    type = "Microsoft.Insights/components"
+    noun = "an Application Insights component"
+    names = NameRule(
+        r"[-\w().]{0,259}[-\w()]",
+        "1 to 260 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
+    )
+    schema = Schema(
+        "applicationinsights",
+        "ComponentArgs",
+        frozenset({"resourceGroupName", "resourceName"}),
+        envelope=frozenset({"location", "tags", "kind"}),
+        wire={
+            "applicationType": "Application_Type",
+            "flowType": "Flow_Type",
+            "requestSource": "Request_Source",
+            "hockeyAppId": "HockeyAppId",
+            "samplingPercentage": "SamplingPercentage",
+            "disableIpMasking": "DisableIpMasking",
+            "disableLocalAuth": "DisableLocalAuth",
+            "immediatePurgeDataOn30Days": "ImmediatePurgeDataOn30Days",
+            "workspaceResourceId": "WorkspaceResourceId",
+            "ingestionMode": "IngestionMode",
+            "retentionInDays": "RetentionInDays",
+            "forceCustomerStorageForProfiler": "ForceCustomerStorageForProfiler",
+        },
+    )
+    made_status = 200
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The type of application is required, and the log workspace must exist."""
+        del path, before
+        properties = body["properties"]
+        if "Application_Type" not in properties:
+            raise invalid("properties.Application_Type", "the required property is missing.")
+        logs = properties.get("WorkspaceResourceId")
+        if logs is not None and context.store.resources.get(logs) is None:
+            raise invalid("properties.WorkspaceResourceId", f"the workspace '{logs}' was not found.")
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Identifiers that a client would put into its configuration."""
+        key = str(uuid.uuid5(NAMESPACE, resource.key))
+        return {
+            "AppId": str(uuid.uuid5(NAMESPACE, f"{resource.key}/app")),
+            "ApplicationId": resource.name,
+            "ConnectionString": f"InstrumentationKey={key};IngestionEndpoint={context.base}/",
+            "InstrumentationKey": key,
+            "TenantId": TENANT,
+        }
+
+
+LOGS = LogWorkspaces()
+COMPONENTS = InsightsComponents()
+
+
+SINKS: Final = ("workspaceId", "storageAccountId", "eventHubAuthorizationRuleId", "marketplacePartnerId")
+_MOST: Final = 5
+
+
+class DiagnosticSettings(ResourceKind):
+    """Diagnostic settings of any resource."""
+
+    type = "Microsoft.Insights/diagnosticSettings"
+    noun = "a diagnostic setting"
+    names = NameRule(r"[^*<>%:&?\\+/]{0,259}[^*<>%:&?\\+/. ]", "up to 260 characters, none of *<>%:&?\\+/")
+    schema = Schema("monitor", "DiagnosticSettingArgs", frozenset({"name", "resourceUri"}), envelope=frozenset())
+    tracked = False
+    made_status = 200
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Somewhere to send to that exists, something to send, no two settings for one category and place."""
+        given = body["properties"]
+        sinks = {name: str(given[name]).lower() for name in SINKS if given.get(name)}
+        if not sinks:
+            raise Refused(400, "BadRequest", "At least one data sink needs to be specified.", "properties")
+        for name in ("workspaceId", "storageAccountId"):
+            if name in sinks and context.store.resources.get(sinks[name]) is None:
+                raise invalid(f"properties.{name}", f"'{given[name]}' was not found.")
+        categories = _categories(given)
+        if not categories:
+            message = "At least one log or metric category must be specified."
+            raise Refused(400, "BadRequest", message, "properties")
+        others = [row for row in context.store.resources.under(path.parent, self.type) if row.name != path.name]
+        if before is None and len(others) >= _MOST:
+            raise Refused(400, "BadRequest", f"'{path.parent}' has {_MOST} diagnostic settings, which is the limit.")
+        for other in others:
+            theirs = other.body["properties"]
+            same = categories & _categories(theirs)
+            if same and any(str(theirs.get(name, "")).lower() == sink for name, sink in sinks.items()):
+                message = (
+                    f"Data sink '{next(iter(sinks.values()))}' is already used in diagnostic setting '{other.name}' "
+                    f"for category '{min(same)}'."
+                )
+                raise Refused(409, "Conflict", message)
+
+
+def _categories(properties: Body) -> set[str]:
+    rows = [*(properties.get("logs") or ()), *(properties.get("metrics") or ())]
+    return {str(row.get("category") or row.get("categoryGroup")) for row in rows if row.get("enabled")}
+
+
+DIAGNOSTIC_KIND = DiagnosticSettings()

@@ -1,0 +1,490 @@
+"""Ranges of addresses, and what lives in a subnet.
+
+Microsoft.Network/networkSecurityGroups, with their rules.
+
+Microsoft.Network/virtualNetworks and their subnets.
+
+Microsoft.Network/privateDnsZones and their links with virtual networks.
+
+Microsoft.Network/privateEndpoints and the DNS zone groups in them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid, near
+from amlstack.sandbox.store.store import COMPUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+ENDPOINTS = "Microsoft.Network/privateEndpoints"
+SMALLEST = 29
+
+Range = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def range_of(text: Any, where: str) -> Range:
+    """A range in CIDR notation.
+
+    Raises:
+        Refused: It is none.
+    """
+    try:
+        return ipaddress.ip_network(str(text))
+    except ValueError:
+        message = f"The address prefix '{text}' is not a valid CIDR range."
+        raise Refused(400, "InvalidAddressPrefixFormat", message, where) from None
+
+
+def check_subnet(name: str, prefix: Any, space: Iterable[Range], others: Iterable[tuple[str, Range]]) -> Range:
+    """The range of a subnet, which lies in its network and overlaps no other.
+
+    Raises:
+        Refused: It does not.
+    """
+    found = range_of(prefix, "properties.addressPrefix")
+    if found.prefixlen > SMALLEST:
+        raise Refused(400, "SubnetTooSmall", f"The subnet '{name}' ({prefix}) is smaller than /{SMALLEST}.")
+    if not any(found.version == one.version and found.subnet_of(one) for one in space):  # type: ignore[arg-type]
+        message = f"The address range {prefix} of the subnet '{name}' is not within its virtual network's space."
+        raise Refused(400, "NetcfgSubnetRangeOutsideVnet", message)
+    for other, one in others:
+        if found.overlaps(one):
+            message = f"The subnet '{name}' ({prefix}) overlaps the subnet '{other}' ({one})."
+            raise Refused(400, "NetcfgSubnetRangesOverlap", message)
+    return found
+
+
+def users(context: KindContext, subnet: str) -> tuple[str, ...]:
+    """Ids of what has addresses in a subnet: private endpoints and clusters."""
+    key = subnet.lower()
+    placed = [(row, row.body["properties"]) for row in context.store.resources.of_type(ENDPOINTS)]
+    computes = context.store.resources.of_type(COMPUTE)
+    placed += ((row, row.body["properties"].get("properties") or {}) for row in computes)
+    return tuple(row.id for row, inner in placed if str((inner.get("subnet") or {}).get("id", "")).lower() == key)
+
+
+def refuse_if_used(context: KindContext, subnet: str) -> None:
+    """Keeps a subnet in which something has an address.
+
+    Raises:
+        Refused: 400, naming one user.
+    """
+    if found := users(context, subnet):
+        name = subnet.rsplit("/", 1)[-1]
+        message = f"Subnet {name} is in use by {found[0]} and cannot be deleted."
+        raise Refused(400, "InUseSubnetCannotBeDeleted", message)
+
+
+TYPE = "Microsoft.Network/virtualNetworks"
+SUBNETS = f"{TYPE}/subnets"
+_NAMES = NameRule(
+    r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
+    "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
+)
+_REFERENCES = {
+    "networkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
+}
+_DEFAULTS = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
+
+
+class VirtualNetworks(ResourceKind):
+    """A network whose subnets are resources of their own, given with it or one by one."""
+
+    type = TYPE
+    noun = "a virtual network"
+    names = _NAMES
+    schema = Schema(
+        "network", "VirtualNetworkInitArgs", frozenset({"resourceGroupName", "virtualNetworkName"}),
+        envelope=frozenset({"id", "location", "tags", "extendedLocation"}), nested=frozenset({"subnets"}),
+    )  # fmt: skip
+    ticks = 1
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Ranges fit into each other; a subnet that is left out is not in use."""
+        del before
+        properties = body["properties"]
+        space = _space(properties)
+        if properties.get("subnets") is None:
+            return
+        taken: list[tuple[str, Range]] = []
+        for subnet in properties["subnets"]:
+            name, inner = str(subnet.get("name") or ""), subnet.get("properties") or {}
+            _NAMES.check(name, "a subnet")
+            taken.append((name, check_subnet(name, inner.get("addressPrefix"), space, taken)))
+            check_references(context, inner)
+        wanted = {name.lower() for name, _ in taken}
+        for row in context.store.resources.under(path.text, SUBNETS):
+            if row.name.lower() not in wanted:
+                refuse_if_used(context, row.id)
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """A second PUT is taken whole."""
+        del before
+        return body
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """Its subnets become resources of their own."""
+        properties = dict(body["properties"])
+        subnets = properties.pop("subnets", None)
+        if subnets is not None:
+            wanted = {str(subnet["name"]).lower() for subnet in subnets}
+            for row in context.store.resources.under(path.text, SUBNETS):
+                if row.name.lower() not in wanted:
+                    context.store.resources.delete(row.key)
+            for subnet in subnets:
+                inner = {**_DEFAULTS, **subnet.get("properties", {})}
+                context.store.resources.put(
+                    f"{path.text}/subnets/{subnet['name']}", SUBNETS, path.text, {"properties": inner}
+                )
+        return {**body, "properties": properties}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """With its subnets."""
+        rows = context.store.resources.under(resource.key, SUBNETS)
+        return {"subnets": [_shown(SUBNET_KIND.render(context, row)) for row in rows]}
+
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+        """A network in which something has an address stays."""
+        for row in context.store.resources.under(resource.key, SUBNETS):
+            refuse_if_used(context, row.id)
+
+
+class Subnets(ResourceKind):
+    """One subnet."""
+
+    type = SUBNETS
+    noun = "a subnet"
+    names = _NAMES
+    schema = Schema(
+        "network", "SubnetInitArgs", frozenset({"resourceGroupName", "virtualNetworkName", "subnetName"}),
+        envelope=frozenset({"id", "name", "type"}),
+    )  # fmt: skip
+    tracked = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Its range lies in the network and overlaps no other."""
+        del before
+        network = context.store.resources.get(path.parent)
+        space = _space(network.body["properties"]) if network is not None else []
+        rows = context.store.resources.under(path.parent, SUBNETS)
+        others = [
+            (row.name, range_of(row.body["properties"]["addressPrefix"], ""))
+            for row in rows
+            if row.name.lower() != path.name.lower()
+        ]
+        check_subnet(path.name, body["properties"].get("addressPrefix"), space, others)
+        check_references(context, body["properties"])
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The service's defaults."""
+        del context, path
+        return {**body, "properties": {**_DEFAULTS, **body["properties"]}}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """What has addresses in it."""
+        del context, resource
+        return {"provisioningState": "Succeeded"}
+
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+        """One in use stays."""
+        refuse_if_used(context, resource.id)
+
+
+def check_references(context: KindContext, subnet: Mapping[str, Any]) -> None:
+    """What a subnet names and the sandbox knows must exist."""
+    for name, kind in _REFERENCES.items():
+        given = (subnet.get(name) or {}).get("id")
+        found = context.store.resources.get(given) if given else None
+        if given and (found is None or found.type.lower() != kind.lower()):
+            message = f"Resource {given} referenced by the subnet was not found."
+            raise Refused(404, "InvalidResourceReference", message, name)
+
+
+def network_of(context: KindContext, subnet: str) -> ResourceRow | None:
+    """The network that a subnet is in."""
+    return context.store.resources.get(subnet.lower().rsplit("/subnets/", 1)[0])
+
+
+def _shown(subnet: Body) -> Body:
+    """A subnet as its network lists it."""
+    return {name: value for name, value in subnet.items() if name != "systemData"}
+
+
+def _space(properties: Mapping[str, Any]) -> list[Range]:
+    prefixes = (properties.get("addressSpace") or {}).get("addressPrefixes")
+    if not prefixes:
+        raise invalid("properties.addressSpace", "the required property is missing.")
+    return [range_of(prefix, "properties.addressSpace") for prefix in prefixes]
+
+
+NETWORK_KIND = VirtualNetworks()
+SUBNET_KIND = Subnets()
+
+
+LOWEST, HIGHEST = 100, 4096
+
+
+class SecurityGroups(ResourceKind):
+    """Rules by direction and priority."""
+
+    type = "Microsoft.Network/networkSecurityGroups"
+    noun = "a network security group"
+    names = NameRule(
+        r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
+        "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
+    )
+    schema = Schema(
+        "network", "NetworkSecurityGroupInitArgs", frozenset({"resourceGroupName", "networkSecurityGroupName"}),
+        envelope=frozenset({"id", "location", "tags"}), nested=frozenset({"securityRules"}),
+    )  # fmt: skip
+    ticks = 1
+    patches = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """No two rules of one direction share a priority."""
+        del context, path, before
+        seen: dict[tuple[str, int], str] = {}
+        for index, rule in enumerate(body["properties"].get("securityRules") or ()):
+            inner, where = rule.get("properties") or {}, f"properties.securityRules[{index}]"
+            priority = inner["priority"]
+            if not LOWEST <= priority <= HIGHEST:
+                message = f"Security rule has invalid Priority. Value provided: {priority} Allowed range 100-4096."
+                raise Refused(400, "SecurityRuleInvalidPriority", message, where)
+            name = str(rule.get("name"))
+            if other := seen.get((inner["direction"], priority)):
+                message = f"Security rules {other} and {name} have the same priority and direction."
+                raise Refused(400, "SecurityRuleConflict", message, where)
+            seen[inner["direction"], priority] = name
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """A second PUT is taken whole."""
+        del before
+        return body
+
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+        """One that a subnet names stays."""
+        for row in context.store.resources.of_type(SUBNETS):
+            if str((row.body["properties"].get("networkSecurityGroup") or {}).get("id", "")).lower() == resource.key:
+                message = f"Network security group {resource.name} cannot be deleted because it is in use by {row.id}."
+                raise Refused(400, "InUseNetworkSecurityGroupCannotBeDeleted", message)
+
+
+SECURITY_GROUP_KIND = SecurityGroups()
+
+
+PRIVATE_ENDPOINTS_TYPE = ENDPOINTS
+GROUPS = f"{PRIVATE_ENDPOINTS_TYPE}/privateDnsZoneGroups"
+ZONES = "Microsoft.Network/privateDnsZones"
+TARGETS = {
+    "microsoft.machinelearningservices/workspaces": ("amlworkspace",),
+    "microsoft.storage/storageaccounts": ("blob", "file", "dfs", "queue", "table", "web"),
+    "microsoft.keyvault/vaults": ("vault",),
+    "microsoft.containerregistry/registries": ("registry",),
+}
+"""Sub-resources by type (learn.microsoft.com/azure/private-link/private-endpoint-overview, 2026-11-22)."""
+
+_PRIVATE_ENDPOINTS_NAMES = NameRule(
+    r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
+    "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
+)
+
+
+class PrivateEndpoints(ResourceKind):
+    """An address in a subnet that leads to one part of a resource."""
+
+    type = PRIVATE_ENDPOINTS_TYPE
+    noun = "a private endpoint"
+    names = _PRIVATE_ENDPOINTS_NAMES
+    schema = Schema(
+        "network", "PrivateEndpointArgs", frozenset({"resourceGroupName", "privateEndpointName"}),
+        envelope=frozenset({"id", "location", "tags", "extendedLocation"}),
+        nested=frozenset({"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"}),
+    )  # fmt: skip
+    ticks = 2
+    ticks_delete = 1
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Subnet and target exist and fit together; neither changes later."""
+        del path
+        properties = body["properties"]
+        subnet = str((properties.get("subnet") or {}).get("id") or "")
+        found = context.store.resources.get(subnet)
+        if found is None or found.type != SUBNETS:
+            message = f"Resource {subnet} referenced by the private endpoint was not found."
+            raise Refused(404, "InvalidResourceReference", message, "properties.subnet")
+        network = network_of(context, subnet)
+        if network is not None and network.body["location"] != body["location"]:
+            message = "A private endpoint and its virtual network must be in the same region."
+            raise Refused(400, "PrivateEndpointAndVirtualNetworkRegionMismatch", message, "location")
+        links = [
+            *(properties.get("privateLinkServiceConnections") or ()),
+            *(properties.get("manualPrivateLinkServiceConnections") or ()),
+        ]
+        if len(links) != 1:
+            raise invalid("properties.privateLinkServiceConnections", f"{len(links)} connections; there must be one.")
+        _check_link(context, links[0].get("properties") or {})
+        if before is not None and _fixed(before.body["properties"]) != _fixed(properties):
+            message = "The subnet and the connection of a private endpoint cannot be changed."
+            raise Refused(400, "PrivateEndpointCannotBeUpdated", message)
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """A second PUT is taken whole."""
+        del before
+        return body
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Its network interface, and that the connection is approved."""
+        del context
+        properties = resource.body["properties"]
+        shown: Body = {"networkInterfaces": [{"id": f"{resource.id}.nic"}]}
+        approved = {"status": "Approved", "description": "Auto-Approved", "actionsRequired": "None"}
+        for name in ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections"):
+            if links := properties.get(name):
+                shown[name] = [_approved(link, approved) for link in links]
+        return shown
+
+
+class ZoneGroups(ResourceKind):
+    """The private DNS zones in which an endpoint's names are registered."""
+
+    type = GROUPS
+    noun = "a private DNS zone group"
+    names = _PRIVATE_ENDPOINTS_NAMES
+    schema = Schema(
+        "network", "PrivateDnsZoneGroupArgs",
+        frozenset({"resourceGroupName", "privateEndpointName", "privateDnsZoneGroupName"}),
+        envelope=frozenset({"id", "name"}), nested=frozenset({"privateDnsZoneConfigs"}),
+    )  # fmt: skip
+    tracked = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The zones exist, each named once."""
+        del path, before
+        for index, config in enumerate(body["properties"].get("privateDnsZoneConfigs") or ()):
+            zone = str((config.get("properties") or {}).get("privateDnsZoneId") or "")
+            found = context.store.resources.get(zone)
+            if found is None or found.type != ZONES:
+                message = f"Private DNS zone {zone} was not found."
+                raise Refused(404, "PrivateDnsZoneNotFound", message, f"properties.privateDnsZoneConfigs[{index}]")
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Always done."""
+        del context, resource
+        return {"provisioningState": "Succeeded"}
+
+
+def _check_link(context: KindContext, link: Body) -> None:
+    where = "properties.privateLinkServiceConnections[0]"
+    target = context.store.resources.get(str(link.get("privateLinkServiceId") or ""))
+    if target is None:
+        message = f"Private link resource {link.get('privateLinkServiceId')} was not found."
+        raise Refused(404, "PrivateLinkServiceNotFound", message, where)
+    allowed = TARGETS.get(target.type.lower(), ())
+    for group in link.get("groupIds") or ("",):
+        if group not in allowed:
+            message = f"The group id '{group}' is not one of {target.type}.{near(str(group), allowed)}"
+            raise Refused(400, "InvalidPrivateLinkServiceGroupId", message, where)
+    if target.type.lower().endswith("/registries") and target.body.get("sku", {}).get("name") != "Premium":
+        message = f"Private endpoints need a registry of the tier Premium; '{target.name}' has another."
+        raise Refused(400, "RegistrySkuNotSupported", message, where)
+
+
+def _fixed(properties: Body) -> tuple[str, Any]:
+    link = (properties.get("privateLinkServiceConnections") or [{}])[0].get("properties") or {}
+    target = str(link.get("privateLinkServiceId")).lower(), tuple(link.get("groupIds") or ())
+    return str(properties["subnet"]["id"]).lower(), target
+
+
+def _approved(link: Body, state: Body) -> Body:
+    return {**link, "properties": {**link.get("properties", {}), "privateLinkServiceConnectionState": state}}
+
+
+ENDPOINT_KIND = PrivateEndpoints()
+GROUP_KIND = ZoneGroups()
+
+
+LINKS = f"{ZONES}/virtualNetworkLinks"
+GLOBAL = "global"
+
+
+class PrivateZones(ResourceKind):
+    """A zone of names that only linked networks see."""
+
+    type = ZONES
+    noun = "a private DNS zone"
+    names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
+    schema = Schema(
+        "privatedns", "PrivateZoneArgs", frozenset({"resourceGroupName", "privateZoneName"}),
+        envelope=frozenset({"location", "tags"}),
+    )  # fmt: skip
+    ticks = 1
+    ticks_delete = 1
+    made_status = 202
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Zones are global."""
+        del context, path, before
+        _check_global(body)
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """How many networks see it."""
+        return {"numberOfVirtualNetworkLinks": len(context.store.resources.under(resource.key, LINKS))}
+
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+        """A linked one stays."""
+        if links := context.store.resources.under(resource.key, LINKS):
+            message = f"Can not delete resource before nested resources are deleted: {links[0].id}."
+            raise Refused(409, "CannotDeleteResource", message)
+
+
+class NetworkLinks(ResourceKind):
+    """A network that sees a zone."""
+
+    type = LINKS
+    noun = "a virtual network link"
+    names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
+    schema = Schema(
+        "privatedns", "VirtualNetworkLinkArgs",
+        frozenset({"resourceGroupName", "privateZoneName", "virtualNetworkLinkName"}),
+        envelope=frozenset({"location", "tags"}),
+    )  # fmt: skip
+    ticks = 1
+    ticks_delete = 1
+    made_status = 202
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The network exists, and is linked with a zone once."""
+        del before
+        _check_global(body)
+        network = str((body["properties"].get("virtualNetwork") or {}).get("id") or "")
+        found = context.store.resources.get(network)
+        if found is None or found.type != TYPE:
+            raise invalid("properties.virtualNetwork", f"the virtual network '{network}' was not found.")
+        for row in context.store.resources.under(path.parent, LINKS):
+            other = str(row.body["properties"]["virtualNetwork"]["id"]).lower()
+            if row.name.lower() != path.name.lower() and other == network.lower():
+                message = f"A virtual network cannot be linked to the same zone twice: {row.id}."
+                raise Refused(409, "Conflict", message)
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Done."""
+        del context, resource
+        return {"virtualNetworkLinkState": "Completed"}
+
+
+def _check_global(body: Body) -> None:
+    if body.get("location") != GLOBAL:
+        message = f"The location '{body.get('location')}' is not available for private DNS: it must be '{GLOBAL}'."
+        raise Refused(400, "LocationNotAvailableForResourceType", message, "location")
+
+
+ZONE_KIND = PrivateZones()
+LINK_KIND = NetworkLinks()

@@ -1,1 +1,0 @@
-"""Microsoft.Network: virtual networks, security groups, private endpoints and private DNS zones."""

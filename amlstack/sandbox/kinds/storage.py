@@ -1,0 +1,284 @@
+"""Microsoft.Storage/storageAccounts; their blobs are served by `amlstack.sandbox.planes.blobs`.
+
+Microsoft.Storage/storageAccounts/blobServices: the one of every account, `default`.
+
+Microsoft.Storage/storageAccounts/blobServices/containers: containers as the resource manager makes them.
+
+Microsoft.Storage/storageAccounts/fileServices: the one of every account, `default`, and its shares.
+
+Microsoft.Storage/storageAccounts/managementPolicies: when an account's blobs and their versions end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amlstack.sandbox.kinds.addresses import check_addresses
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+DEFAULTS: Final[dict[str, Body]] = {
+    "cors": {"corsRules": []},
+    "deleteRetentionPolicy": {"allowPermanentDelete": False, "enabled": False},
+    "containerDeleteRetentionPolicy": {"enabled": False},
+}
+
+
+class BlobServices(ResourceKind):
+    """Properties of an account's blob service, which is there from the beginning and never goes by itself."""
+
+    type = "Microsoft.Storage/storageAccounts/blobServices"
+    noun = "a blob service"
+    names = NameRule("default", "default")
+    schema = Schema(
+        "storage",
+        "BlobServicePropertiesArgs",
+        frozenset({"resourceGroupName", "accountName", "blobServicesName"}),
+        envelope=frozenset({"sku"}),
+    )
+    tracked = False
+    made_status = 200
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A time to keep what was deleted, where it is kept."""
+        del context, path, before
+        for name in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
+            policy = body["properties"].get(name) or {}
+            days = policy.get("days")
+            if policy.get("enabled") and (days is None or not 1 <= days <= 365):
+                raise invalid(f"properties.{name}.days", f"'{days}' is not between 1 and 365.")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """What an account has from the beginning."""
+        del context, path
+        given = body["properties"]
+        merged = {name: {**default, **(given.get(name) or {})} for name, default in DEFAULTS.items()}
+        return {**body, "properties": {**given, **merged}}
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """There is no DELETE."""
+        del query
+        raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a blob service.")
+
+
+def make_default(context: KindContext, account: ResourceRow) -> None:
+    """The blob service of a new account."""
+    store = context.store.resources
+    store.put(f"{account.id}/blobServices/default", BLOB_SERVICE_KIND.type, account.key, {"properties": dict(DEFAULTS)})
+
+
+BLOB_SERVICE_KIND = BlobServices()
+
+
+class StorageAccounts(ResourceKind):
+    """Storage accounts, blob service only."""
+
+    type = "Microsoft.Storage/storageAccounts"
+    noun = "a storage account"
+    names = NameRule(r"[a-z0-9]{3,24}", "3 to 24 lower-case letters and digits")
+    schema = Schema(
+        "storage",
+        "StorageAccountArgs",
+        frozenset({"resourceGroupName", "accountName"}),
+        wire={
+            "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
+            "enableNfsV3": "isNfsV3Enabled",
+            "networkRuleSet": "networkAcls",
+        },
+    )
+    ticks = 2
+    made_status = 202
+    patches = True
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Account names are unique in all of Azure; what is set at creation stays; rules for addresses are legal."""
+        check_addresses(body["properties"].get("networkAcls"), "properties.networkAcls", smallest=30)
+        if before is not None:
+            _check_change(body, before.body)
+        else:
+            for other in context.store.resources.of_type(self.type):
+                if other.name == path.name:
+                    message = f"The storage account named {path.name} is already taken."
+                    raise Refused(409, "StorageAccountAlreadyTaken", message)
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The defaults of a new account."""
+        del context, path
+        given = body.get("properties", {})
+        defaults = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
+        return {**body, "properties": {**defaults, **given}}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The blob endpoint: a path of the sandbox's one endpoint."""
+        return {
+            "primaryEndpoints": {"blob": f"{context.base}/blob/{resource.name}/"},
+            "primaryLocation": resource.body["location"],
+            "statusOfPrimary": "available",
+        }
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """Its blob service."""
+        make_default(context, resource)
+
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
+        """An account goes with its blobs."""
+        context.store.blobs.drop_account(resource.name)
+        return True
+
+
+def _check_change(body: Body, before: Body) -> None:
+    """Refuses what an account that exists cannot become.
+
+    Sources: learn.microsoft.com/azure/storage/common/infrastructure-encryption-enable and
+    .../redundancy-migration (2026-11-22).
+    """
+    old = (before["properties"].get("encryption") or {}).get("requireInfrastructureEncryption", False)
+    if (body["properties"].get("encryption") or {}).get("requireInfrastructureEncryption", old) != old:
+        where = "properties.encryption.requireInfrastructureEncryption"
+        raise invalid(where, "infrastructure encryption is set when an account is created, and cannot be changed.")
+    names = [str(each["sku"]["name"]) for each in (before, body)]
+    if ("ZRS" in names[0]) != ("ZRS" in names[1]):
+        message = (
+            f"The storage account cannot be changed from {names[0]} to {names[1]} by an update: copies in zones come "
+            "and go by a conversion that is asked for."
+        )
+        raise Refused(409, "AccountPropertyCannotBeUpdated", message, "sku.name")
+
+
+ACCOUNT_KIND = StorageAccounts()
+
+
+class BlobContainers(ResourceKind):
+    """Containers of an account, the same ones that the blob service shows."""
+
+    type = "Microsoft.Storage/storageAccounts/blobServices/containers"
+    noun = "a container"
+    names = NameRule(
+        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*|\$root|\$web",
+        "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end",
+    )
+    schema = Schema(
+        "storage", "BlobContainerArgs", frozenset({"resourceGroupName", "accountName", "containerName"}),
+        envelope=frozenset(),
+    )  # fmt: skip
+    tracked = False
+    patches = True
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """The container itself."""
+        context.store.blobs.make_container(_account(resource), resource.name)
+
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
+        """A container goes with its blobs."""
+        context.store.blobs.drop_container(_account(resource), resource.name)
+        return True
+
+
+def _account(resource: ResourceRow) -> str:
+    return resource.id.split("/")[-5]
+
+
+CONTAINER_KIND = BlobContainers()
+
+
+QUOTA = 102400
+"""GiB of a share at most (learn.microsoft.com/rest/api/storagerp/file-shares, 2026-11-22)."""
+
+
+class FileServices(ResourceKind):
+    """An account's file service, of which the sandbox has the shares."""
+
+    type = "Microsoft.Storage/storageAccounts/fileServices"
+    noun = "a file service"
+    names = NameRule("default", "default")
+    tracked = False
+    read_only = True
+
+
+class FileShares(ResourceKind):
+    """Shares of an account, whose files jobs read and write; there is no file service for clients."""
+
+    type = "Microsoft.Storage/storageAccounts/fileServices/shares"
+    noun = "a file share"
+    names = NameRule(
+        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*",
+        "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end",
+    )
+    schema = Schema(
+        "storage", "FileShareArgs", frozenset({"resourceGroupName", "accountName", "shareName", "expand"}),
+        envelope=frozenset(),
+    )  # fmt: skip
+    tracked = False
+    patches = True
+    makes_parent = True
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A size that a share may have, and a protocol that stays."""
+        del context, path
+        given = body["properties"]
+        quota = given.get("shareQuota")
+        if quota is not None and not 1 <= quota <= QUOTA:
+            raise invalid("properties.shareQuota", f"'{quota}' is not between 1 and {QUOTA}.")
+        if before is not None:
+            protocol = before.body["properties"]["enabledProtocols"]
+            if given.get("enabledProtocols", protocol) != protocol:
+                raise invalid("properties.enabledProtocols", "it is given when a share is created, and stays.")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The defaults of a new share."""
+        del context, path
+        defaults = {"accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
+        return {**body, "properties": {**defaults, **body["properties"]}}
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """The place of its files."""
+        context.store.blobs.make_container(_file_shares_account(resource), resource.name)
+
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
+        """A share goes with its files, unless a container of its name has them too."""
+        beside = resource.id.replace("/fileServices/default/shares/", "/blobServices/default/containers/")
+        if context.store.resources.get(beside) is None:
+            context.store.blobs.drop_container(_file_shares_account(resource), resource.name)
+        return True
+
+
+def _file_shares_account(resource: ResourceRow) -> str:
+    return resource.id.split("/")[-5]
+
+
+FILE_SERVICE_KIND = FileServices()
+SHARE_KIND = FileShares()
+
+
+class LifeCycles(ResourceKind):
+    """The one policy of an account: rules by blob type and prefix."""
+
+    type = "Microsoft.Storage/storageAccounts/managementPolicies"
+    noun = "a management policy"
+    names = NameRule("default", "default")
+    schema = Schema(
+        "storage", "ManagementPolicyArgs", frozenset({"resourceGroupName", "accountName", "managementPolicyName"}),
+        envelope=frozenset(),
+    )  # fmt: skip
+    tracked = False
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Rules with names of their own, each with something that it does."""
+        del context, path, before
+        rules = body["properties"]["policy"]["rules"]
+        names = [rule["name"] for rule in rules]
+        if len(set(names)) < len(names):
+            raise invalid("properties.policy.rules", "two rules have the same name.")
+        for number, rule in enumerate(rules):
+            if not any((rule["definition"].get("actions") or {}).values()):
+                where = f"properties.policy.rules[{number}].definition.actions"
+                raise invalid(where, "a rule without an action.")
+
+
+LIFE_CYCLE_KIND = LifeCycles()

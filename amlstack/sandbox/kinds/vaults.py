@@ -1,0 +1,115 @@
+"""Microsoft.KeyVault/vaults, the resource only: no secrets or certificates.
+
+Microsoft.KeyVault/vaults/keys: keys as the resource manager makes them.
+
+What they encrypt and decrypt: `amlstack.sandbox.planes.vault_keys`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from amlstack.sandbox.kinds.addresses import check_addresses
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+
+class Vaults(ResourceKind):
+    """Key vaults."""
+
+    type = "Microsoft.KeyVault/vaults"
+    noun = "a key vault"
+    names = NameRule(
+        r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+",
+        "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
+    )
+    schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
+    patches = True
+    assigned = ResourceKind.assigned | {"vaultUri"}
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Vault names are unique in all of Azure; protection against purging stays; rules for addresses are legal."""
+        check_addresses(body["properties"].get("networkAcls"), "properties.networkAcls")
+        protects = body["properties"].get("enablePurgeProtection")
+        was = before is not None and before.body["properties"].get("enablePurgeProtection")
+        if protects is False or (was and not protects):
+            message = 'The property "enablePurgeProtection" cannot be set to false. Enabling it is irreversible.'
+            raise Refused(400, "BadRequest", message, "properties.enablePurgeProtection")
+        if before is None:
+            for other in context.store.resources.of_type(self.type):
+                if other.name.lower() == path.name.lower():
+                    raise Refused(409, "VaultAlreadyExists", f"The vault name '{path.name}' is already in use.")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """Soft delete is on for every new vault."""
+        del context, path
+        defaults = {"enableSoftDelete": True, "softDeleteRetentionInDays": 90, "publicNetworkAccess": "Enabled"}
+        return {**body, "properties": {**defaults, **body["properties"]}}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The vault's address, under which its keys answer (`amlstack.sandbox.server.azure_names`)."""
+        del context
+        return {"vaultUri": f"https://{resource.name.lower()}.vault.azure.net/"}
+
+
+VAULT_KIND = Vaults()
+
+
+HOST = ".vault.azure.net"
+_KINDS = ("RSA", "RSA-HSM", "EC", "EC-HSM")
+
+
+def vault(key: ResourceRow) -> str:
+    """The name of a key's vault, in small letters."""
+    return key.id.split("/")[-3].lower()
+
+
+def version(key: ResourceRow) -> str:
+    """The id of a key's one version."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, f"{key.key}:{key.created}").hex
+
+
+class Keys(ResourceKind):
+    """Keys of a vault; a PUT of one that exists answers it and makes no version."""
+
+    type = "Microsoft.KeyVault/vaults/keys"
+    noun = "a key"
+    names = NameRule(r"[0-9A-Za-z-]{1,127}", "1 to 127 letters, digits and hyphens")
+    schema = Schema(
+        "keyvault", "KeyArgs", frozenset({"resourceGroupName", "vaultName", "keyName"}),
+        envelope=frozenset({"tags"}), wrapped=True,
+    )  # fmt: skip
+    tracked = False
+    made_status = 200
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A kind of key that there is."""
+        del context, path, before
+        if (kind := body["properties"].get("kty")) not in _KINDS:
+            raise invalid("properties.kty", f"'{kind}' is not allowed. Allowed: {', '.join(_KINDS)}.")
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """The key as it was made."""
+        del body
+        return before.body
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Its addresses."""
+        del context
+        uri = f"https://{vault(resource)}{HOST}/keys/{resource.name}"
+        return {"attributes": {"enabled": True}, "keyUri": uri, "keyUriWithVersion": f"{uri}/{version(resource)}"}
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """There is no DELETE."""
+        del query
+        raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a key.")
+
+
+KEY_KIND = Keys()

@@ -1,0 +1,378 @@
+"""Early termination: which running trials are not worth going on with.
+
+A trial's intervals are counted by how often it logged the primary metric. A policy looks at a trial at every multiple
+of its evaluation interval that is not below its delay, and compares what all trials had logged by then.
+
+A sweep's body read: what is varied, how, how often, and the body of each trial.
+
+The best trial of a sweep: the one with the best value of the primary metric.
+
+Advances a sweep: trials up to its limits, the hopeless ended early, the best one named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.contract.spec import RefusedError, seconds
+from amlstack.sandbox.orchestration import sampling
+from amlstack.sandbox.orchestration import sampling as sampling_module
+from amlstack.sandbox.protocol.refusals import invalid, near
+from amlstack.sandbox.store.store import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from amlstack.sandbox.orchestration.parent import Parent
+    from amlstack.sandbox.orchestration.sampling import Distribution, Sampling
+    from amlstack.sandbox.store.store import JobRow, Store
+
+
+def better(goal: str) -> Callable[[Iterable[float]], float]:
+    """``min`` or ``max``, after the sweep's goal (any letter case)."""
+    return max if goal.lower() == "maximize" else min
+
+
+def scores(store: Store, sweep: JobRow) -> dict[str, float]:
+    """The best value that each trial logged, by the trial's table key; trials that logged none are not there."""
+    objective = sweep.properties.get("objective") or {}
+    pick = better(str(objective.get("goal") or ""))
+    found = {
+        key: store.metrics.values(key, str(objective.get("primaryMetric")))
+        for key in store.family.children(sweep.id).values()
+    }
+    return {key: pick(values) for key, values in found.items() if values}
+
+
+def trial(store: Store, sweep: JobRow) -> JobRow | None:
+    """The best trial: of those that completed if any did; None when none logged the primary metric.
+
+    Of equal ones the first.
+    """
+    best = scores(store, sweep)
+    rows = [row for key in best if (row := store.jobs.get(key)) is not None]
+    completed = [row for row in rows if row.status == "Completed"]
+    pick = better(str((sweep.properties.get("objective") or {}).get("goal") or ""))
+    candidates = completed or rows
+    if not candidates:
+        return None
+    top = pick(best[row.id] for row in candidates)
+    return next(row for row in candidates if best[row.id] == top)
+
+
+if TYPE_CHECKING:
+    Curves = Mapping[str, Sequence[float]]
+
+KINDS = ("Bandit", "MedianStopping", "TruncationSelection")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy.
+
+    Attributes:
+        kind: One of `KINDS`.
+        interval: How many intervals lie between two looks.
+        delay: Intervals before the first look.
+        factor, amount: A bandit's slack: as a share of the best value, or absolute.
+        percentage: Of trials that a truncation ends at each look.
+        finished: A truncation counts trials that have ended too.
+    """
+
+    kind: str
+    interval: int = 1
+    delay: int = 0
+    factor: float = 0.0
+    amount: float = 0.0
+    percentage: int = 0
+    finished: bool = True
+
+    def doomed(self, goal: str, curves: Curves, running: Collection[str]) -> tuple[str, ...]:
+        """The running trials that the policy ends now.
+
+        Args:
+            goal: ``minimize`` or ``maximize``.
+            curves: What each trial logged of the primary metric, in order.
+            running: Those that have not ended.
+        """
+        # With the sign turned a smaller value is a better one, whatever the goal.
+        sign = -1.0 if better(goal) is max else 1.0
+        turned = {trial: [sign * value for value in values] for trial, values in curves.items()}
+        return tuple(trial for trial in turned if trial in running and self._ends(trial, turned, running))
+
+    def _ends(self, trial: str, curves: Curves, running: Collection[str]) -> bool:
+        count = len(curves[trial])
+        look = count - count % self.interval
+        if look < max(1, self.delay):
+            return False
+        # Others may be late: what it has reached since its look counts for it, not against it.
+        peers = {
+            other: values if other == trial else values[:look]
+            for other, values in curves.items()
+            if len(values) >= look and (self.finished or other in running)
+        }
+        own = min(curves[trial])
+        if self.kind == "Bandit":
+            top = min(min(values) for values in peers.values())
+            return own > top + self._slack(top)
+        if self.kind == "MedianStopping":
+            return own > median(fmean(values) for values in peers.values())
+        worst = sorted(peers, key=lambda other: min(peers[other]), reverse=True)
+        return trial in worst[: len(worst) * self.percentage // 100]
+
+    def _slack(self, top: float) -> float:
+        # Of a metric to be maximised the service takes best / (1 + factor), of one to be minimised best × (1 + factor).
+        share = self.factor / (1 + self.factor) if top < 0 else self.factor
+        return self.amount or abs(top) * share
+
+
+def read_policy(given: Mapping[str, Any] | None) -> Policy | None:
+    """Reads ``earlyTermination``; None for none.
+
+    Raises:
+        Refused: It is no policy.
+    """
+    if not given:
+        return None
+    where = "properties.earlyTermination"
+    word = str(given.get("policyType") or given.get("type") or "").replace("_", "").lower()
+    kind = {name.lower(): name for name in KINDS}.get(word)
+    if kind is None:
+        raise invalid(where, f"'{word}' is no policy.{near(word, KINDS)}")
+    interval, delay = int(given.get("evaluationInterval") or 1), int(given.get("delayEvaluation") or 0)
+    if interval < 1 or delay < 0:
+        raise invalid(where, "the evaluation interval is at least 1, the delay not below 0.")
+    percentage = int(given.get("truncationPercentage") or 0)
+    if kind == "TruncationSelection" and not 1 <= percentage <= 99:
+        raise invalid(f"{where}.truncationPercentage", f"{percentage}: a percentage from 1 to 99 is needed.")
+    factor, amount = float(given.get("slackFactor") or 0), float(given.get("slackAmount") or 0)
+    if factor < 0 or amount < 0:
+        raise invalid(where, "a slack is not below 0.")
+    finished = not given.get("excludeFinishedJobs", False)
+    return Policy(kind, interval, delay, factor, amount, percentage, finished)
+
+
+_BOUND = re.compile(r"\$\{\{\s*search_space\.(?P<name>[\w.-]+?)\s*\}\}")
+VARIABLE = "AZUREML_SWEEP_"
+"""Prefix of the environment variables that tell a trial its values."""
+MOST = 1000
+"""Trials of a sweep that does not say how many."""
+OF_THE_TRIAL = ("codeId", "environmentId", "distribution", "resources")
+OF_THE_SWEEP = ("computeId", "experimentName", "identity", "queueSettings")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """One sweep.
+
+    Attributes:
+        space: What is varied, by name.
+        sampling: How its values are drawn.
+        goal: ``minimize`` or ``maximize``.
+        metric: The primary metric's name.
+        policy: When a trial is ended early; None for never.
+        total: Trials in all, at most.
+        concurrent: Trials at once, at most.
+    """
+
+    space: Mapping[str, Distribution]
+    sampling: Sampling
+    goal: str
+    metric: str
+    policy: Policy | None
+    total: int
+    concurrent: int
+
+
+def read_sweep(name: str, properties: Mapping[str, Any]) -> SweepSpec:
+    """Reads ``body["properties"]`` of a sweep job.
+
+    Args:
+        name: The job's name.
+        properties: Its properties.
+
+    Raises:
+        Refused: The sandbox cannot run it.
+    """
+    varied = sampling_module.read(properties.get("searchSpace"))
+    objective = properties.get("objective") or {}
+    goal, metric = str(objective.get("goal") or "").lower(), str(objective.get("primaryMetric") or "")
+    if goal not in ("minimize", "maximize") or not metric:
+        raise invalid("properties.objective", "a goal (Minimize or Maximize) and a primaryMetric are needed.")
+    limits = properties.get("limits") or {}
+    total = int(limits.get("maxTotalTrials") or MOST)
+    concurrent = int(limits.get("maxConcurrentTrials") or total)
+    if total < 1 or concurrent < 1:
+        raise invalid("properties.limits", f"{total} trials in all, {concurrent} at once; both are at least 1.")
+    for key in ("timeout", "trialTimeout"):
+        _check_duration(limits.get(key), f"properties.limits.{key}")
+    command = str((properties.get("trial") or {}).get("command") or "")
+    if odd := next((found for found in _BOUND.finditer(command) if found["name"] not in varied), None):
+        message = f"the command refers to {odd[0]}, which the search space does not have.{near(odd['name'], varied)}"
+        raise invalid("properties.trial.command", message)
+    algorithm = sampling.read_sampling(
+        properties.get("samplingAlgorithm") or {"samplingAlgorithmType": "Random"}, varied, name
+    )
+    policy = read_policy(properties.get("earlyTermination"))
+    return SweepSpec(varied, algorithm, goal, metric, policy, total, concurrent)
+
+
+def body(properties: Mapping[str, Any], parent: str, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The ``properties`` of the child that is a trial: a command job.
+
+    Args:
+        properties: Those of the sweep.
+        parent: The sweep's name.
+        number: The trial's, from 0.
+        values: What it tries.
+    """
+    trial, limits = properties["trial"], properties.get("limits") or {}
+    texts = {name: text(value) for name, value in values.items()}
+    literals = {name: {"jobInputType": "literal", "value": value} for name, value in texts.items()}
+    timeout = limits.get("trialTimeout")
+    wire = {
+        "jobType": "Command",
+        **{key: trial.get(key) for key in OF_THE_TRIAL},
+        **{key: properties.get(key) for key in OF_THE_SWEEP},
+        "outputs": _outputs(properties, parent, f"{parent}_{number}"),
+        "resources": trial.get("resources") or properties.get("resources"),
+        "command": _BOUND.sub(lambda found: texts[found["name"]], trial["command"]),
+        "environmentVariables": {
+            **(trial.get("environmentVariables") or {}),
+            **{f"{VARIABLE}{name}": value for name, value in texts.items()},
+        },
+        "inputs": {**(properties.get("inputs") or {}), **literals},
+        "limits": {"jobLimitsType": "Command", "timeout": timeout} if timeout else None,
+        "parentJobName": parent,
+        "displayName": f"{parent}_{number}",
+        "tags": {"hyperparameters": json.dumps(dict(values))},
+        "properties": {"azureml.runsource": "hyperdrive.trial", "hyperparameters": json.dumps(dict(values))},
+    }
+    return {key: value for key, value in wire.items() if value is not None}
+
+
+def _outputs(properties: Mapping[str, Any], parent: str, trial: str) -> dict[str, Any] | None:
+    """Where a trial's outputs go: what a pipeline's step has by the name of its job, each trial has by its own."""
+    outputs: dict[str, Any] | None = properties.get("outputs")
+    if not outputs or not properties.get("parentJobName"):
+        return outputs
+    return {
+        name: {**wire, "uri": wire["uri"].replace(f"/{parent}/", f"/{trial}/")} if wire.get("uri") else wire
+        for name, wire in outputs.items()
+    }
+
+
+def text(value: Any) -> str:
+    """A value as the command gets it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_duration(text: Any, where: str) -> None:
+    if text is None:
+        return
+    try:
+        seconds(str(text))
+    except RefusedError as error:
+        raise invalid(where, str(error)) from None
+
+
+HOPE = 3
+"""Failed trials after which, at the earliest, a sweep of which none completed is given up."""
+
+
+def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The body of the first trial, to be checked before the sweep is taken.
+
+    Raises:
+        Refused: The sweep cannot be run by the sandbox.
+    """
+    del store
+    sweep = read_sweep(name, properties)
+    values = sweep.sampling.values(sweep.space, 0)
+    yield "properties.trial", body(properties, name, 0, values or {})
+
+
+def advance(parent: Parent) -> None:
+    """Ends hopeless trials, starts new ones, ends the sweep when none is left."""
+    job = parent.job
+    sweep = read_sweep(job.name, job.properties)
+    if sweep.sampling.kind == "bayesian" and not parent.children:
+        parent.note("bayesian sampling runs as random sampling: no trial learns from another")
+    _end_early(parent, sweep)
+    _name_best(parent, sweep)
+    while (
+        len(parent.active) < sweep.concurrent and len(parent.children) < sweep.total and not _is_broken(parent, sweep)
+    ):
+        number = len(parent.children)
+        values = sweep.sampling.values(sweep.space, number)
+        if values is None:  # a grid has no more
+            break
+        parent.make(str(number), f"{job.name}_{number}", body(job.properties, job.name, number, values))
+        parent.note(f"trial {number}: {shown(values)}")
+    if not parent.active:
+        _end(parent, sweep)
+
+
+def shown(values: Mapping[str, Any]) -> str:
+    """Hyperparameters in a line."""
+    return ", ".join(f"{name} = {text(value)}" for name, value in values.items())
+
+
+def _end_early(parent: Parent, sweep: SweepSpec) -> None:
+    if sweep.policy is None:
+        return
+    curves = {place: parent.store.metrics.values(row.id, sweep.metric) for place, row in parent.children.items()}
+    open_ones = {place for place, row in parent.active.items() if not row.cancel_requested and not _is_through(row)}
+    for place in sweep.policy.doomed(sweep.goal, {key: values for key, values in curves.items() if values}, open_ones):
+        parent.cancel(place)
+        parent.note(f"trial {place}: ended early by {sweep.policy.kind} at interval {len(curves[place])}")
+
+
+def _is_broken(parent: Parent, sweep: SweepSpec) -> bool:
+    """As many trials as run at once have failed, and none has done better: the next ones would fail as well."""
+    ends = [row.status for row in parent.children.values() if not row.active]
+    return "Completed" not in ends and ends.count("Failed") >= max(sweep.concurrent, HOPE)
+
+
+def _is_through(trial: JobRow) -> bool:
+    """It reason to MLflow that it has finished: there is nothing left to spare."""
+    return (trial.properties.get("properties") or {}).get("mlflow.status") == "FINISHED"
+
+
+def _name_best(parent: Parent, sweep: SweepSpec) -> None:
+    """The best trial so far goes into the sweep's record, under the service's names."""
+    top = trial(parent.store, parent.job)
+    config = {"primary_metric_config": json.dumps({"name": sweep.metric, "goal": sweep.goal})}
+    if top is None:
+        parent.label(**config)
+        return
+    score = scores(parent.store, parent.job)[top.id]
+    parent.label(**config, best_child_run_id=top.name, score=str(score), best_metric_status="Succeeded")
+
+
+def _end(parent: Parent, sweep: SweepSpec) -> None:
+    completed = [row for row in parent.children.values() if row.status == "Completed"]
+    failed = {place: row for place, row in parent.children.items() if row.status == "Failed"}
+    if failed and not completed:
+        place, row = next(iter(failed.items()))
+        reason = row.error.message if row.error is not None else "no reason was recorded"
+        message = f"None of {len(parent.children)} trial(s) completed. Trial {place} (job {row.name}) failed: {reason}"
+        parent.note(f"no trial completed; trial {place} failed")
+        parent.end("Failed", JobError("UserError", message))
+        return
+    if failed:
+        parent.note(f"trial(s) {', '.join(failed)} failed")
+    top = trial(parent.store, parent.job)
+    if top is None:
+        parent.note(
+            f"no trial logged the primary metric '{sweep.metric}', so that none is the best; "
+            "log it with mlflow.log_metric"
+        )
+    else:
+        score = scores(parent.store, parent.job)[top.id]
+        parent.note(f"best trial: {top.name} with {sweep.metric} = {score:g}")
+    parent.end("Completed")

@@ -1,0 +1,284 @@
+"""Data Lake Storage Gen2: the same blobs as files and directories, at the endpoint ``dfs`` of an account.
+
+https://learn.microsoft.com/rest/api/storageservices/datalakestoragegen2/path (2026-11-22). A directory is a blob with
+the metadata ``hdi_isfolder``, as the blob service of an account with a hierarchical namespace shows it. Whether the
+account has one is not looked at: both endpoints see what either wrote.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+
+from amlstack.sandbox.planes.blobs import conditions, containers, downloads, leases, properties, wire
+from amlstack.sandbox.protocol import requests
+from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.store.blobs import FOLDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from amlstack.sandbox.planes.blobs.wire import BlobPlace
+    from amlstack.sandbox.protocol.kind import Body, KindContext
+    from amlstack.sandbox.store.store import Blob
+
+PAGE = 5000
+LARGEST = 1 << 44
+"""Bytes of a file: more than Azure's own bound for an append, and few enough to be counted."""
+
+
+def addressed(account: str) -> bool:
+    """Whether a request is for this endpoint: ``<account>.dfs.<suffix>``."""
+    return account.partition(".")[2].lower().startswith("dfs.")
+
+
+def refusal(refused: Refused) -> Response:
+    """A refusal in this endpoint's form."""
+    headers = {**wire.common(), "x-ms-error-code": refused.code}
+    return JSONResponse({"error": {"code": refused.code, "message": refused.message}}, refused.status, headers)
+
+
+async def answer(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    """Answers one call."""
+    method, query = request.method, request.query_params
+    if not place.name:
+        if query.get("resource") == "filesystem" and method == "GET":
+            return _list(context, request, place)
+        if query.get("resource") == "filesystem" and method in {"PUT", "HEAD", "DELETE"}:
+            answered = containers.answer(context, method, place, {}, request.headers)
+            if answered is not None:
+                return answered
+        raise _unknown(f"{method} of a file system")
+    containers.check(context, place)
+    if method == "PUT" and "x-ms-rename-source" in request.headers:
+        return _rename(context, request, place)
+    if method == "PUT" and query.get("resource") in {"file", "directory"}:
+        return _make(context, request, place, folder=query["resource"] == "directory")
+    if method == "PATCH" and query.get("action") == "append":
+        return await _append(context, request, place)
+    if method == "PATCH" and query.get("action") == "flush":
+        return _flush(context, request, place)
+    if method == "HEAD":
+        return Response(headers=_describe(_found(context, place)))
+    if method == "GET":
+        return downloads.answer(request, _found(context, place))
+    if method == "DELETE":
+        return _delete(context, request, place)
+    raise _unknown(f"{method} of a path with action='{query.get('action', '')}'")
+
+
+def _unknown(what: str) -> Refused:
+    return Refused(501, "SandboxNotEmulated", f"The sandbox's file systems do not emulate {what}.")
+
+
+def _found(context: KindContext, place: BlobPlace) -> Blob:
+    blob = context.store.blobs.get(place.account, place.container, place.name.rstrip("/"))
+    if blob is None:
+        raise Refused(404, "PathNotFound", "The specified path does not exist.")
+    return blob
+
+
+def _describe(blob: Blob) -> dict[str, str]:
+    labels = ((name, value) for name, value in blob.metadata.items() if name != FOLDER)
+    encoded = ",".join(f"{name}={base64.b64encode(value.encode()).decode()}" for name, value in labels)
+    kind = "directory" if blob.folder else "file"
+    return {
+        **wire.describe(blob),
+        "content-length": str(blob.size),
+        "x-ms-resource-type": kind,
+        "x-ms-properties": encoded,
+    }
+
+
+def _labels(request: Request) -> dict[str, str]:
+    """``x-ms-properties: name=base64,…``."""
+    found = {}
+    for part in filter(None, request.headers.get("x-ms-properties", "").split(",")):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip().lower()] = base64.b64decode(value, validate=True).decode()
+        except ValueError:
+            message = "The value of the header x-ms-properties is none: names, each with a value in base64."
+            raise Refused(400, "InvalidHeaderValue", message) from None
+    return found
+
+
+def _make(context: KindContext, request: Request, place: BlobPlace, *, folder: bool) -> Response:
+    name = place.name.strip("/")
+    file = context.store.blobs.fresh()
+    file.touch()
+    labels = {**_labels(request), **({FOLDER: "true"} if folder else {})}
+    with context.store.transaction():
+        before = context.store.blobs.get(place.account, place.container, name)
+        try:
+            conditions.check(request.headers, before)
+            leases.check(request.headers, before)
+            _check_kind(before, folder=folder)
+            _make_above(context, place, name)
+        except Refused:
+            file.unlink()
+            raise
+        if before is not None and folder:  # a directory keeps what lies in it
+            file.unlink()
+            made = before
+        else:
+            extra = properties.given(request.headers, before)
+            made = context.store.blobs.put(place.account, place.container, name, file, metadata=labels, extra=extra)
+    _staged(context, place).unlink(missing_ok=True)
+    return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
+
+
+def _check_kind(before: Blob | None, *, folder: bool) -> None:
+    if before is not None and before.folder is not folder:
+        message = "The specified path already exists, as a directory where a file is to be made or the other way round."
+        raise Refused(409, "PathAlreadyExists" if folder else "ResourceTypeMismatch", message)
+
+
+def _make_above(context: KindContext, place: BlobPlace, name: str) -> None:
+    """The directories above a path, where there are none yet."""
+    words = name.split("/")
+    for depth in range(1, len(words)):
+        above = "/".join(words[:depth])
+        found = context.store.blobs.get(place.account, place.container, above)
+        if found is None:
+            file = context.store.blobs.fresh()
+            file.touch()
+            context.store.blobs.put(place.account, place.container, above, file, metadata={FOLDER: "true"})
+        elif not found.folder:
+            raise Refused(409, "PathConflict", f"The path '{above}' above it is a file.")
+
+
+async def _append(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    blob = _found(context, place)
+    leases.check(request.headers, blob)
+    at = _position(request)
+    staged = _staged(context, place)
+    if not staged.exists():
+        staged.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(blob.path, staged)
+        staged.chmod(0o600)
+    # What is cut off leaves nothing behind: parts are written where they belong once they are whole.
+    part = context.store.blobs.fresh()
+    await wire.receive(request, part)
+    try:
+        with part.open("rb") as source, staged.open("r+b") as out:
+            out.seek(at)
+            shutil.copyfileobj(source, out)
+    finally:
+        part.unlink()
+    return Response(status_code=202, headers=wire.common())
+
+
+def _flush(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    at, staged = _position(request), _staged(context, place)
+    with context.store.transaction():
+        blob = _found(context, place)
+        conditions.check(request.headers, blob)
+        leases.check(request.headers, blob)
+        size = staged.stat().st_size if staged.exists() else blob.size
+        if at != size:
+            message = f"The uploaded data is not contiguous or the position {at} is not the length {size} of the file."
+            raise Refused(400, "InvalidFlushPosition", message)
+        if staged.exists():
+            file = context.store.blobs.fresh()
+            staged.replace(file)
+            kind = request.headers.get("x-ms-content-type", blob.type)
+            md5 = base64.b64encode(_md5(file)).decode()
+            place_of = blob.account, blob.container, blob.name
+            md5 = request.headers.get("x-ms-content-md5", md5)
+            blob = context.store.blobs.put(
+                *place_of, file, md5=md5, type=kind, metadata=blob.metadata, extra=blob.extra
+            )
+    return Response(headers=wire.stamp(blob.etag, blob.changed))
+
+
+def _md5(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
+
+
+def _position(request: Request) -> int:
+    text = request.query_params.get("position", "")
+    if not text.isdecimal() or len(text) > len(str(LARGEST)) or int(text) > LARGEST:
+        message = f"The value '{text[:100]}' of the query parameter position is no whole number up to {LARGEST}."
+        raise Refused(400, "InvalidQueryParameterValue", message)
+    return int(text)
+
+
+def _staged(context: KindContext, place: BlobPlace) -> Path:
+    words = f"{place.account}\n{place.container}\n{place.name.strip('/')}"
+    return context.store.blobs.root / "appends" / hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def _delete(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    with context.store.transaction():
+        blob = _found(context, place)
+        conditions.check(request.headers, blob)
+        leases.check(request.headers, blob)
+        below = context.store.blobs.under(place.account, place.container, f"{blob.name}/") if blob.folder else ()
+        if below and request.query_params.get("recursive") != "true":
+            message = "The recursive query parameter value must be true to delete a non-empty directory."
+            raise Refused(409, "DirectoryNotEmpty", message)
+        for one in (*below, blob):
+            context.store.blobs.delete(one)
+    return Response(headers=wire.common())
+
+
+def _rename(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    source_name = requests.decoded(request.headers["x-ms-rename-source"].partition("?")[0]).strip("/")
+    words = requests.check_name(source_name).split("/")
+    name = place.name.strip("/")
+    if words[0] != place.container and not request.headers.get("authorization"):
+        message = "This request is not authorized to perform this operation: its signature is of another file system."
+        raise Refused(403, "AuthorizationPermissionMismatch", message)
+    with context.store.transaction():
+        source = _found(context, wire.BlobPlace(place.account, words[0], "/".join(words[1:])))
+        conditions.check(request.headers, context.store.blobs.get(place.account, place.container, name))
+        _make_above(context, place, name)
+        below = context.store.blobs.under(place.account, source.container, f"{source.name}/") if source.folder else ()
+        for one in (source, *below):
+            file = context.store.blobs.fresh()
+            shutil.copyfile(one.path, file)
+            goal = name + one.name.removeprefix(source.name)
+            context.store.blobs.delete(one)
+            goal_of = place.account, place.container, goal
+            context.store.blobs.put(*goal_of, file, md5=one.md5, type=one.type, metadata=one.metadata, extra=one.extra)
+    return Response(status_code=201, headers=wire.common())
+
+
+def _list(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    containers.check(context, place)
+    query = request.query_params
+    top, deep = query.get("directory", "").strip("/"), query.get("recursive", "false").lower() == "true"
+    if top:
+        _found(context, wire.BlobPlace(place.account, place.container, top))
+    text = query.get("maxResults", "")
+    most = min(int(text), PAGE) if text.isdecimal() and len(text) < 10 and int(text) else PAGE
+    prefix = f"{top}/" if top else ""
+    after = containers.place_of(query.get("continuation", ""), "continuation")
+    rows: list[Body] = []
+    headers = wire.common()
+    for blob in context.store.blobs.listed(place.account, place.container, prefix, after):
+        if not deep and "/" in blob.name[len(prefix) :]:
+            continue
+        if len(rows) == most:
+            headers["x-ms-continuation"] = base64.urlsafe_b64encode(rows[-1]["name"].encode()).decode()
+            break
+        rows.append(_row(blob))
+    return JSONResponse({"paths": rows}, headers=headers)
+
+
+def _row(blob: Blob) -> Body:
+    row = {
+        "name": blob.name,
+        "contentLength": str(blob.size),
+        "etag": f'"{blob.etag}"',
+        "lastModified": wire.date(blob.changed),
+    }
+    return {**row, **({"isDirectory": "true"} if blob.folder else {})}

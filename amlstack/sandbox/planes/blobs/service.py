@@ -1,0 +1,243 @@
+"""The calls of the blob service: who may make them, uploads, downloads and deletions."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from starlette.responses import Response
+
+from amlstack.sandbox.files import artifacts, sas
+from amlstack.sandbox.planes.blobs import (
+    blocks,
+    conditions,
+    containers,
+    copies,
+    downloads,
+    leases,
+    paths,
+    properties,
+    wire,
+)
+from amlstack.sandbox.planes.blobs.wire import BlobPlace
+from amlstack.sandbox.protocol import entra, requests
+from amlstack.sandbox.protocol import requests as bodies
+from amlstack.sandbox.protocol.refusals import Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from amlstack.sandbox.protocol.kind import KindContext
+    from amlstack.sandbox.store.store import Blob
+
+PREFIX = "/blob/"
+NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "PATCH": "w", "DELETE": "d"}
+LONGEST = 1024
+"""Characters of a blob's name."""
+Extra = dict[str, Any]
+STORAGE = "Microsoft.Storage/storageAccounts"
+
+
+async def answer(context: KindContext, request: Request, raw: str) -> Response:
+    """Answers one call of the data plane.
+
+    Args:
+        context: State.
+        request: Of the client.
+        raw: Its path here, percent-encoded.
+
+    Raises:
+        Refused: See `refusal`.
+    """
+    words = [requests.decoded(word) for word in raw.removeprefix(PREFIX).split("/")]
+    # azure-ai-ml puts the cloud's suffix behind the account's name; see `datastore_address`.
+    place = BlobPlace(words[0].partition(".")[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
+    for one in (words[0], place.container, place.name):
+        requests.check_name(one)
+    _authorize(context, request, place)
+    if paths.addressed(words[0]):
+        return await paths.answer(context, request, place)
+    return await _route(context, request, place)
+
+
+def refusal(raw: str, refused: Refused) -> Response:
+    """A refusal as the SDKs expect it: XML with ``x-ms-error-code``, JSON at the endpoint ``dfs``."""
+    return paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
+
+
+def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None:
+    account = next((row for row in context.store.resources.of_type(STORAGE) if row.name == place.account), None)
+    if account is None:
+        raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
+    authorization = bodies.authorization(request) or ""
+    if authorization.lower().startswith("sharedkey"):
+        if account.body["properties"].get("allowSharedKeyAccess", True) is False:
+            message = "Key based authentication is not permitted on this storage account."
+            raise Refused(403, "KeyBasedAuthenticationNotPermitted", message)
+        message = "The sandbox does not emulate shared keys. Use a SAS or an Entra ID token."
+        raise Refused(501, "SandboxNotEmulated", message)
+    if authorization:
+        try:
+            entra.check_bearer(context.key, authorization, entra.storage(place.account))
+        except Refused as refused:
+            raise Refused(refused.status, "InvalidAuthenticationInfo", refused.message) from None
+    elif "sig" in request.query_params:
+        listing = request.query_params.get("comp") == "list"
+        needs = "l" if listing else NEEDS.get(request.method, "")
+        if place.container == "" or request.query_params.get("resource") == "filesystem":
+            needs = "l"
+        sas.check(context.key, request.query_params, place.account, place.container, needs)
+    else:
+        message = (
+            "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+        )
+        raise Refused(401, "NoAuthenticationInformation", message)
+
+
+async def _route(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    method, query = request.method, request.query_params
+    comp = query.get("comp", "")
+    if method in {"GET", "HEAD"}:
+        artifacts.ensure(context.store, place.account, place.container, place.name or query.get("prefix", ""))
+    if not place.container and method == "GET" and comp == "list":
+        return containers.all_of(context, place.account, query)
+    if not place.name:
+        answered = None
+        if query.get("restype") == "container":
+            answered = containers.answer(context, method, place, query, request.headers)
+        return answered or _refuse(f"{method} of a container or account with comp='{comp}'")
+    if len(place.name) > LONGEST:
+        message = f"The specified resource name is too long: {len(place.name)} characters, {LONGEST} at most."
+        raise Refused(400, "InvalidResourceName", message)
+    containers.check(context, place)
+    writers = {"": _put_blob, "block": _put_block, "blocklist": _put_blocks, "metadata": _put_metadata}
+    if method == "PUT" and comp in writers:
+        return await writers[comp](context, request, place)
+    if comp:
+        answered = await _part(context, request, place, comp)
+        return answered or _refuse(f"{method} of a blob with comp='{comp}'")
+    blob = _found(context, place)
+    conditions.check(request.headers, blob, reads=method in {"GET", "HEAD"})
+    if method == "HEAD":
+        return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
+    if method == "GET":
+        return downloads.answer(request, blob)
+    if method == "DELETE":
+        leases.check(request.headers, blob)
+        context.store.blobs.delete(blob)
+        return Response(status_code=202, headers=wire.common())
+    raise _unknown(f"{method} of a blob")
+
+
+async def _part(context: KindContext, request: Request, place: BlobPlace, comp: str) -> Response | None:
+    """One part of a blob, read or changed; None for what the sandbox does not emulate."""
+    if comp == "blocklist" and request.method == "GET":
+        return blocks.listing(context, place, request.query_params.get("blocklisttype", "committed"))
+    if comp == "lease" and request.method == "PUT":
+        return leases.change(context, _found(context, place), request.headers)
+    if comp in properties.PARTS:
+        return await properties.answer(context, request, _found(context, place), comp)
+    return None
+
+
+def _unknown(what: str) -> Refused:
+    return Refused(501, "SandboxNotEmulated", f"The sandbox's blob service does not emulate {what}.")
+
+
+def _refuse(what: str) -> NoReturn:
+    raise _unknown(what)
+
+
+def _found(context: KindContext, place: BlobPlace) -> Blob:
+    blob = context.store.blobs.get(place.account, place.container, place.name)
+    if blob is None:
+        raise Refused(404, "BlobNotFound", "The specified blob does not exist.")
+    return blob
+
+
+async def _put_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    kind = request.headers.get("x-ms-blob-type", "")
+    if not kind and "x-ms-copy-source" in request.headers:
+        return _copy_blob(context, request, place)
+    if kind != "BlockBlob":
+        raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob uploads and copies")
+    file = context.store.blobs.fresh()
+    if "x-ms-copy-source" in request.headers:
+        return _made(context, request, place, file, copies.fetch(context, request, file)[1])
+    md5 = await wire.receive(request, file)
+    return _made(context, request, place, file, md5)
+
+
+def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    file = context.store.blobs.fresh()
+    bearer = bodies.authorization(request) is not None
+    source, md5 = copies.fetch(context, request, file, place.account if bearer else None)
+    done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
+    copied = {**done, "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0]}
+    answer = _made(context, request, place, file, md5, like=source, extra={"copy": copied})
+    answer.status_code = 202
+    answer.headers.update(done)
+    return answer
+
+
+async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    staged, file = blocks.staged(context, place, request.query_params.get("blockid", "")), context.store.blobs.fresh()
+    md5 = await wire.receive(request, file)
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    file.replace(staged)
+    return Response(status_code=201, headers={**wire.common(), "content-md5": md5})
+
+
+async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    text = await bodies.read(request)
+    file = context.store.blobs.fresh()
+    listed = blocks.join(context, place, text, file)
+    answer = _made(context, request, place, file, None, extra={"blocks": listed})
+    blocks.forget(context, place)
+    return answer
+
+
+def _made(
+    context: KindContext,
+    request: Request,
+    place: BlobPlace,
+    file: Path,
+    md5: str | None,
+    *,
+    like: Blob | None = None,
+    extra: Extra | None = None,
+) -> Response:
+    """A new blob from a file; one that is a copy has the type of ``like``, and its metadata when it is given none."""
+    # Judged where the blob is replaced, in one transaction: of two that saw the same state one alone may write.
+    with context.store.transaction():
+        try:
+            before = context.store.blobs.get(place.account, place.container, place.name)
+            conditions.check(request.headers, before)
+            leases.check(request.headers, before)
+        except Refused:
+            file.unlink()
+            raise
+        blob = context.store.blobs.put(
+            place.account,
+            place.container,
+            place.name,
+            file,
+            md5=request.headers.get("x-ms-blob-content-md5", md5),
+            type=like.type if like else request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
+            metadata=wire.metadata(request.headers) or (like.metadata if like else {}),
+            extra={**properties.given(request.headers, before), **(extra or {})},
+        )
+    headers = {**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "true"}
+    return Response(status_code=201, headers=headers)
+
+
+async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    with context.store.transaction():
+        blob = _found(context, place)
+        conditions.check(request.headers, blob)
+        leases.check(request.headers, blob)
+        context.store.blobs.set_metadata(blob, wire.metadata(request.headers))
+        blob = _found(context, place)
+    return Response(headers=wire.stamp(blob.etag, blob.changed))

@@ -1,0 +1,87 @@
+"""The processes of a sandbox's jobs, named by pid and start time, and found by a mark in their environment.
+
+Ports chosen afresh: a job's MASTER_PORT, so that two rehearsals never meet on one, and the server's first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import random
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+from amlstack import processes
+from amlstack.processes import started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["MARK", "NODE", "alive", "end_marked", "mark", "marked", "send", "started"]
+
+MARK = "AMLSTACK_SANDBOX_JOB"
+"""Every process started for a job carries its `mark` in this variable."""
+
+NODE = "AMLSTACK_SANDBOX_NODE"
+"""The node's number, in every process that a node's agent starts."""
+
+
+def mark(home: Path, job: str | None = None) -> str:
+    """``<home>:<job key>``; how the marks of all jobs of a home begin where no job is named."""
+    return f"{home}:{job or ''}"
+
+
+def marked(home: Path, job: str | None = None) -> tuple[int, ...]:
+    """Live processes of one job, or of all jobs of a sandbox home."""
+    return processes.find_marked(MARK, mark(home, job), prefix=job is None)
+
+
+def end_marked(home: Path, job: str | None = None) -> int:
+    """Kills the processes of one job, or of all jobs, and waits for their ends; how many there were."""
+    return processes.end_marked(MARK, mark(home, job), prefix=job is None)
+
+
+def alive(pid: int | None, start: int | None) -> bool:
+    """Whether exactly this process (pid and start time) still runs."""
+    return pid is not None and start is not None and started(pid) == start
+
+
+def send(pid: int, sig: signal.Signals = signal.SIGTERM) -> None:
+    """Signals one process; one that is gone is no error."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, sig)
+
+
+PORTS = range(20_000, 32_000)
+"""Where they are taken from: below the range that the kernel gives to outgoing connections."""
+
+
+def free() -> int:
+    """A port that is free now; drawn at random, so that two jobs hardly ever draw the same."""
+    draw = random.SystemRandom()
+    while True:
+        port = draw.choice(PORTS)
+        if _unused(socket.AF_INET, "0.0.0.0", port) and _unused(socket.AF_INET6, "::", port):  # noqa: S104 - only tried
+            return port
+
+
+def several(count: int) -> tuple[int, ...]:
+    """As many different ports."""
+    found: set[int] = set()
+    while len(found) < count:
+        found.add(free())
+    return tuple(found)
+
+
+def _unused(family: socket.AddressFamily, address: str, port: int) -> bool:
+    """Whether the port can be bound on all addresses of a family; a family that the machine lacks takes no port."""
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            if family == socket.AF_INET6:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            probe.bind((address, port))
+    except OSError as error:
+        return error.errno not in (errno.EADDRINUSE, errno.EACCES)
+    return True

@@ -1,0 +1,141 @@
+"""Access to the sandbox: its Entra ID tenant, one client, two subscriptions, tokens signed by one key."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox.protocol.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+TENANT = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
+CLIENT = "1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20"
+SUBSCRIPTION = "2c5e9a70-1d34-4b8f-a2c7-6e0f4d8b3c30"
+OTHER_SUBSCRIPTION = "4e7fbc92-3f56-4da1-84e9-80216fad5e50"
+"""Another one that the same client may use, for what lies in another subscription than the stack's own."""
+SUBSCRIPTIONS = (SUBSCRIPTION, OTHER_SUBSCRIPTION)
+PRINCIPAL = "3d6fab81-2e45-4c90-b3d8-7f105e9c4d40"
+
+TOKEN_SECONDS = 3600
+_OF_OPENID = frozenset({"openid", "offline_access", "profile"})
+
+
+def secret_file(path: Path, make: str | None = None) -> str:
+    """The text of a file only its owner reads; made with fresh randomness (or ``make``) when it is missing."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        fresh.touch(mode=0o600)
+        fresh.write_text(make or secrets.token_urlsafe(32))
+        fresh.replace(path)
+    return path.read_text()
+
+
+def sign(key: str, *words: str) -> str:
+    """HMAC-SHA256 over words that hold no line breaks, base64 without padding, safe in a URL."""
+    digest = hmac.digest(key.encode(), "\n".join(words).encode(), hashlib.sha256)
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def issue(
+    key: str, audience: str, *, now: float | None = None, seconds: int = TOKEN_SECONDS, tenant: str = TENANT
+) -> str:
+    """An access token (a JWT, HS256) for an audience, good for so many seconds."""
+    at = int(time.time() if now is None else now)
+    claims = {"aud": audience, "iss": tenant, "tid": tenant, "appid": CLIENT, "oid": PRINCIPAL, "iat": at}
+    head = _word({"alg": "HS256", "typ": "JWT"})
+    body = _word({**claims, "exp": at + seconds})
+    return f"{head}.{body}.{sign(key, head, body)}"
+
+
+def resource_manager(base: str) -> tuple[str, ...]:
+    """Whom a token for the resource manager is for: this sandbox, or Azure's own, which some clients always name."""
+    return (base, "https://management.azure.com", "https://management.core.windows.net")
+
+
+def machine_learning(base: str) -> tuple[str, ...]:
+    """Whom a token for Azure Machine Learning itself is for."""
+    return (base, "https://ml.azure.com")
+
+
+def storage(account: str) -> tuple[str, ...]:
+    """Whom a token for the blobs of an account is for."""
+    return ("https://storage.azure.com", f"https://{account}.blob.core.windows.net")
+
+
+def check_bearer(key: str, authorization: str | None, audiences: Collection[str]) -> None:
+    """Refuses (401) a call without a good bearer token of this sandbox for one of these audiences."""
+    if not authorization or not authorization.lower().startswith("bearer "):
+        raise Refused(
+            401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing or invalid."
+        )
+    audience = audience_of(key, authorization[7:].strip())
+    if audience not in audiences:
+        allowed = ",".join(f"'{one}'" for one in audiences)
+        message = (
+            f"The access token has been obtained for wrong audience or resource '{audience}'. It should exactly match "
+            f"with one of the allowed audiences {allowed}."
+        )
+        raise Refused(401, "InvalidAuthenticationTokenAudience", message)
+
+
+def audience_of(key: str, token: str) -> str:
+    """Whom a token is for, without a slash at the end.
+
+    Raises:
+        Refused: 401; it is not of this sandbox, of another tenant, or over.
+    """
+    head, _, rest = token.partition(".")
+    body, _, signature = rest.partition(".")
+    if not hmac.compare_digest(sign(key, head, body), signature):
+        raise Refused(401, "InvalidAuthenticationToken", "The access token is invalid: this sandbox did not issue it.")
+    claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    if claims["tid"] != TENANT:
+        message = (
+            f"The access token is from the wrong issuer '{claims['iss']}'. It must match the tenant '{TENANT}' "
+            "associated with this subscription."
+        )
+        raise Refused(401, "InvalidAuthenticationTokenTenant", message)
+    if claims["exp"] < time.time():
+        raise Refused(401, "ExpiredAuthenticationToken", "The access token expired.")
+    return str(claims["aud"]).rstrip("/")
+
+
+def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    """Answers ``POST /{tenant}/oauth2/v2.0/token``: the federated token as assertion or as secret.
+
+    Returns:
+        Status and body as Entra ID gives them: ``access_token`` and ``expires_in``, or ``error`` with its AADSTS text.
+    """
+    if tenant != TENANT:
+        return 400, _entra("invalid_request", f"AADSTS90002: Tenant '{tenant}' not found.")
+    if form.get("client_id") != CLIENT:
+        return 400, _entra("unauthorized_client", "AADSTS700016: Application with this identifier was not found.")
+    if form.get("client_secret"):
+        if not hmac.compare_digest(form["client_secret"].encode(), federated.encode()):
+            return 401, _entra("invalid_client", "AADSTS7000215: Invalid client secret provided.")
+    elif not hmac.compare_digest(form.get("client_assertion", "").encode(), federated.encode()):
+        return 401, _entra("invalid_client", "AADSTS700213: No matching federated identity record found.")
+    # MSAL for Go asks for openid, offline_access and profile beside what the token is for.
+    scopes = form.get("scope", "").split()
+    audience = next((one for one in scopes if one not in _OF_OPENID), "").removesuffix("/.default")
+    token = issue(key, audience)
+    seconds = {"expires_in": TOKEN_SECONDS, "ext_expires_in": TOKEN_SECONDS}
+    return 200, {"token_type": "Bearer", **seconds, "access_token": token}
+
+
+def _entra(error: str, text: str) -> dict[str, Any]:
+    return {"error": error, "error_description": text}
+
+
+def _word(value: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")

@@ -1,0 +1,237 @@
+"""The base of every emulated resource type: name, schema, defaults, provisioning, and its own refusals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol.refusals import Refused, not_emulated
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow, Store
+    from amlstack.sandbox.store.tables import Operation
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: status, JSON body (None for none), headers."""
+
+    status: int
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KindContext:
+    """What a kind may use while it answers.
+
+    Attributes:
+        store: All state.
+        base: ``https://127.0.0.1:PORT``, the one endpoint.
+        key: The key that signs tokens and SAS.
+        wake: Set whenever the scheduler has something to look at.
+        scheduled: A scheduler runs; without one the server itself ends jobs that never started.
+    """
+
+    store: Store
+    base: str
+    key: str
+    wake: asyncio.Event
+    scheduled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """The rule for a kind's names: a pattern for the whole name, and the rule in words."""
+
+    pattern: str
+    words: str
+
+    def check(self, name: str, kind: str) -> None:
+        """Refuses a name that breaks the rule."""
+        if not re.fullmatch(self.pattern, name):
+            message = f"'{name}' is no valid name for {kind}: {self.words}."
+            raise Refused(400, "InvalidResourceName", message, "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Where the body's properties stand in azure-native's Args class.
+
+    Attributes:
+        module: Module under ``pulumi_azure_native``.
+        args: Name of the Args class.
+        envelope: Wire names at the top of the body; everything else stands under ``properties``.
+        path: Args that are part of the path, not of the body.
+        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
+        wrapped: The class has one arg ``properties`` that is the wire's ``properties``.
+        nested: Lists under ``properties`` whose items have ``properties`` of their own, which the class has beside
+            ``id`` and ``name``.
+    """
+
+    module: str
+    args: str
+    path: frozenset[str]
+    envelope: frozenset[str] = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation"})
+    wire: Mapping[str, str] = field(default_factory=dict)
+    wrapped: bool = False
+    nested: frozenset[str] = frozenset()
+
+
+class ResourceKind:
+    """One resource type. The defaults here serve a plain tracked resource; a kind overrides what is its own.
+
+    Attributes:
+        type: ``Microsoft.X/a/b`` in the service's letters.
+        noun: What it is called in messages.
+        names: The rule for its names.
+        schema: How its body is checked.
+        tracked: It has a location, and lies directly in a resource group.
+        ticks: Polls until a new resource is ``Succeeded``; 0 answers at once.
+        ticks_delete: Polls until a deleted one is gone.
+        patches: PATCH is emulated.
+        read_only: Nothing but GET and the actions.
+        actions: POST verbs.
+        makes_parent: A PUT makes the container above when it is missing (versions of an asset).
+        made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
+        assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
+            them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
+    """
+
+    type: ClassVar[str]
+    noun: ClassVar[str]
+    names: ClassVar[NameRule]
+    schema: ClassVar[Schema | None] = None
+    tracked: ClassVar[bool] = True
+    ticks: ClassVar[int] = 0
+    ticks_delete: ClassVar[int] = 0
+    patches: ClassVar[bool] = False
+    read_only: ClassVar[bool] = False
+    actions: ClassVar[tuple[str, ...]] = ()
+    makes_parent: ClassVar[bool] = False
+    made_status: ClassVar[int] = 201
+    assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """The body to store when ``before`` exists already; the place for what the service ignores or refuses."""
+        del before
+        return body
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """Adds the defaults that the service writes into a new body."""
+        del context, path
+        return body
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The ``properties`` that only an answer has (endpoints, counts), merged over the stored ones."""
+        del context, resource
+        return {}
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """After a new resource was stored, in the same transaction."""
+
+    def changed(self, context: KindContext, resource: ResourceRow) -> None:
+        """After a resource that was there was stored anew, in the same transaction."""
+
+    def removing(self, context: KindContext, resource: ResourceRow) -> bool:
+        """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
+        del context, resource
+        return True
+
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+        """Answers ``POST <id>/<name>``."""
+        del context, body
+        raise not_emulated(f"the action '{name}' of {resource.type}")
+
+    def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
+        """Begins what ``POST <id>/<name>`` does over time; None for an action that answers at once."""
+        del context, resource, name
+        return None
+
+    def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
+        """At the end of an operation of a resource, in the same transaction."""
+
+    def result(self, context: KindContext, operation: Operation) -> Body | None:
+        """The body of ``operationResults`` once an operation has succeeded; None for none."""
+        del context, operation
+        return None
+
+    def answer(
+        self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
+    ) -> Reply | None:
+        """Answers a request for a kind whose records are no rows of the resources; None for one that has rows."""
+        del context, method, path, query, body
+        return None
+
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
+        """Answers a POST for something that need not be a row of the resources; None for an action of a row."""
+        del context, path, body
+        if self.makes_parent:
+            raise not_emulated(f"the action '{name}' of {self.type}")
+        return None
+
+    def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
+        """Asks the records that are no rows, at or below a resource, to end; whether all have ended."""
+        del context, resource
+        return True
+
+    def forget_below(self, context: KindContext, resource: ResourceRow) -> None:
+        """Removes the records that are no rows, at or below a resource."""
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """Refuses a DELETE whose query is not what the service asks for."""
+
+    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+        """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
+
+    def meant(self, context: KindContext, path: ArmPath) -> str:
+        """The id of the resource that a GET of a path is about: the path itself, where a name stands for no other."""
+        del context
+        return path.text
+
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
+        """The rows that a GET of the collection lists."""
+        del query
+        return context.store.resources.under(path.parent, self.type)
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
+        properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
+        if self.tracked or self.ticks:
+            properties["provisioningState"] = resource.state
+        envelope = {key: value for key, value in resource.body.items() if key != "properties"}
+        if envelope.get("identity"):
+            envelope["identity"] = principals.shown(context.store, resource, envelope["identity"])
+        return {
+            "id": resource.id,
+            "name": resource.name,
+            "type": self.type,
+            "etag": f'"{resource.etag}"',
+            **envelope,
+            "properties": properties,
+            "systemData": system_data(resource.created, resource.changed),
+        }
+
+
+def system_data(created: float, changed: float) -> Body:
+    """ARM's ``systemData`` for two times in seconds since the epoch."""
+    who = {"createdBy": "sandbox", "createdByType": "Application"}
+    whom = {"lastModifiedBy": "sandbox", "lastModifiedByType": "Application"}
+    return {**who, "createdAt": iso(created), **whom, "lastModifiedAt": iso(changed)}
+
+
+def iso(at: float) -> str:
+    """Seconds since the epoch as ARM writes times: ``2026-01-31T12:00:00.123456Z``."""
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,211 @@
+"""A job's inputs on a node: text, copies, links to what may be written, and read-only mounts.
+
+Outputs with a name become assets of the workspace when their job has completed: data, or models.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.files.datastores import MODELS, output_uri
+from amlstack.sandbox.files.storage import Location
+from amlstack.sandbox.runner import namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from amlstack.sandbox.contract.spec import JobPort, Spec
+    from amlstack.sandbox.files.storage import Storage
+    from amlstack.sandbox.store.store import JobRow, Store
+
+How = Literal["text", "copy", "write", "read"]
+"""What a node gets: the value or address as text, a copy of its own, a link to the data, a mount to read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInput:
+    """One input, resolved.
+
+    Attributes:
+        name: Its name.
+        how: What a node gets.
+        text: The value, where ``how`` is text.
+        place: Where the data lie, otherwise.
+        file: The file's name where it is one file; empty for a folder.
+    """
+
+    name: str
+    how: How
+    text: str = ""
+    place: Location | Path = Path()
+    file: str = ""
+
+    @property
+    def what(self) -> str:
+        """How messages name it."""
+        return f"The input {self.name!r}"
+
+
+def resolve(storage: Storage, spec: Spec, here: Mapping[str, Path]) -> tuple[NodeInput, ...]:
+    """The inputs of a job, each with the place of its data.
+
+    Args:
+        storage: The sandbox's storage.
+        spec: The job.
+        here: Paths of this machine that take the place of declared addresses, by input.
+
+    Raises:
+        RefusedError: One has no path, lies where the sandbox cannot read, or holds what must not be mounted.
+    """
+    return tuple(_input(storage, name, port, here.get(name)) for name, port in spec.inputs.items())
+
+
+def protected(inputs: Iterable[NodeInput], folder: Path) -> bool:
+    """Whether this machine lets nodes mount the data to be read; where it does not, they get copies.
+
+    Args:
+        inputs: Of `resolve`.
+        folder: The job's folder, which holds what comes from the sandbox's storage.
+    """
+    read = [one.place for one in inputs if one.how == "read"]
+    return not read or namespace.possible([folder, *(place for place in read if isinstance(place, Path))])
+
+
+def put(storage: Storage, one: NodeInput, root: Path, *, mount: bool) -> tuple[str, list[tuple[str, str]]]:
+    """Puts one input onto a node.
+
+    Args:
+        storage: The sandbox's storage.
+        one: The input.
+        root: The node's folder.
+        mount: What is to be read is mounted; else it is copied, the copy's files without the right to write.
+
+    Returns:
+        What the command gets for it, and the mounts for `namespace.take`.
+
+    Raises:
+        RefusedError: There is nothing.
+    """
+    if one.how == "text":
+        return one.text, []
+    # A file keeps its name, since programs look at the ending.
+    target = root / "inputs" / one.name
+    goal = target / one.file if one.file else target
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    if one.how == "write":
+        goal.symlink_to(storage.mount(one.place) if isinstance(one.place, Location) else one.place)
+        return str(goal), []
+    if one.how == "read" and mount:
+        if isinstance(one.place, Location):
+            storage.fetch(one.place, goal, one.what, link=True)
+            return str(goal), [(str(target), str(target))]
+        if one.place.is_dir():
+            goal.mkdir()
+            return str(goal), [(str(one.place), str(goal))]
+        goal.touch()
+        # A file's own folder too, so that nothing can be put beside it.
+        own = [(str(target), str(target))] if one.file else []
+        return str(goal), [(str(one.place), str(goal)), *own]
+    storage.fetch(one.place, goal, one.what)
+    if one.how == "read":
+        for file in (goal, *goal.rglob("*")):
+            if file.is_file():
+                file.chmod(0o444)
+    return str(goal), []
+
+
+def _input(storage: Storage, name: str, port: JobPort, here: Path | None) -> NodeInput:
+    if port.kind == "literal":
+        return NodeInput(name, "text", port.value if here is None else str(here))
+    uri = port.uri if here is None else str(here)
+    if not uri:
+        message = f"The input {name!r} has no path."
+        raise RefusedError(message)
+    if port.mode == "Direct":
+        return NodeInput(name, "text", uri)
+    place = storage.locate(uri, f"The input {name!r}") if here is None else here
+    source = place.path if isinstance(place, Location) else place.name
+    how: How = "copy" if port.copied else "write" if port.mode == "ReadWriteMount" else "read"
+    found = NodeInput(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")
+    if isinstance(place, Path):
+        if not place.exists():
+            message = f"{found.what} is {place}, which does not exist."
+            raise RefusedError(message)
+        if how != "write":
+            _check_tree(place, found.what)
+    return found
+
+
+def _check_tree(top: Path, what: str) -> None:
+    """Refuses what would lead from a mount to files outside it, or keep a copy waiting for ever."""
+    root = Path(os.path.realpath(top))
+    for path, mode in _entries(root):
+        if stat.S_ISLNK(mode):
+            text = path.readlink()
+            climbs = os.path.normpath(path.relative_to(root).parent / text).split("/")[0] == ".."
+            if text.is_absolute() or climbs or not Path(os.path.realpath(path)).is_relative_to(root):
+                message = (
+                    f"{what} is {top}, which holds the link '{path.relative_to(root)}' to '{text}'. Links in an input "
+                    "must be relative and stay in its folder: a job would reach through others to files that the input "
+                    "does not hold. Replace the link with what it leads to, or make that an input of its own."
+                )
+                raise RefusedError(message)
+        elif not stat.S_ISREG(mode):
+            message = (
+                f"{what} is {top}, which holds '{path.relative_to(root)}', neither a file nor a folder nor a link. "
+                "Inputs hold nothing else, as storage does not. Move it elsewhere."
+            )
+            raise RefusedError(message)
+
+
+def _entries(root: Path) -> Iterator[tuple[Path, int]]:
+    """Path and type (as in ``st_mode``) of everything below a folder that is no folder itself, or of the one file."""
+    if not root.is_dir():
+        yield root, root.stat().st_mode
+        return
+    folders = [str(root)]
+    while folders:
+        with os.scandir(folders.pop()) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path), stat.S_IFLNK if entry.is_symlink() else 0
+
+
+_ML = "Microsoft.MachineLearningServices/workspaces"
+
+
+def register(store: Store, job: JobRow) -> None:
+    """Registers each output that has an ``assetName``, under its ``assetVersion`` or the next number.
+
+    A version that is there already stays as it is: assets never change.
+    """
+    for name, port in (job.properties.get("outputs") or {}).items():
+        if not isinstance(port, dict) or not port.get("assetName"):
+            continue
+        kind = str(port.get("jobOutputType") or "uri_folder")
+        uri = output_uri(job.name, name, port.get("uri"))
+        common: dict[str, Any] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
+        if kind in MODELS:
+            own = {"modelUri": uri, "modelType": kind, "jobName": job.name, "flavors": {}}
+            _put(store, job.workspace, "models", port, {**common, **own})
+        else:
+            _put(store, job.workspace, "data", port, {**common, "dataUri": uri, "dataType": kind})
+
+
+def _put(store: Store, workspace: str, word: str, port: dict[str, Any], properties: dict[str, Any]) -> None:
+    container, kind = f"{workspace}/{word}/{port['assetName']}", f"{_ML}/{word}"
+    numbers = [int(row.name) for row in store.resources.under(container, f"{kind}/versions") if row.name.isdecimal()]
+    version = str(port.get("assetVersion") or max(numbers, default=0) + 1)
+    if store.resources.get(container) is None:
+        store.resources.put(container, kind, workspace, {"properties": {}})
+    if store.resources.get(f"{container}/versions/{version}") is None:
+        store.resources.put(
+            f"{container}/versions/{version}", f"{kind}/versions", container, {"properties": properties}
+        )

@@ -1,0 +1,192 @@
+"""A file that is written while it is read, as the log of a running rank is.
+
+The one endpoint: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from amlstack.base.files import sentence
+from amlstack.sandbox.planes import blobs, datastore_address, downloads, run_history, vault_keys
+from amlstack.sandbox.planes.mlflow import app
+from amlstack.sandbox.protocol import acting_identity, azure_hosts, entra, requests
+from amlstack.sandbox.protocol import requests as bodies
+from amlstack.sandbox.protocol.refusals import Refused, not_emulated
+from amlstack.sandbox.service import cloud, manager, registries
+from amlstack.sandbox.store.database import StateError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import Message, Receive, Scope, Send
+
+    from amlstack.sandbox.protocol.kind import KindContext, Reply
+
+
+class GrowingFile(FileResponse):
+    """Sends as many bytes as its headers announce.
+
+    Starlette announces the length that the file has at first and then sends it to its end. What is written meanwhile
+    would follow the announced bytes, and a client takes that for a broken download.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; a range of it likewise."""
+        left = 0
+
+        async def within(message: Message) -> None:
+            nonlocal left
+            if message["type"] == "http.response.start":
+                left = int(dict(message["headers"])[b"content-length"])
+            elif message["type"] == "http.response.body":
+                body = message.get("body", b"")[:left]
+                left -= len(body)
+                message = {**message, "body": body}
+            await send(message)
+
+        await super().__call__(scope, receive, within)
+
+
+METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
+DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
+ENTRA_ROUTE = "/oauth2/v2.0/token"
+
+
+def make(context: KindContext, federated: str) -> Starlette:
+    """The ASGI application.
+
+    Args:
+        context: State and address.
+        federated: The text of the token file that opens this sandbox.
+    """
+
+    async def handle(request: Request) -> Response:
+        # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
+        raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        raw = azure_hosts.path(request.headers.get("host", ""), raw)
+        try:
+            if raw.startswith(blobs.PREFIX):
+                return await blobs.answer(context, request, raw)
+            return await _answer(context, federated, request, requests.addresses_read(raw))
+        except Refused as refused:
+            answer = refusal(raw, refused)
+            if refused.status == 401 and raw.startswith(vault_keys.PREFIX):
+                answer.headers["WWW-Authenticate"] = vault_keys.CHALLENGE
+            elif refused.status == 401:
+                answer.headers["WWW-Authenticate"] = f'Bearer authorization_uri="{context.base}/{entra.TENANT}"'
+            return answer
+        except (StateError, OSError) as error:
+            told = str(error) if isinstance(error, StateError) else sentence(error)
+            if not told:
+                raise
+            # Of no use to ask again before somebody has looked at the disk.
+            return refusal(raw, Refused(507, "InsufficientStorage", told))
+        except ClientDisconnect:  # or it was cut off: nothing was stored, and nobody reads this
+            return Response(status_code=400)
+
+    def broken(request: Request, error: Exception) -> Response:
+        # The traceback goes to the log: Starlette raises it again after this answer.
+        text = f"{request.method} {request.url.path}: {type(error).__name__}. The sandbox's serve.log tells more."
+        return JSONResponse({"error": {"code": "InternalServerError", "message": text}}, 500)
+
+    def unsupported(request: Request, error: Exception) -> Response:
+        del error
+        code, text = "MethodNotAllowed", f"The requested resource does not support the HTTP method '{request.method}'."
+        path = request.url.path
+        answer = refusal(path, Refused(405, "UnsupportedHttpVerb" if path.startswith(blobs.PREFIX) else code, text))
+        answer.headers["Allow"] = ", ".join(METHODS)
+        return answer
+
+    def unnamed(request: Request, error: Exception) -> Response:
+        # The one route takes every path but those with a line break.
+        del error
+        text = "The path of the request holds a control character."
+        return refusal(request.url.path, Refused(400, "InvalidUri", text))
+
+    handlers = {Exception: broken, 404: unnamed, 405: unsupported}
+    return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
+
+
+def refusal(raw: str, refused: Refused) -> Response:
+    """A refusal in the form of the service that a path leads to: XML of the blob service, Entra ID's, else ARM's."""
+    if raw.startswith(blobs.PREFIX):
+        return blobs.refusal(raw, refused)
+    headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+    if raw.endswith(ENTRA_ROUTE):
+        description = f"AADSTS90023: {refused.message}"
+        return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
+    return JSONResponse(refused.body, refused.status, headers)
+
+
+async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
+    if (free := await _without_token(context, federated, request, path)) is not None:
+        return free
+    if path.startswith(vault_keys.PREFIX):
+        body = bodies.parse(await bodies.read(request))
+        return _reply(request, vault_keys.answer(context, request.method, path, bodies.authorization(request), body))
+    audiences = entra.resource_manager(context.base)
+    if not path.lower().startswith((*cloud.ABOVE, "/providers/")):  # the data plane takes either
+        audiences = (*audiences, *entra.machine_learning(context.base))
+    entra.check_bearer(context.key, bodies.authorization(request), audiences)
+    body = bodies.parse(await bodies.read(request))
+    if (download := downloads.answer(context, request.method, path, body)) is not None:
+        return _reply(request, download)
+    if path.startswith("/mlflow/"):
+        return _reply(request, app.answer(context, request.method, path, request.query_params, body))
+    if path.startswith("/history/"):
+        return _reply(request, run_history.answer(context, request.method, path, body))
+    if (registry := registries.answer(context, request.method, path, request.query_params)) is not None:
+        return _reply(request, registry)
+    if request.method == "GET" and (listed := cloud.above(path.rstrip("/"))) is not None:
+        return _reply(request, listed)
+    if path.lower().startswith("/subscriptions/"):
+        if request.method == "PUT":
+            acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
+        addressed = datastore_address.concerns(path, request.headers.get("user-agent"))
+        body = datastore_address.read(body) if addressed else body
+        query = dict(request.query_params)
+        reply = manager.answer(context, request.method, path.rstrip("/"), query, body, headers=request.headers)
+        if addressed:
+            accounts = {row.name for row in context.store.resources.of_type(blobs.STORAGE)}
+            reply = replace(reply, body=datastore_address.shown(context.base, reply.body, accounts))
+        return _reply(request, reply)
+    raise not_emulated(f"{request.method} {path}")
+
+
+async def _without_token(context: KindContext, federated: str, request: Request, path: str) -> Response | None:
+    """What a client asks before it has a token, or cannot send one with; None for everything else."""
+    if path.endswith(ENTRA_ROUTE) and request.method == "POST":
+        form = bodies.form(await bodies.read(request))
+        if form is None:
+            text = "AADSTS900144: The request body must be form fields in ASCII, percent-encoded where they are not."
+            return JSONResponse({"error": "invalid_request", "error_description": text}, 400)
+        tenant = path.removesuffix(ENTRA_ROUTE).strip("/")
+        status, answer = entra.token_answer(context.key, federated, tenant, form)
+        return JSONResponse(answer, status)
+    if request.method != "GET":
+        return None
+    if path == "/healthz":
+        return JSONResponse({"status": "ready"})
+    if path.startswith("/artifacts/"):
+        return GrowingFile(run_history.artifact(context, path, request.query_params), media_type="text/plain")
+    if path.startswith("/discovery"):
+        # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
+        return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
+    document = cloud.answer(context.base, path, request.query_params)
+    return None if document is None else JSONResponse(document)
+
+
+def _reply(request: Request, reply: Reply) -> Response:
+    headers = {**reply.headers, "x-ms-request-id": str(uuid.uuid4())}
+    if client := request.headers.get("x-ms-client-request-id"):
+        headers["x-ms-client-request-id"] = client
+    if reply.body is None:
+        return Response(status_code=reply.status, headers=headers)
+    return JSONResponse(reply.body, reply.status, headers)

@@ -1,0 +1,278 @@
+"""Metadata that Azure's clients read before they sign in: the cloud's endpoints and its sign-in service.
+
+One document serves them all: azure-ai-ml and az (``ARM_CLOUD_METADATA_URL``), azurerm (``metadata_host``), azure-native
+3.8 and newer (``metadataHost``). Each reads what it knows of it:
+
+- azure-ai-ml 1.35: name, portal, resourceManager, authentication.loginEndpoint, suffixes.storage; it looks for
+  resourceManager inside the document's own address, and makes the audience of Azure ML of the portal's domain.
+- az 2.91: a list where ``ARM_CLOUD_METADATA_URL`` names the address, one object for ``az cloud register``.
+- azure-native 3.8: also microsoftGraphResourceId, authentication.audiences, suffixes.keyVaultDns.
+
+Reads of a subscription as a whole: the subscriptions and the tenant, all resources, the providers of types.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.protocol import api_versions
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS, TENANT, resource_manager
+from amlstack.sandbox.protocol.ids import GROUPS, ML
+from amlstack.sandbox.protocol.kind import Reply
+from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from amlstack.sandbox.protocol.kind import Body, KindContext, ResourceKind
+    from amlstack.sandbox.store.store import ResourceRow
+
+PATH: Final = "/metadata/endpoints"
+CLOUD: Final = "amlstack-sandbox"
+"""Its name."""
+_ONE_OBJECT: Final = "2022-09-01"
+"""The first api-version whose answer is no list."""
+
+
+def answer(base: str, path: str, query: Mapping[str, str]) -> Any:
+    """The document at a path, or None where there is none; none of them asks for a token.
+
+    Args:
+        base: ``https://127.0.0.1:PORT``.
+        path: Of the request.
+        query: Its parameters.
+
+    Raises:
+        Refused: The api-version is missing.
+    """
+    if path.rstrip("/") == PATH:
+        version = query.get("api-version")
+        if not version:
+            message = "The api-version query parameter (?api-version=) is required for all requests."
+            raise Refused(400, "MissingApiVersionParameter", message)
+        return cloud(base) if version >= _ONE_OBJECT else [cloud(base)]
+    tenant, _, rest = path.strip("/").partition("/")
+    if rest in ("v2.0/.well-known/openid-configuration", ".well-known/openid-configuration"):
+        return _openid(base, tenant)
+    if path == "/common/discovery/instance":
+        return {
+            "tenant_discovery_endpoint": f"{base}/{TENANT}/v2.0/.well-known/openid-configuration",
+            "api-version": "1.1",
+            "metadata": [],
+        }
+    return None
+
+
+def cloud(base: str) -> dict[str, Any]:
+    """The cloud's endpoints; what the sandbox does not have is not named, so that no client calls Azure for it."""
+    host = base.removeprefix("https://")
+    return {
+        "name": CLOUD,
+        "portal": "https://portal.azure.com/",
+        "authentication": {
+            "loginEndpoint": base,
+            "audiences": list(resource_manager(base)),
+            "tenant": TENANT,
+            "identityProvider": "AAD",
+        },
+        "resourceManager": base,
+        "graph": base,
+        "graphAudience": base,
+        "microsoftGraphResourceId": base,
+        "activeDirectoryDataLake": base,
+        "batch": base,
+        "gallery": base,
+        "sqlManagement": base,
+        "media": base,
+        "vmImageAliasDoc": f"{base}/aliases.json",
+        "suffixes": {
+            "storage": "core.windows.net",
+            "keyVaultDns": "vault.azure.net",
+            "acrLoginServer": "azurecr.io",
+            "sqlServerHostname": host,
+            "azureDataLakeStoreFileSystem": host,
+            "azureDataLakeAnalyticsCatalogAndJob": host,
+        },
+    }
+
+
+def _openid(base: str, tenant: str) -> dict[str, Any]:
+    """What a client of Entra ID reads of a tenant before it asks for a token."""
+    root = f"{base}/{TENANT if tenant in ('common', 'organizations') else tenant}"
+    return {
+        "issuer": f"{root}/v2.0",
+        "token_endpoint": f"{root}/oauth2/v2.0/token",
+        "authorization_endpoint": f"{root}/oauth2/v2.0/authorize",
+        "device_authorization_endpoint": f"{root}/oauth2/v2.0/devicecode",
+        "jwks_uri": f"{root}/discovery/v2.0/keys",
+        "token_endpoint_auth_methods_supported": ["client_secret_post", "private_key_jwt"],
+        "response_types_supported": ["code", "id_token"],
+        "subject_types_supported": ["pairwise"],
+        "id_token_signing_alg_values_supported": ["HS256"],
+    }
+
+
+ABOVE = ("/subscriptions", "/tenants")
+"""Paths above any subscription."""
+_CHECK = re.compile(r"/subscriptions/[^/]+/providers/([^/]+)/checkNameAvailability", re.IGNORECASE)
+_OPERATIONS = re.compile(r"/providers/([^/]+)/operations/?", re.IGNORECASE)
+_NAMED_ONCE = {
+    "microsoft.storage": "Microsoft.Storage/storageAccounts",
+    "microsoft.keyvault": "Microsoft.KeyVault/vaults",
+    "microsoft.containerregistry": "Microsoft.ContainerRegistry/registries",
+}
+"""Types whose names are taken once in the whole of Azure, by their namespace."""
+_FILTER = re.compile(r"(resourceGroup|resourceType|name|location)\s+eq\s+'([^']*)'", re.IGNORECASE)
+
+
+def above(path: str) -> Reply | None:
+    """Answers ``GET /subscriptions``, ``/tenants`` and ``/providers/{namespace}/operations``; None for other paths."""
+    if path not in ABOVE:
+        return _operations(path)
+    if path == "/tenants":
+        one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "amlstack sandbox"}
+        return Reply(200, {"value": [one]})
+    return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": _count(len(SUBSCRIPTIONS))})
+
+
+def _operations(path: str) -> Reply | None:
+    """What can be done with the types of a namespace."""
+    found = _OPERATIONS.fullmatch(path)
+    if found is None:
+        return None
+    known = {each.lower(): each for each in _namespaces()}
+    if found[1].lower() not in known:
+        message = f"The resource namespace '{found[1]}' is invalid.{near(found[1], known.values())}"
+        raise Refused(404, "InvalidResourceNamespace", message)
+    of_it = [kind for kind in kinds.ALL if kind.type.partition("/")[0] == known[found[1].lower()]]
+    return Reply(200, {"value": [_operation(kind, verb) for kind in of_it for verb in _verbs(kind)]})
+
+
+def _verbs(kind: ResourceKind) -> Iterator[str]:
+    yield "read"
+    if not kind.read_only:
+        yield from ("write", "delete")
+    yield from (f"{action}/action" for action in kind.actions)
+
+
+def _operation(kind: ResourceKind, verb: str) -> Body:
+    provider, _, resource = kind.type.partition("/")
+    display = {"provider": provider, "resource": resource, "operation": verb, "description": f"{verb} {resource}"}
+    return {"name": f"{kind.type}/{verb}", "isDataAction": False, "display": display}
+
+
+def subscriptions_answer(
+    context: KindContext, method: str, text: str, query: Mapping[str, str], body: Any
+) -> Reply | None:
+    """Answers a read of the subscription itself, or of what lies in it whatever its group; None for other paths.
+
+    Raises:
+        Refused: The filter, or the provider, is one that the sandbox does not know.
+    """
+    if method == "POST" and (found := _CHECK.fullmatch(text)) and found[1].lower() in _NAMED_ONCE:
+        return Reply(200, _availability(context, _NAMED_ONCE[found[1].lower()], body))
+    if method != "GET":
+        return None
+    if found := re.fullmatch(r"/subscriptions/([^/]+)", text, re.IGNORECASE):
+        return Reply(200, _subscription(found[1].lower()))
+    if found := re.fullmatch(r"(/subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)/resources", text, re.IGNORECASE):
+        return Reply(200, {"value": list(_resources(context, found[1], query.get("$filter", "")))})
+    if re.fullmatch(r"/subscriptions/[^/]+/providers", text, re.IGNORECASE):
+        return Reply(200, {"value": [_provider(each) for each in sorted(_namespaces())]})
+    if found := re.fullmatch(r"/subscriptions/[^/]+/providers/([^/]+)", text, re.IGNORECASE):
+        known = {each.lower(): each for each in _namespaces()}
+        if found[1].lower() not in known:
+            message = f"The resource namespace '{found[1]}' is invalid.{near(found[1], known.values())}"
+            raise Refused(404, "InvalidResourceNamespace", message)
+        return Reply(200, _provider(known[found[1].lower()]))
+    if found := re.fullmatch(r"(/subscriptions/[^/]+)/providers/([^/]+/[^/]+)", text, re.IGNORECASE):
+        if found[2].lower() == f"{ML}/registries".lower():  # azureml is Microsoft's own, and in no subscription's list
+            return Reply(200, {"value": []})
+        kind = kinds.find(found[2])
+        if kind is not None and kind.tracked:
+            rows = context.store.resources.below(found[1])
+            return Reply(200, {"value": [kind.render(context, row) for row in rows if _is(row, kind.type)]})
+    return None
+
+
+def _availability(context: KindContext, of_type: str, body: Any) -> Body:
+    """Whether a name is free, as the three services answer it."""
+    name, kind = str(body.get("name") or "") if isinstance(body, dict) else "", kinds.find(of_type)
+    if kind is not None and not re.fullmatch(kind.names.pattern, name):
+        return {"nameAvailable": False, "reason": "AccountNameInvalid", "message": f"'{name}': {kind.names.words}."}
+    if any(row.name.lower() == name.lower() for row in context.store.resources.of_type(of_type)):
+        return {"nameAvailable": False, "reason": "AlreadyExists", "message": f"The name '{name}' is already taken."}
+    return {"nameAvailable": True}
+
+
+def _subscription(own: str) -> Body:
+    name = "amlstack sandbox" if own == SUBSCRIPTION else "amlstack sandbox, another subscription"
+    return {
+        "id": f"/subscriptions/{own}",
+        "subscriptionId": own,
+        "tenantId": TENANT,
+        "displayName": name,
+        "state": "Enabled",
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
+    }
+
+
+def _count(value: int) -> Body:
+    return {"type": "Total", "value": value}
+
+
+def _resources(context: KindContext, scope: str, condition: str) -> Iterator[Body]:
+    """Every tracked resource in a scope, as the list of all resources shows one: without its properties."""
+    wanted = _conditions(condition)
+    for row in context.store.resources.below(scope):
+        kind = kinds.find(row.type)
+        # Groups have a list of their own, and what lies in a resource is in that one's.
+        if kind is None or not kind.tracked or row.type.count("/") != 1 or _is(row, GROUPS):
+            continue
+        shown = {key: value for key, value in kind.render(context, row).items() if key != "properties"}
+        group = row.id.split("/")[4]
+        values = {"resourcegroup": group, "resourcetype": row.type, "name": row.name, "location": shown.get("location")}
+        if all(str(values[name] or "").lower() == value for name, value in wanted.items()):
+            yield shown
+
+
+def _conditions(text: str) -> Mapping[str, str]:
+    """``resourceGroup eq 'g' and name eq 'n'`` as lower-case pairs."""
+    parts = [part.strip() for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE) if part.strip()]
+    found = {}
+    for part in parts:
+        match = _FILTER.fullmatch(part)
+        if match is None:
+            raise not_emulated(f"the filter '{part}', only resourceGroup, resourceType, name and location with eq")
+        found[match[1].lower()] = match[2].lower()
+    return found
+
+
+def _namespaces() -> frozenset[str]:
+    return frozenset(kind.type.partition("/")[0] for kind in kinds.ALL)
+
+
+def _provider(namespace: str) -> Body:
+    of_it: list[ResourceKind] = [kind for kind in kinds.ALL if kind.type.partition("/")[0] == namespace]
+    listed: list[dict[str, Any]] = [
+        {
+            "resourceType": kind.type.partition("/")[2],
+            "apiVersions": list(reversed(api_versions.known().get(kind.type.lower(), ()))),
+            "locations": [],
+        }
+        for kind in of_it
+    ]
+    return {
+        "id": f"/subscriptions/{SUBSCRIPTION}/providers/{namespace}",
+        "namespace": namespace,
+        "registrationState": "Registered",
+        "registrationPolicy": "RegistrationRequired",
+        "resourceTypes": listed,
+    }
+
+
+def _is(row: ResourceRow, kind: str) -> bool:
+    return row.type.lower() == kind.lower()

@@ -1,0 +1,360 @@
+"""Keys of azure-ai-ml's own template that a present request lacks: data, each left out or read as intended.
+
+Source: azure-ai-ml 1.35, ``_arm_deployments/arm_templates/workspace_base.json``; its api-versions (2020-08-01,
+2023-08-01-preview) are older than those of azure-native's classes, by which bodies are judged here. A value that would
+have an effect is not left out: it is refused by name.
+
+The expressions of a template in their scope: parameters, variables, and what is deployed beside them.
+
+Source: Azure Resource Manager documentation, "ARM template functions". A function that is not here is named in the
+refusal.
+
+A deployment, from the request to the resources: each is put as a client of its own would put it, in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from amlstack.base.arm_language.evaluation import LAZY, Evaluator
+from amlstack.base.arm_language.functions import truth
+from amlstack.base.arm_language.values import OpenError
+from amlstack.sandbox import kinds
+from amlstack.sandbox.protocol.entra import TENANT
+from amlstack.sandbox.protocol.kind import Reply, iso
+from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.service import provisioning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from amlstack.sandbox.protocol.kind import Body, KindContext
+    from amlstack.sandbox.store.store import ResourceRow
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated:
+    """Of one type.
+
+    Attributes:
+        without_effect: Paths that are left out, each with the values that mean nothing; an empty set for any value.
+        truths: Names under ``properties`` whose ``"true"`` and ``"false"`` are truth values.
+    """
+
+    without_effect: Mapping[str, frozenset[Any]]
+    truths: frozenset[str] = frozenset()
+
+
+_ANY: Final[frozenset[Any]] = frozenset()
+_NO: Final[frozenset[Any]] = frozenset({"false", "False", False})
+_YES_AND_NO: Final[frozenset[Any]] = _NO | {"true", "True", True}
+"""The service assigns roles to the workspace's identity or does not; the sandbox refuses nothing for want of a role."""
+OF_TYPE: Final[Mapping[str, Tolerated]] = {
+    "microsoft.operationalinsights/workspaces": Tolerated({"kind": _ANY, "properties.Application_Type": _ANY}),
+    "microsoft.machinelearningservices/workspaces": Tolerated(
+        {
+            "properties.softDeleteEnabled": _NO,
+            "properties.allowRecoverSoftDeletedWorkspace": _NO,
+            "properties.featureStoreSettings.computeruntime": _ANY,
+            "properties.existingWorkspaces": _ANY,
+            "properties.allowRoleAssignmentOnRG": _YES_AND_NO,
+            "properties.provisionNetworkNow": _NO,
+            "properties.encryption.status": frozenset({"Disabled"}),
+        },
+        frozenset(
+            {
+                "hbiWorkspace",
+                "enableDataIsolation",
+                "provisionNetworkNow",
+                "enableSoftwareBillOfMaterials",
+            }
+        ),
+    ),
+}
+
+
+def read(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A body of a template as a request of today has it: without nulls, empty texts, and what has no effect."""
+    row = OF_TYPE.get(kind.lower(), Tolerated({}))
+    result: dict[str, Any] = _without_nothing(body)
+    for path, values in row.without_effect.items():
+        *above, last = path.split(".")
+        place: Any = result
+        for name in above:
+            place = place.get(name, {}) if isinstance(place, dict) else {}
+        if isinstance(place, dict) and last in place and (not values or place[last] in values):
+            del place[last]
+    properties = result.get("properties")
+    if isinstance(properties, dict):
+        for name in row.truths & properties.keys():
+            if str(properties[name]).lower() in ("true", "false"):
+                properties[name] = str(properties[name]).lower() == "true"
+    return dict(_without_empty(result)) if row.without_effect else result
+
+
+def _without_nothing(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_nothing(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each is not None and each != ""}
+    return [_without_nothing(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_empty(value: Any) -> Any:
+    """Without objects that hold nothing, from the inside out; tags and maps of ids may be empty."""
+    if not isinstance(value, dict):
+        return value
+    kept = {key: _without_empty(each) for key, each in value.items()}
+    return {key: each for key, each in kept.items() if each not in ({}, [])}
+
+
+@dataclass(slots=True)
+class Template(Evaluator):
+    """A template with the values of its parameters.
+
+    Attributes:
+        content: The template.
+        given: Values of its parameters, by name.
+        group: ARM id of the resource group.
+        location: Its region.
+        reference: What is known of a resource by its id: the resource as a GET answers it, or None.
+        variables: Those worked out so far, by name in lower case.
+    """
+
+    content: Mapping[str, Any]
+    given: Mapping[str, Any]
+    group: str
+    location: str
+    reference: Callable[[str], Mapping[str, Any] | None]
+    variables: dict[str, Any] = field(default_factory=dict)
+
+    special: ClassVar[Mapping[str, Callable[..., Any]]]
+
+    def expression(self, text: str) -> Any:
+        """The value of an expression.
+
+        Raises:
+            Refused: It is none, or asks for what is not there.
+        """
+        try:
+            return Evaluator.expression(self, text)
+        except OpenError as error:
+            message = f"Deployment template language expression evaluation failed: '{text[:200]}': {str(error)[:200]}"
+            raise Refused(400, "InvalidTemplate", message) from None
+
+    def wanted(self, resource: Mapping[str, Any]) -> bool:
+        """Whether the condition of a resource holds."""
+        return bool(truth(self.worked_out(resource.get("condition", True))))
+
+    def id_of(self, kind: str, name: str, group: str = "") -> str:
+        """ARM id of a resource in the group: ``Microsoft.X/a/b`` and ``one/two``."""
+        namespace, *kinds = kind.split("/")
+        pairs = zip(kinds, name.split("/"), strict=True)
+        return "/".join((group or self.group, "providers", namespace, *(word for pair in pairs for word in pair)))
+
+
+def _parameter(scope: Template, name: str) -> Any:
+    known = {key.lower(): key for key in scope.content.get("parameters") or {}}
+    key = known.get(name.lower())
+    given = {each.lower(): value for each, value in scope.given.items()}
+    if name.lower() in given:
+        return given[name.lower()]
+    if key is None or "defaultValue" not in scope.content["parameters"][key]:
+        raise OpenError(f"the parameter `{name}` has no value")
+    return scope.worked_out(scope.content["parameters"][key]["defaultValue"])
+
+
+def _variable(scope: Template, name: str) -> Any:
+    variables = {key.lower(): value for key, value in (scope.content.get("variables") or {}).items()}
+    if name.lower() not in scope.variables:
+        scope.variables[name.lower()] = scope.worked_out(variables[name.lower()])
+    return scope.variables[name.lower()]
+
+
+def _resource_id(scope: Template, *words: str) -> str:
+    at = next(index for index, word in enumerate(words) if "/" in word)
+    before, kind, names = words[:at], words[at], words[at + 1 :]
+    subscription = before[-2] if len(before) > 1 else scope.group.split("/")[2]
+    group = before[-1] if before else scope.group.split("/")[4]
+    return scope.id_of(kind, "/".join(names), f"/subscriptions/{subscription}/resourceGroups/{group}")
+
+
+def _subscription_resource_id(scope: Template, *words: str) -> str:
+    at = next(index for index, word in enumerate(words) if "/" in word)
+    subscription = words[0] if at else scope.group.split("/")[2]
+    return scope.id_of(words[at], "/".join(words[at + 1 :]), f"/subscriptions/{subscription}")
+
+
+def _referenced(scope: Template, named: str, _version: str = "", full: str = "") -> Any:
+    found = scope.reference(named)
+    if found is None:
+        raise OpenError(f"there is no resource `{named}`")
+    return found if full.lower() == "full" else found.get("properties", {})
+
+
+def _resource_group(scope: Template) -> dict[str, Any]:
+    return {"id": scope.group, "name": scope.group.split("/")[4], "location": scope.location, "tags": {}}
+
+
+def _subscription(scope: Template) -> dict[str, Any]:
+    own = scope.group.split("/")[2]
+    return {"id": f"/subscriptions/{own}", "subscriptionId": own, "tenantId": TENANT, "displayName": "amlstack"}
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the template and of values."""
+    return lambda scope, *nodes: function(scope, *map(scope.closed, nodes))
+
+
+Template.special = {
+    **LAZY,
+    "parameters": _plain(_parameter),
+    "variables": _plain(_variable),
+    "resourceid": _plain(_resource_id),
+    "subscriptionresourceid": _plain(_subscription_resource_id),
+    "reference": _plain(_referenced),
+    "resourcegroup": _resource_group,
+    "subscription": _subscription,
+    "guid": _plain(lambda _, *words: str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(map(str, words))))),
+    "newguid": lambda _: str(uuid.uuid4()),
+    # Thirteen letters and digits that follow from the words, as Azure's; not the same ones.
+    "uniquestring": _plain(lambda _, *words: hashlib.sha256("/".join(map(str, words)).encode()).hexdigest()[:13]),
+}
+
+
+if TYPE_CHECKING:
+    Call = Callable[[str, str, Mapping[str, str], Any], Reply]
+
+TYPE = "Microsoft.Resources/deployments"
+_PATH = re.compile(
+    r"(?P<group>/subscriptions/[^/]+/resourcegroups/[^/]+)/(?:providers/Microsoft\.Resources/)?deployments/"
+    r"(?P<name>[^/]+)(?P<below>/operations)?",
+    re.IGNORECASE,
+)
+
+
+def answer(context: KindContext, method: str, text: str, body: Any, call: Call) -> Reply | None:
+    """Answers a PUT or GET of a deployment and the list of its operations; None for every other path.
+
+    Args:
+        context: State and address.
+        method: Of the request.
+        text: Its path.
+        body: Of a PUT.
+        call: The resource manager itself, for the resources of the template.
+
+    Raises:
+        Refused: The template is none, or one of its resources is refused.
+    """
+    found = _PATH.fullmatch(text)
+    if found is None:
+        return None
+    group = context.store.resources.get(found["group"])
+    if group is None:
+        name = found["group"].rpartition("/")[2]
+        raise Refused(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+    own = f"{group.id}/providers/{TYPE}/{found['name']}"
+    if method == "PUT" and not found["below"]:
+        return _put(context, own, group, body, call)
+    stored = context.store.resources.get(own)
+    if stored is None:
+        raise Refused(404, "DeploymentNotFound", f"Deployment '{found['name']}' could not be found.")
+    if method != "GET":
+        raise not_emulated(f"{method} of {TYPE}")
+    if not found["below"]:
+        return Reply(200, _shown(own, stored.body))
+    targets = stored.body["properties"]["outputResources"]
+    return Reply(200, {"value": [_operation(own, number, each["id"]) for number, each in enumerate(targets)]})
+
+
+def _put(context: KindContext, own: str, group: ResourceRow, body: Any, call: Call) -> Reply:
+    properties = body.get("properties") if isinstance(body, dict) else None
+    content = properties.get("template") if isinstance(properties, dict) else None
+    if not isinstance(content, dict) or not isinstance(properties, dict):
+        raise invalid("properties.template", "a template beside the request was expected; links are not followed.")
+    if str(properties.get("mode", "Incremental")).lower() != "incremental":
+        raise not_emulated("the mode 'Complete' of deployments, only Incremental")
+    given = {name: each.get("value") for name, each in (properties.get("parameters") or {}).items()}
+
+    def known(named: str) -> Mapping[str, Any] | None:
+        row = context.store.resources.get(named)
+        kind = None if row is None else kinds.find(row.type)
+        return None if row is None or kind is None else kind.render(context, row)
+
+    begun = time.monotonic()
+    template = Template(content, given, group.id, str(group.body.get("location")), known)
+    made = [_make(context, template, resource, call) for resource in _ordered(template)]
+    outputs = {name: {**each, "value": template.worked_out(each["value"])} for name, each in _outputs(content)}
+    record = {
+        "properties": {
+            "provisioningState": "Succeeded",
+            "mode": "Incremental",
+            "timestamp": iso(time.time()),
+            "duration": _duration(time.monotonic() - begun),
+            "outputs": outputs,
+            "outputResources": [{"id": each} for each in made],
+        }
+    }
+    context.store.resources.put(own, TYPE, group.key, record)
+    return Reply(201, _shown(own, record))
+
+
+def _duration(seconds: float) -> str:
+    """As the service writes it: ``PT1M56.345S``."""
+    return f"PT{int(seconds // 60)}M{seconds % 60:.3f}S"
+
+
+def _outputs(content: Mapping[str, Any]) -> Iterator[tuple[str, Body]]:
+    yield from (content.get("outputs") or {}).items()
+
+
+def _ordered(template: Template) -> list[Body]:
+    """The resources whose condition holds, each behind those that it depends on."""
+    pending = [each for each in template.content.get("resources") or [] if template.wanted(each)]
+    ids = [template.id_of(each["type"], template.worked_out(each["name"])).lower() for each in pending]
+    done: list[Body] = []
+    left = dict(zip(ids, pending, strict=True))
+    while left:
+        ready = [own for own, each in left.items() if not _awaited(template, each, left)]
+        if not ready:
+            raise invalid("properties.template.resources", "the resources depend on each other in a circle.")
+        done += [left.pop(own) for own in ready]
+    return done
+
+
+def _awaited(template: Template, resource: Mapping[str, Any], left: Mapping[str, Any]) -> bool:
+    """Whether a resource depends, by id or by name, on one that is still to come."""
+    names = [str(template.worked_out(each)).lower() for each in resource.get("dependsOn") or []]
+    return any(own == name or own.endswith(f"/{name}") for own in left for name in names)
+
+
+def _make(context: KindContext, template: Template, resource: Mapping[str, Any], call: Call) -> str:
+    kind, name = resource["type"], template.worked_out(resource["name"])
+    own = template.id_of(kind, name)
+    skipped = ("type", "name", "apiVersion", "condition", "dependsOn", "comments", "resources", "scope", "copy")
+    body = read(kind, template.worked_out({key: each for key, each in resource.items() if key not in skipped}))
+    try:
+        call("PUT", own, {"api-version": template.worked_out(resource["apiVersion"])}, body)
+    except Refused as refused:
+        message = f"At least one resource deployment operation failed: {own}: {refused.message}"
+        raise Refused(refused.status, "DeploymentFailed", message, refused.target) from None
+    while running := context.store.operations.running(own.lower()):
+        for operation in running:
+            provisioning.advance(context, operation)
+    return own
+
+
+def _shown(own: str, body: Body) -> Body:
+    return {"id": own, "name": own.rpartition("/")[2], "type": TYPE, **body}
+
+
+def _operation(own: str, number: int, target: str) -> Body:
+    words = target.partition("/providers/")[2].split("/")
+    kind = "/".join([words[0], *words[1::2]])
+    resource = {"id": target, "resourceType": kind, "resourceName": words[-1]}
+    properties = {"provisioningOperation": "Create", "provisioningState": "Succeeded", "targetResource": resource}
+    return {"id": f"{own}/operations/{number}", "operationId": str(number), "properties": properties}

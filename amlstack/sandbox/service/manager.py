@@ -1,0 +1,312 @@
+"""The resource manager: finds the kind of a path and answers GET, PUT, PATCH, DELETE and POST for it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from amlstack.sandbox import kinds
+from amlstack.sandbox.protocol import api_versions, lists, requests, typecheck
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
+from amlstack.sandbox.protocol.ids import GROUPS, ArmPath, parse
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
+from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
+from amlstack.sandbox.service import cloud, deployments, policy, provisioning
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables import Operation
+
+POLL_MS = "20"
+"""Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
+
+
+def answer(
+    context: KindContext,
+    method: str,
+    text: str,
+    query: Mapping[str, str],
+    body: Any,
+    *,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> Reply:
+    """Answers one ARM request.
+
+    Args:
+        context: State and address.
+        method: Of the request.
+        text: Its path.
+        query: Its parameters.
+        body: Parsed JSON.
+        headers: By names in lower-case letters.
+
+    Raises:
+        Refused: Whatever the service would refuse, and what the sandbox does not emulate.
+    """
+    _check_call(text, query)
+    if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
+        return _operation(context, found[2], results=found[1] == "operationResults")
+    above = cloud.subscriptions_answer(context, method, text, query, body)
+    above = above or deployments.answer(context, method, text, body, functools.partial(answer, context))
+    if above is not None:
+        return above
+    if method == "GET" and (listed := kinds.listed(context, text, query)) is not None:
+        return listed
+    path = parse(text)
+    if path is None:
+        raise not_emulated(f"the path {text}")
+    if method == "POST":
+        return _post(context, text, query, _object(body))
+    _kind(path)
+    _check_above(context, path, method)
+    return _of_kind(context, method, path, query, body, headers=headers)
+
+
+def _of_kind(
+    context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any, *, headers: Mapping[str, str]
+) -> Reply:
+    kind = _kind(path)
+    if (answered := kind.answer(context, method, path, query, body)) is not None:
+        return answered
+    if path.collection:
+        if method != "GET":
+            raise Refused(405, "MethodNotAllowed", f"{method} is not allowed on the collection '{path.text}'.")
+        return _list(context, kind, path, query)
+    if kind.read_only and method not in {"GET", "HEAD"}:
+        raise not_emulated(f"{method} of {kind.type}: the sandbox makes them itself")
+    if method in {"GET", "HEAD"}:
+        return _get(context, kind, path)
+    if method == "DELETE":
+        return _delete(context, kind, path, query, headers)
+    if method == "PUT" or (method == "PATCH" and kind.patches):
+        given, patch = _object(body), method == "PATCH"
+        return _put(context, kind, path, given, headers=headers, version=query["api-version"], patch=patch)
+    raise not_emulated(f"{method} of {kind.type}")
+
+
+def _check_call(text: str, query: Mapping[str, str]) -> None:
+    api_versions.check(text, query)
+    found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
+    if found and found[1].lower() not in SUBSCRIPTIONS:
+        known = " and ".join(f"'{one}'" for one in SUBSCRIPTIONS)
+        message = f"The subscription '{found[1]}' could not be found. The sandbox has only {known}."
+        raise Refused(404, "SubscriptionNotFound", message)
+
+
+def _object(body: Any) -> Body:
+    if not isinstance(body, dict):
+        raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
+    return body
+
+
+def _kind(path: ArmPath) -> ResourceKind:
+    kind = kinds.find(path.type)
+    if kind is None:
+        known = near(path.type, (each.type for each in kinds.ALL))
+        raise Refused(501, "SandboxNotEmulated", f"The sandbox does not emulate the type '{path.type}'.{known}")
+    return kind
+
+
+def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
+    """No lock on it; then the group, then the parent, each with its own 404: a lost workspace is no lost job."""
+    kinds.check_locks(context, path.text, method)
+    if path.type.lower() == GROUPS.lower() or path.group is None:
+        return
+    if not context.store.resources.has(path.group_id):
+        message = f"Resource group '{path.group}' could not be found."
+        raise Refused(404, "ResourceGroupNotFound", message)
+    above = path.parent
+    kind = kinds.find(path.type)
+    if kind is not None and kind.makes_parent:  # its container comes with it and is never missed on its own
+        above = above.rsplit("/", 2)[0]
+    if not context.store.resources.has(above):
+        doing = {"PUT": "write", "PATCH": "write", "DELETE": "delete"}.get(method, "read")
+        short = path.type.partition("/")[2]
+        message = (
+            f"Failed to perform '{doing}' on resource(s) of type '{short}', because the parent resource "
+            f"'{above}' could not be found."
+        )
+        raise Refused(404, "ParentResourceNotFound", message)
+
+
+def _found(context: KindContext, path: ArmPath) -> ResourceRow:
+    resource = context.store.resources.get(path.text)
+    if resource is None and path.type.lower() == GROUPS.lower():
+        raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.name}' could not be found.")
+    if resource is None:
+        message = (
+            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+        )
+        raise Refused(404, "ResourceNotFound", message)
+    return resource
+
+
+def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
+    path = replace(path, text=kind.meant(context, path))
+    resource = _found(context, path)
+    for operation in context.store.operations.running(resource.key):
+        provisioning.advance(context, operation)
+    resource = _found(context, path)
+    return Reply(200, kind.render(context, resource))
+
+
+def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
+    rows = kind.select(context, path, query)
+    render = functools.partial(kind.render, context)
+    return Reply(200, lists.page(f"{context.base}{path.text}", query, rows, lambda row: row.key, render))
+
+
+def _put(
+    context: KindContext,
+    kind: ResourceKind,
+    path: ArmPath,
+    body: Body,
+    *,
+    headers: Mapping[str, str],
+    version: str,
+    patch: bool,
+) -> Reply:
+    store = context.store
+    kind.names.check(path.name, kind.noun)
+    with store.transaction():
+        before = store.resources.get(path.text)
+        requests.check(headers, before)
+        if patch:
+            body = _merged(_found(context, path).body, body)
+        body = typecheck.check(kind, body, "" if patch else version)
+        _check_location(kind, path, body, before)
+        if before is not None and before.state == "Deleting":
+            message = f"The resource '{path.name}' is being deleted. Try again when that is done."
+            raise Refused(409, "ResourceIsBeingDeleted", message)
+        body = policy.enforced(context, kind, path, body)
+        kind.check(context, path, body, before)
+        if before is not None and before.state != "Failed":  # what failed to be made is made again
+            kept = kind.fill(context, path, kind.keep(body, before))
+            updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
+            kind.changed(context, updated)
+            return Reply(200, kind.render(context, updated))
+        if kind.makes_parent:
+            _make_parent(context, path)
+        state = "Creating" if kind.ticks else "Succeeded"
+        made = store.resources.put(path.text, kind.type, path.parent, kind.fill(context, path, body), state)
+        kind.made(context, made)
+        headers = {}
+        if kind.ticks:
+            operation = store.operations.start(made.key, "create", kind.ticks)
+            headers = _headers(context, kind, operation)
+    # An answer of 202 has no body: clients poll, and then ask for the resource.
+    return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
+
+
+def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+    if not kind.tracked:
+        return
+    if not body.get("location"):
+        raise Refused(400, "LocationRequired", "The location property is required for this definition.", "location")
+    body["location"] = body["location"].replace(" ", "").lower()
+    if before is not None and before.body["location"] != body["location"]:
+        message = (
+            f"The resource '{path.name}' already exists in location '{before.body['location']}' in resource group "
+            f"'{path.group}'. A resource with the same name cannot be created in location '{body['location']}'. "
+            "Please select a new resource name."
+        )
+        raise Refused(409, "InvalidResourceLocation", message)
+
+
+def _make_parent(context: KindContext, path: ArmPath) -> None:
+    container = path.parent
+    if context.store.resources.get(container) is None:
+        above = parse(container)
+        if above is not None:
+            kind = _kind(above)
+            kind.names.check(above.name, kind.noun)
+            context.store.resources.put(container, kind.type, above.parent, {"properties": {}})
+
+
+def _merged(old: Body, new: Body) -> Body:
+    """JSON merge (RFC 7396), but tags are replaced as a whole, as ARM does."""
+    result = dict(old)
+    for key, value in new.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(old.get(key), dict) and key != "tags":
+            result[key] = _merged(old[key], value)
+        else:
+            result[key] = value
+    return result
+
+
+def _delete(
+    context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str], headers: Mapping[str, str]
+) -> Reply:
+    kind.check_delete(query)
+    resource = context.store.resources.get(path.text)
+    if resource is None:
+        if path.type.lower() == GROUPS.lower():
+            _found(context, path)
+        return Reply(204)
+    with context.store.transaction():
+        requests.check(headers, context.store.resources.get(path.text))
+        kind.check_removal(context, resource)
+        if not kind.ticks_delete and provisioning.remove(context, resource):
+            return Reply(200)
+        context.store.resources.set_state(resource.key, "Deleting")
+        operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
+    return Reply(202, None, _headers(context, kind, operation))
+
+
+def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body) -> Reply:
+    above, _, action = text.rstrip("/").rpartition("/")
+    path = parse(above)
+    if path is None or path.collection:
+        raise not_emulated(f"POST {text}")
+    kind = _kind(path)
+    _check_above(context, path, "POST")
+    if (answered := kind.act(context, path, action, body)) is not None:
+        return answered
+    del query
+    resource = _found(context, path)
+    with context.store.transaction():
+        operation = kind.operate(context, resource, action)
+    if operation is not None:
+        return Reply(202, None, _headers(context, kind, operation))
+    return kind.action(context, resource, action, body)
+
+
+def _operation(context: KindContext, operation_id: str, *, results: bool) -> Reply:
+    operation = context.store.operations.get(operation_id)
+    if operation is None:
+        raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
+    provisioning.advance(context, operation)
+    operation = context.store.operations.get(operation_id) or operation
+    soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
+    code, _, message = (operation.error or "").partition(": ")
+    if results:
+        if operation.status == "Failed":
+            raise Refused(400, code, message)
+        if operation.status != "Succeeded":
+            return Reply(202, None, soon)
+        resource = context.store.resources.get(operation.resource)
+        kind = None if resource is None else kinds.find(resource.type)
+        result = None if kind is None else kind.result(context, operation)
+        return Reply(204) if result is None else Reply(200, result)
+    error = {"error": {"code": code, "message": message}} if operation.status == "Failed" else {}
+    return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status, **error}, soon)
+
+
+def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
+    namespace = kind.type.partition("/")[0]
+    root = f"{context.base}/subscriptions/{SUBSCRIPTION}/providers/{namespace}"
+    headers = {
+        "Azure-AsyncOperation": f"{root}/operationsStatus/{operation.id}?api-version=2025-12-01",
+        "retry-after-ms": POLL_MS,
+        "x-ms-retry-after-ms": POLL_MS,
+    }
+    if operation.kind != "create":
+        headers["Location"] = f"{root}/operationResults/{operation.id}?api-version=2025-12-01"
+    return headers

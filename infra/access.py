@@ -6,7 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from infra.roles import Role
 from infra.settings import dotted
 

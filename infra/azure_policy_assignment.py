@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from infra.settings import dotted
 from policies import azure_policy
 from policies.config import ALL

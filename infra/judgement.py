@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.base.findings import Finding, Level
-from amlstack.base.spelling import camel
+from amlstack.base.text import camel
 from infra.components import tokens
 from infra.compute import cluster
 from jobs.planning.command_checks import knows_where_it_was

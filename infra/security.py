@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from infra.settings import CustomEnvironment, dotted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors
-from amlstack.base.near_misses import hint
+from amlstack.base.text import hint
 from jobs.model.pipeline import PASSED_THROUGH
 from jobs.model.schedule import Declared
 from jobs.values import Source

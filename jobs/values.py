@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from amlstack.base.durations import whole_seconds
+from amlstack.base.text import whole_seconds
 from amlstack.catalog.fabric import Block
 
 if TYPE_CHECKING:

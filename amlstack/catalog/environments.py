@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def of(reference: str) -> CatalogEnvironment | None:
 
 def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first."""
-    return near_misses.near(_bare(name), _by_name(), n)
+    return text.near(_bare(name), _by_name(), n)
 
 
 def _bare(name: str) -> str:

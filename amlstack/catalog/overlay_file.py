@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from amlstack.base import near_misses, yamltext
-from amlstack.base.models.errors import Codes, Explainer
+from amlstack.base import yamltext
+from amlstack.base.models import Codes, Explainer
+from amlstack.base.text import hint
 from amlstack.catalog.files import load as load_rows
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _share(value: Any) -> Any:
 def _known_size(name: str) -> str:
     known = {row["name"].lower(): row["name"] for row in load_rows("sizes")}
     if name.lower() not in known:
-        near = near_misses.hint(name, known.values()).strip()
+        near = hint(name, known.values()).strip()
         raise ValueError(f"The catalogue has no size `{name}`|A size is like one of the catalogue|{near}")
     return name.lower()
 
@@ -47,7 +48,7 @@ def _discounted(name: str) -> str:
     rows = load_rows("sizes")
     known = {"*", *(row["name"] for row in rows), *(row["series"] for row in rows)}
     if name.lower() not in {each.lower() for each in known}:
-        near = near_misses.hint(name, known).strip()
+        near = hint(name, known).strip()
         raise ValueError(f"No size or series is named `{name}`|A discount is of a size, of a series or of all|{near}")
     return name.lower()
 

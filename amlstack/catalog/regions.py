@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import hint, near
+from amlstack.base.text import hint, near
 from amlstack.catalog import overlay
 from amlstack.catalog.files import day, load
 

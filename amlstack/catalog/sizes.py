@@ -17,7 +17,7 @@ from functools import cache, wraps
 from math import log2
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.catalog import images as gpu_models
 from amlstack.catalog import overlay, prices
 from amlstack.catalog.files import day, load
@@ -342,7 +342,7 @@ def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
     known = {lower.removeprefix(PREFIX): lower for lower in by_lower_name()}
     wanted = name.lower().removeprefix(PREFIX)
-    return tuple(by_lower_name()[known[match]].name for match in near_misses.near(wanted, known, n))
+    return tuple(by_lower_name()[known[match]].name for match in text.near(wanted, known, n))
 
 
 @_ANSWERS.once

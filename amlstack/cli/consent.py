@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amlstack.base import printable
+from amlstack.base import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,7 @@ def given(question: str) -> bool:
         KeyboardInterrupt: Ctrl-C.
     """
     try:
-        return typer.confirm(printable.text(question), default=False)
+        return typer.confirm(text.text(question), default=False)
     except typer.Abort as aborted:
         if isinstance(aborted.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from amlstack.base import printable
+from amlstack.base import text as text_module
 from amlstack.base.findings import Level, in_file_order
 
 if TYPE_CHECKING:
@@ -56,22 +56,22 @@ def say(text: str, *, err: bool = False, nl: bool = True, colours: bool | None =
     """
     # Every second part is a mark of ours.
     parts = [
-        part.replace(_OURS, "") if number % 2 else printable.text(part)
+        part.replace(_OURS, "") if number % 2 else text_module.text(part)
         for number, part in enumerate(_STYLE.split(text))
     ]
-    shown = printable.without_commands("".join(parts), colons=not commands)
-    typer.echo(shown, file=printable.bare(sys.stderr if err else sys.stdout), nl=nl, color=colours)
+    shown = text_module.without_commands("".join(parts), colons=not commands)
+    typer.echo(shown, file=text_module.bare(sys.stderr if err else sys.stdout), nl=nl, color=colours)
 
 
 def print_json(value: Any) -> None:
     """Print JSON for a program."""
-    shown = printable.json_text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
-    typer.echo(shown, file=printable.bare(sys.stdout))
+    shown = text_module.json_text(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    typer.echo(shown, file=text_module.bare(sys.stdout))
 
 
 def rewrite_line() -> None:
     """Begin the terminal's last line anew."""
-    printable.bare(sys.stdout).write(_REWRITE)  # not through typer, which takes it for a colour
+    text_module.bare(sys.stdout).write(_REWRITE)  # not through typer, which takes it for a colour
 
 
 def tables(*, soft_wrap: bool = False, highlight: bool = True) -> Console:
@@ -82,9 +82,9 @@ def tables(*, soft_wrap: bool = False, highlight: bool = True) -> Console:
     class Shown(Console):
         def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
             for one in super().render(*args, **kwargs):
-                yield one if one.control else Segment(printable.text(one.text), one.style)
+                yield one if one.control else Segment(text_module.text(one.text), one.style)
 
-    return Shown(file=printable.Shield(sys.stdout), soft_wrap=soft_wrap, highlight=highlight)  # type: ignore[arg-type]
+    return Shown(file=text_module.Shield(sys.stdout), soft_wrap=soft_wrap, highlight=highlight)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -100,7 +100,7 @@ def recorded_findings() -> Iterator[list[Finding]]:
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines, each column as wide as its widest cell; what a heading row is, the caller styles."""
-    rows = [[printable.line(cell) for cell in row] for row in rows]
+    rows = [[text_module.line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -114,7 +114,7 @@ def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
     lines = []
     for finding in in_file_order(findings):
         place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part is not None)
-        parts = (printable.line(place), styled[finding.level], printable.line(finding.where))
+        parts = (text_module.line(place), styled[finding.level], text_module.line(finding.where))
         head = ": ".join(part for part in parts if part)
         message = finding.message.replace("\n", "\n    ")  # no line of it looks like another finding
         lines.append(f"{head} [{finding.code}]\n    {message}")

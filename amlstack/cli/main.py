@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base import memory
-from amlstack.base.printable import Shield, output
+from amlstack.base.text import Shield, output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

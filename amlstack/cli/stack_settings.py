@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import paths
 from amlstack.base.findings import errors
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import PROJECT
+from amlstack.base.text import did_you_mean
 from jobs.planning.job_checks import PLACEHOLDER
 from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
+from amlstack.base.text import hint
 from amlstack.images import references
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def resolve(reference: str) -> StandIn:
     name = references.image_name(reference)
     known = sorted(pattern for standin in all_standins() for pattern in standin.names)
     message = (
-        f"The sandbox has no stand-in for the environment {name!r}.{near_misses.hint(name, known)} It has them for "
+        f"The sandbox has no stand-in for the environment {name!r}.{hint(name, known)} It has them for "
         f"{', '.join(CURATED)}, Azure ML's base images, and public images of Python, PyTorch and TensorFlow."
     )
     raise UnknownImageError(message)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, Secrecy, Secret, unknown_paths
 from amlstack.run_identity import slow_digest
 
@@ -234,7 +234,7 @@ class InputShape:
         """The inputs with defaults filled in; what is wrong goes to ``failures``."""
         for key in inputs:
             if key not in self.fields and key != "__defaults":
-                failures.add(key, f"there is no property {key}.{near_misses.hint(key, self.fields)}")
+                failures.add(key, f"there is no property {key}.{text.hint(key, self.fields)}")
         result: Values = {}
         for name, rule in self.fields.items():
             value = inputs.get(name)

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
 from amlstack.provider.arm.client import API_VERSION
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.diagnose import Diagnosis, judge, read
 from amlstack.diagnose.events import Origin
 from amlstack.diagnose.reading.messages import counter

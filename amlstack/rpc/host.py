@@ -6,8 +6,8 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
-from amlstack.base import printable
-from amlstack.base.redaction import scrub
+from amlstack.base import text
+from amlstack.base.credentials import scrub
 from amlstack.rpc.secrecy import NOTHING
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Host:
         """A message as people may see it: without credentials and the resource's secrets, and nothing acts in it."""
         with self._lock:
             secrecy = self._secrets.get(urn, NOTHING)
-        return printable.output(scrub(secrecy.redact(message)))
+        return text.output(scrub(secrecy.redact(message)))
 
     def debug(self, message: str, urn: str = "") -> None:
         """Shown with ``--debug`` only."""

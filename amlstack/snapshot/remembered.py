@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from amlstack.base import credential_patterns, paths
-from amlstack.base.kept import Kept
+from amlstack.base import credentials, paths
+from amlstack.base.files import Kept
 from amlstack.snapshot.walk import FileState
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def keeper(root: Path) -> Kept | None:
 @functools.cache
 def _version() -> str:
     """Of the code whose results are remembered; empty where it cannot be read."""
-    sources = [*sorted(Path(__file__).parent.glob("*.py")), Path(credential_patterns.__file__)]
+    sources = [*sorted(Path(__file__).parent.glob("*.py")), Path(credentials.__file__)]
     try:
         return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
     except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from amlstack.base.credential_patterns import FORMS
+from amlstack.base.credentials import FORMS
 from amlstack.base.findings import Finding, Level
 
 _NAMES: Final = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from amlstack.base import printable
+from amlstack.base import text
 from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ class Walk:
                 self.unreadable(relative, error)
             return
         if _CONTROL.search(relative):
-            shown = printable.line(relative)
+            shown = text.line(relative)
             self.wrong(
                 "file-name-control",
                 shown,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pulumi
 
-from amlstack.base import printable
+from amlstack.base import text
 from amlstack.base.findings import Level, in_file_order
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def show(findings: Iterable[Finding]) -> None:
     """Each finding as a line of the engine."""
     log = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
     for finding in in_file_order(findings):
-        log[finding.level](printable.output(str(finding)))
+        log[finding.level](text.output(str(finding)))
 
 
 def end(wrong: Sized) -> NoReturn:

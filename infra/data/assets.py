@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack import run_identity
 from amlstack.base import yamltext
 from amlstack.base.findings import Finding, Level, errors
-from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.text import did_you_mean, near
 from amlstack.snapshot import data
 from infra.data.datastores import OWN, named_in
 from infra.settings import dotted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from jobs.wire.references import secret_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.catalog import regions
 from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless

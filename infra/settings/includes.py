@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.base import yamltext
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import is_dir, is_file, names_in
+from amlstack.base.text import did_you_mean, near
 from infra.settings import cluster_defaults
 from infra.settings.problems import dotted
 from infra.settings.stackfile import ROOM

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.models import errors
+from amlstack.base import models
 from infra.settings.model import Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
 
-EXPLAINER = errors.Explainer(
-    Settings, errors.Codes("setting-missing", "setting-unknown", "setting-refused", "setting-value")
+EXPLAINER = models.Explainer(
+    Settings, models.Codes("setting-missing", "setting-unknown", "setting-refused", "setting-value")
 )
 
 
 def dotted(loc: Loc) -> str:
     """``amlstack:clusters[0].nodes.max`` of ``("clusters", 0, "nodes", "max")``."""
-    return f"{NAMESPACE}:{errors.where(loc)}"
+    return f"{NAMESPACE}:{models.where(loc)}"
 
 
 def describe(error: ErrorDetails) -> Finding:

@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.durations import whole_seconds
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean, whole_seconds
 from jobs.values import EXPRESSION, Place, Source
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.azureml.read.passthrough import scaled
 from jobs.launchers import Custom
 from jobs.model.component import NO_ENVIRONMENT, Component

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_dir, is_file
+from amlstack.base.text import did_you_mean
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import ASSIGNMENT, plain_file, plain_script, script_of, steps
 from jobs.launchers.base import MpiDistribution, PyTorchDistribution

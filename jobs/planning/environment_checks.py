@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.catalog import clock, environments, images
 from jobs.planning.job_checks import PLACEHOLDER
 from jobs.values import Environment

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file, names_in
+from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
 from jobs.launchers import Custom
 from jobs.launchers.base import RayDistribution

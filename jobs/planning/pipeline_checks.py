@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.text import did_you_mean, near
 from jobs.model.pipeline import COMMANDS
 from jobs.planning.job_checks import lost, missing_inputs
 from jobs.values import Input

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from jobs.model.job import Job
 from jobs.planning.command import plan_job
 from jobs.planning.job_checks import lost

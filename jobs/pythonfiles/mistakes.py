@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from amlstack.base.findings import Finding
-from amlstack.base.models import models_in
-from amlstack.base.models.errors import must
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.models import models_in, must
+from amlstack.base.text import did_you_mean
 from jobs.launchers import TYPED, Custom
 from jobs.model.component import Component
 from jobs.model.job import Job

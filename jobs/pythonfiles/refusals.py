@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from amlstack.base.credential_patterns import form
+from amlstack.base.credentials import form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import durations
-from amlstack.base.spelling import camel
+from amlstack.base import text
+from amlstack.base.text import camel
 from jobs.launchers import Custom
 from jobs.values import EXPRESSION, Input
 from jobs.wire.keys import JOB, RESOURCES
@@ -216,7 +216,7 @@ def plain(value: Any) -> Any:
 
 def duration(seconds: int | None) -> str | None:
     """Seconds as an ISO-8601 duration, ``PT15M``; None for none."""
-    return durations.iso(seconds) if seconds else None
+    return text.iso(seconds) if seconds else None
 
 
 _SENT: Mapping[str, Callable[[Job, Refs], Any]] = {

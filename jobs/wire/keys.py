@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from amlstack.base.spelling import camel, snake
+from amlstack.base.text import camel, snake
 
 Holder = Literal["run", "trial", "sweep", "job"]
 """Where a sweep keeps a key: with what names every run, in its trial, beside the trial, or nowhere."""

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.wire.command import IDENTITIES, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
 from jobs.wire.references import PREFIX

@@ -11,7 +11,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.model.component import NO_ENVIRONMENT, Component, Port, asset
 from jobs.model.job import RESOURCE_FIELDS, Job
 from jobs.model.pipeline import (

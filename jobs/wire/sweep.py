@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.model.sweep import (
     SEARCH_DISTRIBUTIONS,
     Bandit,

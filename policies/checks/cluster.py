@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from amlstack.base import durations
+from amlstack.base import text
 from amlstack.base.findings import Finding
 from policies.checks.examples import cluster, subnet
 from policies.checks.rule import Rule, Setting
@@ -71,7 +71,7 @@ def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle"
         minutes: Longest time allowed.
         where: Its path in the declaration.
     """
-    waits = durations.seconds(idle.strip().upper()) if idle is not None else None
+    waits = text.seconds(idle.strip().upper()) if idle is not None else None
     if waits is not None and waits <= minutes * 60:
         return None
     return Finding(

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import credential_patterns
+from amlstack.base import credentials
 from amlstack.base.findings import Finding
 from amlstack.base.pulumi_wire import SecretText
 from policies.checks.examples import job
@@ -329,13 +329,13 @@ def _names_a_secret(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)  # jobs have the same few texts under the same few names
 def _seen(name: str, text: str) -> tuple[str, ...]:
-    if what := credential_patterns.form(text):
+    if what := credentials.form(text):
         return (f"`{name}` holds what looks like {what}",)
-    if credential_patterns.named(name, text):
+    if credentials.named(name, text):
         return (f"`{name}` is named like a secret, and has a value",)
-    return tuple(f"`{each}` is named like a secret, and is set here" for each in credential_patterns.assigned(text))
+    return tuple(f"`{each}` is named like a secret, and is set here" for each in credentials.assigned(text))
 
 
 def may_be_secret(name: str) -> bool:
     """Whether a value of that name that is not known yet may be a secret."""
-    return credential_patterns.named(name, "0123456789abcdefghij")
+    return credentials.named(name, "0123456789abcdefghij")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import durations
+from amlstack.base import text
 from amlstack.base.findings import Finding
 from amlstack.catalog import regions, sizes
 from policies.evaluation.facts import Undecided, Unknown, is_expression
@@ -112,6 +112,6 @@ def seconds_of(value: Any, where: str) -> int | None:
     if isinstance(value, str) and is_expression(value):
         raise Undecided(Unknown(where, "is an expression that Azure resolves later"))
     if isinstance(value, str):
-        found = durations.seconds(value.strip().upper())
+        found = text.seconds(value.strip().upper())
         return None if found is None else int(found)
     return int(value) if isinstance(value, int | float) else None

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.base.arm_language.evaluation import LAZY, Evaluator, is_expression
-from amlstack.base.arm_language.functions import FUNCTIONS, as_text, refuse
-from amlstack.base.arm_language.values import OpenError
+from amlstack.base.arm_language.expressions import LAZY, Evaluator, is_expression
+from amlstack.base.arm_language.functions import FUNCTIONS, OpenError, as_text, refuse
 from amlstack.base.pulumi_wire import UNKNOWN
 from policies.evaluation.door import canonical, read_json
 from policies.evaluation.facts import AT_UP, GAP, Gapped, Path, Unknown
 
 if TYPE_CHECKING:
-    from amlstack.base.arm_language.syntax import Node
+    from amlstack.base.arm_language.expressions import Node
 
 TOO_LARGE = "the template is too large to be worked out here"
 SHOWN = 160

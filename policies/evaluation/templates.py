@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amlstack.base.arm_language.evaluation import is_expression
-from amlstack.base.arm_language.values import OpenError
+from amlstack.base.arm_language.expressions import is_expression
+from amlstack.base.arm_language.functions import OpenError
 from policies.evaluation.arm_ids import segments
 from policies.evaluation.door import read_json
 from policies.evaluation.facts import ELSEWHERE, GAP, Path, Unknown, dig

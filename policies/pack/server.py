@@ -19,7 +19,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
-from amlstack.base import printable
+from amlstack.base import text
 from amlstack.base.pulumi_wire import decode, opened_but_known
 from policies import config
 from policies.checks.cost import STACK_BUDGET_RULE
@@ -172,7 +172,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             policyPackName=self.name,
             policyPackVersion=self.version,
             description=rule.title,
-            message=printable.output(f"{rule.title}\n{finding}{weight.exception}"),
+            message=text.output(f"{rule.title}\n{finding}{weight.exception}"),
             enforcementLevel=_LEVELS[weight.level],
             urn=urn,
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.expressions import PolicyAround
+from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
-from amlstack.base.arm_language.values import OpenError
 from policies.tenant.library import last
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.arm_language.effects import ON_OTHERS, Assessment, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround
+from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyTarget
-from amlstack.base.arm_language.values import OpenError
 
 if TYPE_CHECKING:
     from policies.tenant.application import AppliedPolicy

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from amlstack.base import printable
+from amlstack.base import text as text_module
 from amlstack.base.findings import Finding
 from amlstack.cli import console
 from amlstack.cli.logs.files import Tail
@@ -66,7 +66,7 @@ def test_our_own_colours_stay_and_those_of_others_do_not(capsys: pytest.CaptureF
 
 def test_letters_that_join_and_emoji_and_line_ends_stay() -> None:
     text = "\u0645\u06cc\u200c\u062e 👩\u200d👩 naïve\ttab\r\nnext\n"
-    assert printable.text(text) == text
+    assert text_module.text(text) == text
 
 
 def test_a_name_with_a_line_end_stays_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,12 +86,12 @@ def test_a_name_with_a_line_end_stays_in_its_line(capsys: pytest.CaptureFixture[
     ],
 )
 def test_no_line_is_a_command_of_a_ci(hostile: str, shown: str) -> None:
-    assert printable.output(hostile) == shown
+    assert text_module.output(hostile) == shown
 
 
 def test_what_writes_to_the_stream_itself_is_shielded() -> None:
     stream = io.StringIO()
-    shield = printable.Shield(stream)
+    shield = text_module.Shield(stream)
     print("\x1b[31mred\x1b[0m \x1b]52;c;AAAA\x07 \x9b2J", file=shield)
     assert stream.getvalue() == "\x1b[31mred\x1b[0m \\x1b]52;c;AAAA\\x07 \\x9b2J\n"
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 import jobs
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.azureml.read import command
 from jobs.azureml.write import WRITERS
 from jobs.kinds import KINDS

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from amlstack.base.arm_language.constructs import unknown_in
-from amlstack.base.arm_language.effects import PolicyChange, Ruling, assessed
+from amlstack.base.arm_language.effects import PolicyChange, Ruling, assessed, unknown_in
 from amlstack.base.arm_language.expressions import PolicyAround
+from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyTarget
-from amlstack.base.arm_language.values import OpenError
 from policies.tenant import initiatives
 from tests.support.policies.policy_targets import ARRAYS, CLUSTER, COMPUTES, PARAMETERS, PLACE, PUBLIC, SIZE
 

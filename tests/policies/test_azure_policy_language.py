@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from amlstack.base.arm_language.expressions import PolicyAround, field_value
+from amlstack.base.arm_language.functions import FailingExpressionError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
-from amlstack.base.arm_language.values import FailingExpressionError
 from tests.support.policies.policy_targets import (
     ARRAYS,
     CLUSTER,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amlstack.base import credential_patterns
+from amlstack.base import credentials
 from amlstack.base.pulumi_wire import decode, opened_but_known
 from amlstack.rpc import Secret, encode
 from policies.checks.job_command import check_secret
@@ -38,19 +38,19 @@ NO_FORMS = [
 
 @pytest.mark.parametrize(("text", "what"), FORMS, ids=lambda value: value[:20])
 def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
-    assert what in (credential_patterns.form(text) or "")
+    assert what in (credentials.form(text) or "")
 
 
-@pytest.mark.parametrize("pattern", [pattern for pattern, _ in credential_patterns._FORMS], ids=lambda one: one.pattern)
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in credentials._FORMS], ids=lambda one: one.pattern)
 @settings(max_examples=examples(0.3))
 @given(data=st.data())
 def test_every_text_of_a_form_is_known(pattern: re.Pattern[str], data: Any) -> None:
-    assert credential_patterns.form(data.draw(st.from_regex(pattern))) is not None
+    assert credentials.form(data.draw(st.from_regex(pattern))) is not None
 
 
 @pytest.mark.parametrize("text", NO_FORMS, ids=lambda value: value[:20])
 def test_what_has_no_credentials_form_is_none(text: str) -> None:
-    assert credential_patterns.form(text) is None
+    assert credentials.form(text) is None
 
 
 NAMED = [
@@ -97,12 +97,12 @@ NOT_NAMED = [
 
 @pytest.mark.parametrize(("name", "value"), NAMED)
 def test_a_secret_is_known_by_its_name(name: str, value: str) -> None:
-    assert credential_patterns.named(name, value)
+    assert credentials.named(name, value)
 
 
 @pytest.mark.parametrize(("name", "value"), NOT_NAMED)
 def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
-    assert not credential_patterns.named(name, value)
+    assert not credentials.named(name, value)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
     ],
 )
 def test_secrets_are_found_in_a_command_line(text: str, names: list[str]) -> None:
-    assert list(credential_patterns.assigned(text)) == names
+    assert list(credentials.assigned(text)) == names
 
 
 def test_a_text_that_the_engine_keeps_encrypted_is_known_to_the_pack_alone() -> None:

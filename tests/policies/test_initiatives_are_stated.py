@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.base.arm_language.constructs import unknown_in
+from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from policies.tenant import initiatives
 from policies.tenant.application import AppliedPolicy

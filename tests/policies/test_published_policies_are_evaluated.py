@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.arm_language.constructs import unknown_in
+from amlstack.base.arm_language.effects import unknown_in
 from policies.tenant import initiatives, library
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.rpc import (
     UNKNOWN,
     Secret,

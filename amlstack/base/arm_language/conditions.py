@@ -1,8 +1,4 @@
-"""Conditions of Azure Policy on one resource: true, false, or open because something in them is not known here.
-
-Conditions are evaluated in their order until the answer is certain, as definitions of Azure rely on it: their first
-condition names the type that the functions in the others are written for.
-"""
+"""Conditions of Azure Policy on one resource: true, false, or open because a value is not known here."""
 
 from __future__ import annotations
 
@@ -11,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from amlstack.base.arm_language import aliases
-from amlstack.base.arm_language.comparisons import COMPARISONS
-from amlstack.base.arm_language.expressions import PolicyAround, field_of, field_value
-from amlstack.base.arm_language.values import FailingExpressionError, OpenError
+from amlstack.base.arm_language import resources
+from amlstack.base.arm_language.expressions import COMPARISONS, PolicyAround, field_of, field_value
+from amlstack.base.arm_language.functions import FailingExpressionError, OpenError
 from amlstack.base.pulumi_wire import UNKNOWN
 
 _FIELD = re.compile(r"field\('([^']+)'\)", re.IGNORECASE)
@@ -125,7 +120,7 @@ def _counted(count: Any, around: PolicyAround) -> int:
     if "field" in words:
         alias = str(around.worked_out(words["field"]))
         turns = [
-            around.choosing(choice, value) for value, choice in aliases.elements(alias, around.target, around.chosen)
+            around.choosing(choice, value) for value, choice in resources.elements(alias, around.target, around.chosen)
         ]
         if any(one.counted["default"] is UNKNOWN for one in turns):
             raise OpenError(f"`{alias}` is known once the stack is up", later=True)

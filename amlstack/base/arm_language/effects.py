@@ -1,20 +1,27 @@
-"""Effects of Azure Policy: what a definition does to a resource that its condition holds for.
-
-Source: Azure Policy, "Understand Azure Policy effects" and the page of each effect.
-"""
+"""Effects of Azure Policy on a resource, and the constructs of a definition that are not evaluated here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from amlstack.base.arm_language.conditions import ConditionOutcome, evaluated
-from amlstack.base.arm_language.expressions import PolicyAround, field_of
-from amlstack.base.arm_language.functions import truth
+from amlstack.base.arm_language.conditions import OPERANDS, ConditionOutcome, evaluated
+from amlstack.base.arm_language.expressions import (
+    COMPARISONS,
+    Access,
+    FunctionCall,
+    Node,
+    NotAnExpressionError,
+    PolicyAround,
+    field_of,
+    is_expression,
+    parse,
+    tag_of,
+)
+from amlstack.base.arm_language.functions import FUNCTIONS, FailingExpressionError, OpenError, truth
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
-from amlstack.base.arm_language.values import FailingExpressionError, OpenError
 
 JUDGED = frozenset({"append", "audit", "auditifnotexists", "deny", "deployifnotexists", "disabled", "modify"})
 """Effects on requests and resources, in small letters."""
@@ -259,3 +266,124 @@ def _looked_for(
     if low == own:
         return Assessment(ruling, outcome, why=f"the {what} is not as it wants it", missing=kind)
     return Assessment(ruling, outcome, why=f"no {what} as it wants it is on the resource", missing=kind)
+
+
+_FIELDS = frozenset({"fullname", "id", "kind", "location", "name", "tags", "type"})
+_OPERATIONS = frozenset({"add", "addorreplace", "remove"})
+
+
+def unknown_in(rule: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a rule uses that is not evaluated here, each thing once; in words that end a sentence."""
+    try:
+        return tuple(dict.fromkeys(_in_rule(rule)))
+    except (AttributeError, KeyError, TypeError):
+        return ("a form that rules of Azure Policy do not have",)
+
+
+def _in_rule(rule: Mapping[str, Any]) -> Iterator[str]:
+    yield from _in_condition(rule.get("if"))
+    then = rule.get("then")
+    if not isinstance(then, Mapping) or "effect" not in then:
+        yield "a rule without an effect"
+        return
+    effect = then["effect"]
+    if is_expression(effect):
+        yield from _in_value(effect)
+    elif str(effect).lower() not in JUDGED | ON_OTHERS:
+        yield f"the effect `{effect}`"
+    yield from _in_details(then.get("details"))
+
+
+def _in_details(details: Any) -> Iterator[str]:
+    if isinstance(details, list):  # append
+        for entry in details:
+            yield from _in_value(entry)
+    if not isinstance(details, Mapping):
+        return
+    for name, value in details.items():
+        match name.lower():
+            case "existencecondition":
+                yield from _in_condition(value)
+            case "operations":
+                for operation in value:
+                    if str(operation.get("operation")).lower() not in _OPERATIONS:
+                        yield f"the operation `{operation.get('operation')}`"
+                    yield from _in_value(operation)
+            case "name" | "type" | "resourcegroupname":
+                yield from _in_value(value)
+
+
+def _in_condition(condition: Any) -> Iterator[str]:
+    if not isinstance(condition, Mapping):
+        yield "a condition that is no object"
+        return
+    words = {key.lower(): value for key, value in condition.items()}
+    for group in ("allof", "anyof"):
+        if group in words:
+            inner = words[group]
+            for one in inner if isinstance(inner, list) else [inner]:
+                yield from _in_condition(one)
+            return
+    if "not" in words:
+        yield from _in_condition(words["not"])
+        return
+    operand = next((word for word in OPERANDS if word in words), None)
+    operators = set(words) - {operand}
+    if operand is None or len(operators) != 1 or not operators <= COMPARISONS.keys():
+        yield f"the condition `{', '.join(sorted(words))}`"
+        return
+    (by,) = operators
+    yield from _in_value(words[by])
+    if operand == "count":
+        count = {key.lower(): value for key, value in words["count"].items()}
+        yield from _in_value(count.get("value"))
+        if "where" in count:
+            yield from _in_condition(count["where"])
+    elif operand == "value":
+        yield from _in_value(words["value"])
+    else:
+        yield from _in_field(words["field"])
+
+
+def _in_field(name: Any) -> Iterator[str]:
+    if is_expression(name):
+        yield from _in_value(name)
+        return
+    low = str(name).lower()
+    if "/" not in low and low not in _FIELDS and not low.startswith("identity.") and tag_of(low) is None:
+        yield f"the field `{name}`"
+
+
+def _in_value(value: Any) -> Iterator[str]:
+    if is_expression(value):
+        try:
+            used = _functions_in(value)
+        except NotAnExpressionError as error:
+            yield f"the expression `{value[:60]}`: {error}"
+            return
+        for name in sorted(used - PolicyAround.special.keys() - FUNCTIONS.keys()):
+            yield f"the function `{name}`"
+    elif isinstance(value, list):
+        for one in value:
+            yield from _in_value(one)
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _in_value(one)
+
+
+def _functions_in(expression: str) -> set[str]:
+    """The names of the functions that an expression calls, in small letters.
+
+    Raises:
+        NotAnExpressionError: It follows no grammar.
+    """
+    found: set[str] = set()
+    todo: list[Node] = [parse(expression)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, FunctionCall):
+            found.add(node.name)
+            todo += node.arguments
+        elif isinstance(node, Access):
+            todo += (node.of, node.key)
+    return found

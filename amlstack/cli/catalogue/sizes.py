@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.catalog import fabric
 from amlstack.cli.console import columns, say, style
 

@@ -34,7 +34,7 @@ def list_(name: Name = None, *, as_json: Json = False) -> None:
 
         amlstack environments list acpt-pytorch-2.8-cuda12.6 --json
     """
-    from amlstack.base.near_misses import did_you_mean
+    from amlstack.base.text import did_you_mean
     from amlstack.catalog import environments as catalogue
 
     known = catalogue.all_environments()

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import paths, printable
+from amlstack.base import paths
+from amlstack.base import text as text_module
 from amlstack.cli.progress import name_of
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ _MENTION: Final = re.compile(r"(?<!\w)@(?=\w)")
 
 def plain(text: str) -> str:
     """A text on one line, as text: what would be markup is escaped, and `@name` calls nobody."""
-    escaped = _MARKUP.sub(r"\\\1", " ".join(printable.text(text).split()))
+    escaped = _MARKUP.sub(r"\\\1", " ".join(text_module.text(text).split()))
     escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _LINK.sub(lambda found: f"{found[0]}\u200c", _MENTION.sub("@\u200c", escaped))
 
 
 def code(text: str) -> str:
     """A text on one line as code, which may stand in a table."""
-    return f"`{' '.join(printable.text(text).replace('`', chr(0x2BC)).split())}`".replace("|", "\\|")
+    return f"`{' '.join(text_module.text(text).replace('`', chr(0x2BC)).split())}`".replace("|", "\\|")
 
 
 def items(lines: Sequence[str]) -> Iterator[str]:

@@ -46,7 +46,7 @@ def add(
     from amlstack.cli.gitops.files import TARGETS
 
     if target not in TARGETS:
-        from amlstack.base.near_misses import did_you_mean
+        from amlstack.base.text import did_you_mean
 
         near = did_you_mean(target, sorted(TARGETS))
         _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import files_below
-from amlstack.base.printable import last_written
+from amlstack.base.text import last_written
 from amlstack.provider.arm import ArmError, SignedFiles
 from amlstack.provider.runs import Runs
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from amlstack.base import printable
+from amlstack.base import text as text_module
 from amlstack.cli.logs.files import JobLogs, Logs, ProcessKind, Tail
 from amlstack.provider.arm import THROTTLED, ArmError
 from amlstack.provider.runs import Runs
@@ -405,7 +405,7 @@ def label(kind: str, child: Mapping[str, Any]) -> str:
     """``trial 3``, or a step's name."""
     name = str(child.get("runId"))
     own = f"trial {name.rsplit('_', 1)[-1]}" if kind == "Sweep" else str(child.get("displayName") or name)
-    return printable.line(own)
+    return text_module.line(own)
 
 
 def _kind(run_type: str) -> str:

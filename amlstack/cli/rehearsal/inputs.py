@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from amlstack.base.findings import Finding
-from amlstack.base.near_misses import did_you_mean, near
 from amlstack.base.paths import exists, is_dir, is_file
+from amlstack.base.text import did_you_mean, near
 from amlstack.cli.rehearsal import mapping_file
 from infra.names import Names
 from jobs.model.component import NotGiven

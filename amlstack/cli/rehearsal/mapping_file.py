@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
-from amlstack.base.models.errors import Codes, Explainer, Loc, matching
+from amlstack.base.models import Codes, Explainer, Loc, matching
 from amlstack.base.paths import is_file
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.cli.logs.files import inside
 from amlstack.provider.arm import ArmError
 from amlstack.provider.blobs import ContainerAccess, containers

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import near_misses
+from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
 from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
 from amlstack.provider.states import is_active
@@ -139,7 +139,7 @@ def find(place: WorkspacePlace, wanted: str, *, running: bool = False) -> Worksp
     if found:
         return (active or found)[0]
     begun = [job for job in jobs if job.name.startswith(wanted)]
-    hint = near_misses.hint(wanted, dict.fromkeys((*named, *named.values())))
+    hint = text_module.hint(wanted, dict.fromkeys((*named, *named.values())))
     if begun:
         hint = f" A whole name is needed; so begin: {_names(begun)}.{hint}"
     elif not hint:
@@ -174,7 +174,7 @@ def _child(place: WorkspacePlace, parent: WorkspaceJob, step: str) -> WorkspaceJ
     if job is not None:
         return _child(place, job, rest) if rest else job
     names = [label(parent.kind, child).removeprefix("trial ") for child in below]
-    hint = near_misses.did_you_mean(first, names)
+    hint = text_module.did_you_mean(first, names)
     raise UnknownRunError(f"The job `{parent.name}` has nothing named `{first}` below it. {hint}".rstrip())
 
 

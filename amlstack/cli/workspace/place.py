@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from amlstack.base import paths
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.cli.logs.follower import is_local
 from amlstack.cli.workspace import named_parts
 from amlstack.cli.workspace.named_parts import NoWorkspaceError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.cli.console import say
 from amlstack.cli.workspace.found_jobs import UnknownRunError
 from amlstack.cli.workspace.named_parts import NoWorkspaceError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import printable
-from amlstack.base.redaction import scrub
+from amlstack.base import text
+from amlstack.base.credentials import scrub
 from amlstack.cli.console import columns
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import found_jobs, queue
@@ -88,7 +88,7 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
     """One job's details for a person, each in a line of its own; what is not known is left out."""
-    yield from map(printable.line, _lines(found))
+    yield from map(text.line, _lines(found))
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:

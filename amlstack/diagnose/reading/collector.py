@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.diagnose import exit_codes
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.reading import tracebacks, writers

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from amlstack.base.findings import Finding, Level
-from amlstack.base.near_misses import did_you_mean
+from amlstack.base.text import did_you_mean
 from amlstack.diagnose import flight_recorder
 from amlstack.diagnose.events import Log
 from amlstack.diagnose.reading import lines, records

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.diagnose import exit_codes, timestamps
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading import tracebacks, writers

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

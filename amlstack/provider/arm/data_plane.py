@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from amlstack.base.redaction import scrub
+from amlstack.base.credentials import scrub
 from amlstack.provider.arm import azure_core
 from amlstack.provider.arm.answers import ArmError, Attempts, Response, no_answer
 

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from amlstack.base import paths
+from amlstack.base.credentials import scrub
+from amlstack.base.files import Kept
 from amlstack.base.findings import errors
-from amlstack.base.kept import Kept
-from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.blobs import containers
 from amlstack.rpc import ErrorCode, ProviderError

@@ -12,8 +12,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.credentials import scrub
 from amlstack.base.findings import Level
-from amlstack.base.redaction import scrub
 from amlstack.provider.arm import ArmError, InterruptedWaitError, azure_core
 from amlstack.provider.blobs import containers, upload
 from amlstack.provider.blobs.transfer import unchanged

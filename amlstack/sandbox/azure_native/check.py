@@ -6,7 +6,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.rpc import UNKNOWN, Failures
 from amlstack.sandbox.azure_native.diff import RANDOMLY_NAMED
 from amlstack.sandbox.azure_native.table import API_VERSION, SCOPES
@@ -74,7 +74,7 @@ def failures(kind: ResourceType, inputs: Mapping[str, Any]) -> Failures:
             found.add(needed, f"missing required property '{needed}'{hint}")
     for given in inputs:
         if given not in kind.inputs and given not in {API_VERSION, RANDOMLY_NAMED}:
-            hint = near_misses.hint(given, kind.inputs)
+            hint = text.hint(given, kind.inputs)
             found.add(given, f"'{given}' is no property of azure-native:{kind.token}.{hint}")
     for parameter in kind.parameters:
         value = inputs.get(parameter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
+from amlstack.base import text as text_module
 from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def token_of(urn: str) -> str:
 
 def _unknown(token: str) -> str:
     plain = re.sub(r"^azure-native:|/v\d{8}\w*", "", token)
-    hint = near_misses.hint(plain, tokens()) or f" It does for: {', '.join(tokens())}."
+    hint = text_module.hint(plain, tokens()) or f" It does for: {', '.join(tokens())}."
     return (
         f"the sandbox does not stand in for {token}.{hint} On a stack with the real azure-native plugin the type is "
         "what that plugin makes of it."

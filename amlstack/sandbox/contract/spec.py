@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import durations, near_misses
+from amlstack.base import text as text_module
+from amlstack.base.text import hint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -171,7 +172,7 @@ def seconds(duration: str) -> float:
     Raises:
         RefusedError: It is none.
     """
-    found = durations.seconds(duration.strip().upper())
+    found = text_module.seconds(duration.strip().upper())
     if found is None:
         message = f"{duration!r} is no ISO-8601 duration such as PT15M."
         raise RefusedError(message)
@@ -237,4 +238,4 @@ def _missing(text: str, side: str, name: str, known: Mapping[str, Mapping[str, s
     if side not in known:
         return f"The command refers to {text}; a job has only inputs and outputs."
     have = ", ".join(sorted(known[side])) or "none"
-    return f"The command refers to {text}, but the job's {side} are: {have}.{near_misses.hint(name, known[side])}"
+    return f"The command refers to {text}, but the job's {side} are: {have}.{hint(name, known[side])}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.arm_language.constructs import unknown_in
+from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.expressions import PolicyAround
+from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
-from amlstack.base.arm_language.values import OpenError
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.spelling import camel
+from amlstack.base.text import camel
 from amlstack.sandbox.files.datastores import DEFAULT, output_uri
 from amlstack.sandbox.orchestration import component_record, parallel_step, pipeline_body
 from amlstack.sandbox.orchestration.component_record import MODES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import near_misses
+from amlstack.base import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,4 +47,4 @@ def invalid(path: str, message: str) -> Refused:
 def near(word: str, known: Iterable[str]) -> str:
     """`` Did you mean 'x'?`` for the nearest known word, else all of them when few, else nothing."""
     words = sorted(known)
-    return near_misses.hint(word, words, "'") or (f" Known: {', '.join(words)}." if 0 < len(words) <= 12 else "")
+    return text.hint(word, words, "'") or (f" Known: {', '.join(words)}." if 0 < len(words) <= 12 else "")

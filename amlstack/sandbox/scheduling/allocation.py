@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import durations
+from amlstack.base import text
 from amlstack.sandbox.scheduling import quota
 from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of
 
@@ -42,7 +42,7 @@ def scale_of(cluster: ResourceRow) -> Scale:
 
 
 def _limits(settings: Mapping[str, Any]) -> Scale:
-    idle = durations.seconds(str(settings.get("nodeIdleTimeBeforeScaleDown")))
+    idle = text.seconds(str(settings.get("nodeIdleTimeBeforeScaleDown")))
     idle = IDLE_DEFAULT if idle is None else idle
     return Scale(int(settings.get("minNodeCount") or 0), int(settings.get("maxNodeCount") or 0), idle)
 

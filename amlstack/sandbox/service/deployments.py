@@ -21,9 +21,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from amlstack.base.arm_language.evaluation import LAZY, Evaluator
-from amlstack.base.arm_language.functions import truth
-from amlstack.base.arm_language.values import OpenError
+from amlstack.base.arm_language.expressions import LAZY, Evaluator
+from amlstack.base.arm_language.functions import OpenError, truth
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.kind import Reply, iso

@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.arm_language import aliases
+from amlstack.base.arm_language import resources
 from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround, tag_of
+from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
-from amlstack.base.arm_language.values import OpenError
 from amlstack.sandbox.kinds import policy
 from amlstack.sandbox.protocol import typecheck
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
@@ -51,9 +51,9 @@ def bodies(body: Body, kind: str, change: PolicyChange) -> Iterator[Body]:
 
 
 def _by_alias(body: Body, kind: str, change: PolicyChange) -> Iterator[Body]:
-    path = aliases.path_of(change.field, kind)
-    adds = path is not None and path.endswith(aliases.EVERY)
-    plain = None if path is None else path.removesuffix(aliases.EVERY)
+    path = resources.path_of(change.field, kind)
+    adds = path is not None and path.endswith(resources.EVERY)
+    plain = None if path is None else path.removesuffix(resources.EVERY)
     if plain is None or "[" in plain:
         raise not_emulated(f"a policy that writes the field '{change.field}'")
     steps = tuple(plain.split("."))

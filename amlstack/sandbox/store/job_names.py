@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.sandbox.store.holdings import listed
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def find(store: Store, wanted: str, jobs: Iterable[JobRow], *, what: str = "") -
         raise UnknownJobError(f"{wanted!r} names {len(found)} {kind}: {names}. Name one of them.")
     known = [path(store, job) for job in jobs]
     begun = [name for name in known if name.startswith(wanted)]
-    hint = near_misses.hint(wanted, dict.fromkeys((*known, *map(job_of, known))))
+    hint = text.hint(wanted, dict.fromkeys((*known, *map(job_of, known))))
     hint = f" A whole name is needed; so begin: {listed(begun)}.{hint}" if begun else hint
     seen = f"No job {wanted!r} runs. Running" if what == "running" else f"There is no job {wanted!r}. There are"
     raise UnknownJobError(f"{seen}: {listed(known) or 'none'}.{hint}")

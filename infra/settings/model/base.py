@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching
 
 Refused = Mapping[str, str]
 """Keys that other tools have and these settings do not: why not, or what to write instead."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, c
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from amlstack.base.models import models_in
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching, models_in
 from infra.settings.cluster_defaults import BY_KEY
 from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, or_named, refusing
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from amlstack.base.models.errors import UNION_TAG, matching
+from amlstack.base.models import UNION_TAG, matching
 from amlstack.catalog.fabric import Block
 from infra.settings.model.base import AssetName, SettingsModel, Tags, arm_id, or_named
 

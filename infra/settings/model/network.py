@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching
 from infra.settings.model.base import SettingsModel, arm_id, given_by_id
 
 _SUBNET = arm_id("Microsoft.Network/virtualNetworks/subnets")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching
 from infra.settings.model.base import Location, SettingsModel, Tags, or_named
 from infra.settings.model.cluster import Cluster, ClusterDefaults
 from infra.settings.model.jobs import DataAsset, Datastore, Environment, JobFile, Secrets

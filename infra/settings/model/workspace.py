@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching
 from infra.settings.model.base import ObjectId, SettingsModel, arm_id, given_by_id, or_named
 from infra.settings.model.cluster import ClusterName
 from infra.settings.model.network import NetworkSettings

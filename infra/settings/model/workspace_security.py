@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from amlstack.base.models.errors import matching
+from amlstack.base.models import matching
 from infra.settings.model.base import ObjectId, SettingsModel, given_by_id
 from infra.settings.model.cluster import IdentityId, SubnetId
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import yamltext
 from amlstack.base.findings import Level
 from amlstack.base.paths import is_file
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from amlstack.base.findings import Level
-from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
+from amlstack.base.text import did_you_mean
 from jobs.azureml.fields import (
     Bad,
     Cursor,

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Level
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,

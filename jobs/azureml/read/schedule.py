@@ -6,8 +6,8 @@ import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.near_misses import did_you_mean
 from amlstack.base.paths import is_file, names_in
+from amlstack.base.text import did_you_mean
 from jobs.azureml import consequences
 from jobs.azureml.fields import Bad, Cursor, at_least, each_read, keys, same, source_of, text, whole, word
 from jobs.azureml.read import command, data, kinds

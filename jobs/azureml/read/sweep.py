@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.spelling import snake
+from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,

@@ -122,7 +122,7 @@ def _outputs(  # noqa: PLR0917 - called once
     downloads: Downloads,
     progress: Progress,
 ) -> list[RemoteFile]:
-    from amlstack.base.near_misses import did_you_mean
+    from amlstack.base.text import did_you_mean
     from amlstack.cli.logs.files import inside
     from amlstack.cli.workspace.downloads import UnreadableAddressError
     from amlstack.provider.runs import Runs

@@ -125,7 +125,7 @@ def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: st
     """The runs that are meant, under the name and with the word that were asked for."""
     from dataclasses import replace
 
-    from amlstack.base.near_misses import did_you_mean
+    from amlstack.base.text import did_you_mean
 
     found = [run for run in runs if only is None or run.name == only]
     if not found:

@@ -12,7 +12,7 @@ import typer
 
 from amlstack.base.arm_language.resources import with_defaults
 from amlstack.base.findings import Finding, Level, errors
-from amlstack.base.near_misses import hint
+from amlstack.base.text import hint
 from amlstack.cli import stack_settings, targets
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles import formats

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import near_misses
+from amlstack.base import text
 from amlstack.catalog import regions, sizes
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.protocol.ids import ML
@@ -88,17 +88,17 @@ class QuotaChange:
 def wrong(region: str, change: QuotaChange) -> str | None:
     """What is wrong with a change, in words; None when nothing is."""
     if change.any and region not in regions.names():
-        return f"--region must be a region of Azure, got `{region}`.{near_misses.hint(region, regions.names())}"
+        return f"--region must be a region of Azure, got `{region}`.{text.hint(region, regions.names())}"
     if change.family and change.limit is None:
         return "--family needs --limit."
     if change.workspace and not change.family:
         return "--workspace needs --family and --limit: a workspace is given a part of a family's quota."
     known = {family(size).lower(): family(size) for size in sizes.all_sizes()}
     if change.family and change.family.lower() not in known:
-        return f"`{change.family}` is no family of sizes.{near_misses.hint(change.family, known.values())}"
+        return f"`{change.family}` is no family of sizes.{text.hint(change.family, known.values())}"
     for name in change.withheld:
         if sizes.get(name) is None:
-            return f"`{name}` is no size.{near_misses.hint(name, sizes.near(name))}"
+            return f"`{name}` is no size.{text.hint(name, sizes.near(name))}"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base import durations
+from amlstack.base import text
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.kinds.machine_learning.references import check_size
 from amlstack.sandbox.protocol import principals
@@ -174,7 +174,7 @@ def _check_scale(scale: Any, where: str) -> None:
     if low < 0 or high < low:
         raise invalid(where, f"minNodeCount {low} and maxNodeCount {high}: 0 <= minimum <= maximum must hold.")
     idle = scale.get("nodeIdleTimeBeforeScaleDown")
-    if idle is not None and durations.seconds(idle) is None:
+    if idle is not None and text.seconds(idle) is None:
         message = f"'{idle}' is no ISO-8601 duration such as 'PT120S'." + near(idle, ())
         raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
 

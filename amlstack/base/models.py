@@ -1,22 +1,66 @@
-"""pydantic's errors as findings: what was seen, the rule, the remedy. One wording for all files that people write."""
+"""pydantic models inside annotations, the docstrings below their fields, and pydantic's errors in words."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin
 
-from pydantic import StringConstraints
+from pydantic import BaseModel, StringConstraints
 
 from amlstack.base.findings import Finding
-from amlstack.base.models import models_in, reached
-from amlstack.base.near_misses import did_you_mean, near
+from amlstack.base.text import did_you_mean, near
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models that a field's annotation names, those inside unions and collections too."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inside in get_args(annotation) for model in models_in(inside)]
+
+
+def reached(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    """Models, and all those that their fields name, each once."""
+    found: dict[type[BaseModel], None] = {}
+    waiting = list(models)
+    while waiting:
+        model = waiting.pop()
+        if model not in found:
+            found[model] = None
+            waiting += [inner for field in model.model_fields.values() for inner in models_in(field.annotation)]
+    return list(found)
+
+
+def described(model: type[BaseModel]) -> dict[str, str]:
+    """The docstring below every field in one line, those of base classes too; fields without one are left out.
+
+    Docstrings, other than `Field(description=…)`, are what editors show.
+    """
+    found: dict[str, str] = {}
+    for kind in reversed(model.__mro__[: model.__mro__.index(BaseModel)]):
+        found |= _own(kind)
+    return {name: found[name] for name in model.model_fields if name in found}
+
+
+@cache
+def _own(kind: type) -> dict[str, str]:
+    body = [line for node in ast.parse(inspect.getsource(kind)).body for line in getattr(node, "body", ())]
+    found: dict[str, str] = {}
+    for statement, below in pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            match below:
+                case ast.Expr(ast.Constant(str(text))):
+                    found[statement.target.id] = " ".join(text.split())
+    return found
+
 
 Loc = tuple[str | int, ...]
 """The path of a value in a file."""

@@ -1,4 +1,4 @@
-"""Forms of credentials: those that issuers give them, and the names that people give them."""
+"""Credentials in texts: their forms and names, and their removal from logs, messages and state files."""
 
 from __future__ import annotations
 
@@ -112,3 +112,14 @@ def assigned(text: str) -> Iterator[str]:
         if name not in seen and named(name, found["value"]):
             seen.add(name)
             yield name if found["name"] else f"--{name}"
+
+
+_QUERY_OF_SIGNED_URL = re.compile(r"(https?://[^\s\"'?]+)\?[^\s\"'<>]*\bsig=[^\s\"'<>]*", re.IGNORECASE)
+_BEARER = re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
+_SIGNATURE = re.compile(r"(\bsig=)[^&\s\"'<>]+", re.IGNORECASE)
+
+
+def scrub(text: str) -> str:
+    """The text without queries of signed URLs (SAS), signatures and bearer tokens."""
+    text = _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)
+    return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", text))

@@ -1,4 +1,4 @@
-"""The emulated resource types, one module each (assets share one)."""
+"""The emulated resource types, a module for each subject."""
 
 from __future__ import annotations
 
@@ -24,28 +24,12 @@ if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import KindContext, Reply, ResourceKind
 
 ALL: tuple[ResourceKind, ...] = (
-    identity.GROUP_KIND,
-    identity.IDENTITY_KIND,
-    identity.FEDERATED_KIND,
-    storage.ACCOUNT_KIND,
-    storage.BLOB_SERVICE_KIND,
-    storage.CONTAINER_KIND,
-    storage.FILE_SERVICE_KIND,
-    storage.SHARE_KIND,
-    storage.LIFE_CYCLE_KIND,
-    vaults.VAULT_KIND,
-    vaults.KEY_KIND,
-    monitoring.LOGS,
-    monitoring.COMPONENTS,
-    monitoring.DIAGNOSTIC_KIND,
+    *identity.KINDS,
+    *storage.KINDS,
+    *vaults.KINDS,
+    *monitoring.KINDS,
     container_registries.KIND,
-    network.SECURITY_GROUP_KIND,
-    network.NETWORK_KIND,
-    network.SUBNET_KIND,
-    network.ZONE_KIND,
-    network.LINK_KIND,
-    network.ENDPOINT_KIND,
-    network.GROUP_KIND,
+    *network.KINDS,
     workspaces.KIND,
     managed_network.KIND,
     computes.KIND,
@@ -62,13 +46,9 @@ ALL: tuple[ResourceKind, ...] = (
     assets.MODELS_VERSIONS,
     jobs.KIND,
     schedules.KIND,
-    policy.DEFINITIONS,
-    policy.SETS,
-    policy.ASSIGNMENTS,
-    identity.ROLE_KIND,
-    identity.LOCK_KIND,
+    *policy.KINDS,
 )
-"""Every kind, in the order of docs/sandbox.md."""
+"""Every kind."""
 
 _BY_TYPE = {kind.type.lower(): kind for kind in ALL}
 

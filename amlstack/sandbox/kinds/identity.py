@@ -217,3 +217,7 @@ def check(context: KindContext, resource_id: str, *, deletes: bool) -> None:
 def _meets(lock: ResourceRow, target: str, *, deletes: bool) -> bool:
     locked = lock.parent.lower()
     return f"{target}/".startswith(f"{locked}/") or (deletes and f"{locked}/".startswith(f"{target}/"))
+
+
+KINDS = (GROUP_KIND, IDENTITY_KIND, FEDERATED_KIND, ROLE_KIND, LOCK_KIND)
+"""The kinds of this module; a new one is a row here."""

@@ -152,3 +152,6 @@ def _categories(properties: Body) -> set[str]:
 
 
 DIAGNOSTIC_KIND = DiagnosticSettings()
+
+KINDS = (LOGS, COMPONENTS, DIAGNOSTIC_KIND)
+"""The kinds of this module; a new one is a row here."""

@@ -488,3 +488,6 @@ def _check_global(body: Body) -> None:
 
 ZONE_KIND = PrivateZones()
 LINK_KIND = NetworkLinks()
+
+KINDS = (SECURITY_GROUP_KIND, NETWORK_KIND, SUBNET_KIND, ZONE_KIND, LINK_KIND, ENDPOINT_KIND, GROUP_KIND)
+"""The kinds of this module; a new one is a row here."""

@@ -138,3 +138,6 @@ def _declared(name: str, definition: ResourceRow, given: Mapping[str, Any]) -> N
 DEFINITIONS = Definitions()
 SETS = Sets()
 ASSIGNMENTS = Assignments()
+
+KINDS = (DEFINITIONS, SETS, ASSIGNMENTS)
+"""The kinds of this module; a new one is a row here."""

@@ -282,3 +282,6 @@ class LifeCycles(ResourceKind):
 
 
 LIFE_CYCLE_KIND = LifeCycles()
+
+KINDS = (ACCOUNT_KIND, BLOB_SERVICE_KIND, CONTAINER_KIND, FILE_SERVICE_KIND, SHARE_KIND, LIFE_CYCLE_KIND)
+"""The kinds of this module; a new one is a row here."""

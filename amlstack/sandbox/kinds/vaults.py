@@ -113,3 +113,6 @@ class Keys(ResourceKind):
 
 
 KEY_KIND = Keys()
+
+KINDS = (VAULT_KIND, KEY_KIND)
+"""The kinds of this module; a new one is a row here."""

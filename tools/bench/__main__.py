@@ -1,6 +1,6 @@
 """Benchmarks: ``python tools/bench [NAME …] [--quick | --full] [--out FOLDER] [--write]``; ``make bench``.
 
-A benchmark is a module in ``benches/`` with ``run(*, quick: bool) -> Iterable[Row]``. What it is compared with, the
+A benchmark is a function that yields rows; its docstring is what the page says of them. What it is compared with, the
 anchor, is measured in the same run, so that a busy or slow machine moves both. Nothing here is a test: nothing fails
 for time.
 """
@@ -14,55 +14,88 @@ import platform
 import sys
 import time
 import traceback
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pages import Report, Section, as_markdown, goals
+import bulk
+import checks
+import scale
+import verbs
+from measure import PROJECT, Row, table
 
-HERE = Path(__file__).resolve().parent
-PROJECT = HERE.parent.parent
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+BENCHMARKS: dict[str, Callable[..., Iterator[Row]]] = {
+    "diagnosis": bulk.diagnosis,
+    "job_files": checks.job_files,
+    "rehearsal": verbs.rehearsal,
+    "scale": scale.scale,
+    "second_up": verbs.second_up,
+    "settings": checks.settings,
+    "snapshots": bulk.snapshots,
+    "start": checks.start,
+}
+INTRO = """\
+# Benchmarks
+
+<!-- Written by `python tools/bench --write`. -->
+
+`make bench` measures your machine in a quarter of an hour on two cores. It prints these tables, and writes them to
+`build/bench/benchmarks.md` after each benchmark. `make bench QUICK=1` takes two minutes, with smaller sizes.
+`make bench FULL=1` takes half an hour, with every size of the goals. Each figure and its anchor are measured in the
+same run. Times are CPU seconds of the process and its children unless a row says otherwise. No test depends on them.
+"""
 
 
-def names() -> list[str]:
-    """Every benchmark there is."""
-    return sorted(path.stem for path in (HERE / "benches").glob("*.py") if not path.stem.startswith("_"))
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The figures of one benchmark: its title, its text with the table, and its rows."""
+
+    title: str
+    text: str
+    rows: tuple[Row, ...]
 
 
 def machine() -> str:
     """The machine in a line, as far as it bears on the figures."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    day = datetime.now(UTC).date()
-    busy = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
-    system = f"{platform.system()} {platform.machine()}"
-    return f"Measured on {day}: {cores} cores, {system}, Python {platform.python_version()}{busy}."
+    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    load = f"load {os.getloadavg()[0]:.1f} at the start"
+    return f"Measured on {datetime.now(UTC).date()}: {cores} cores, {system}, {load}."
 
 
 def measured(name: str, *, quick: bool, full: bool) -> Section:
-    """Run one benchmark.
-
-    Raises:
-        Exception: Whatever it raises; a benchmark without all its figures says nothing.
-    """
-    module = import_module(f"benches.{name}")
-    more = {"full": full} if "full" in inspect.signature(module.run).parameters else {}
+    """The figures of a benchmark, which raises what it likes: without all its figures it says nothing."""
+    benchmark = BENCHMARKS[name]
     load, start = os.getloadavg()[0], time.monotonic()
     rows = []
-    for row in module.run(quick=quick, **more):
-        ratio = "" if row.ratio is None else f", {row.ratio:.3g} times {row.anchor}"
-        print(f"{name}: {row.what}: {row.value:.3g} {row.unit}{ratio}", file=sys.stderr, flush=True)
+    for row in benchmark(quick=quick, full=full) if name == "scale" else benchmark(quick=quick):
+        against = f", {row.ratio} times {row.anchor}" if row.ratio else ""
+        print(f"{name}: {row.what}: {row.value:.3g} {row.unit}{against}", file=sys.stderr, flush=True)
         rows.append(replace(row, met=None) if quick else row)  # the goals are about other sizes
-    seconds = time.monotonic() - start
-    print(f"{name}: {seconds:.0f} s, load {load:.1f} before and {os.getloadavg()[0]:.1f} behind", file=sys.stderr)
-    return Section(name, (module.__doc__ or "").strip(), tuple(rows), seconds, load)
+    title = name.replace("_", " ").capitalize()
+    took = f"Measured in {time.monotonic() - start:.0f} s, from a load of {load:.1f} on."
+    return Section(title, f"## {title}\n\n{inspect.getdoc(benchmark)}\n\n{took}\n\n{table(rows)}", tuple(rows))
 
 
-def write(report: Report, folder: Path) -> None:
+def goals(sections: Sequence[Section]) -> str:
+    """Heading, count and table of what has a goal, the missed ones first."""
+    rows = [(section, row) for section in sections for row in section.rows if row.met is not None]
+    lines = [f"## Goals\n\n{sum(row.met is True for _, row in rows)} of {len(rows)} reached.\n"]
+    lines += ["| what | benchmark | ratio | goal |", "| --- | --- | --: | --- |"]
+    for section, row in sorted(rows, key=lambda each: each[1].met is True):
+        lines.append(f"| {row.what} | {section.title} | {row.ratio} | {row.aim} |")
+    return "\n".join(lines)
+
+
+def write(text: str, folder: Path) -> None:
     """Writes ``benchmarks.md`` into a folder, which is made when it is not there; a kill leaves the former page."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / "benchmarks.md.new"
-    fresh.write_text(as_markdown(report), "utf-8")
+    fresh.write_text(text, "utf-8")
     fresh.replace(folder / "benchmarks.md")
 
 
@@ -73,7 +106,7 @@ def main() -> int:
         1 when a benchmark failed; the others are run, printed and written nevertheless.
     """
     words = argparse.ArgumentParser(prog="bench", description=__doc__.splitlines()[0])
-    words.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(names())}; unset: all")
+    words.add_argument("name", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; unset: all")
     size = words.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="smaller sizes, two minutes: a look, no figure to quote")
     size.add_argument("--full", action="store_true", help="every size of the goals, a quarter of an hour longer")
@@ -82,33 +115,33 @@ def main() -> int:
     )
     words.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
     given = words.parse_args()
-    unknown = [name for name in given.name if name not in names()]
-    if unknown:
-        words.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(names())}")
+    if unknown := [name for name in given.name if name not in BENCHMARKS]:
+        words.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     if given.write and (given.quick or given.name):
         words.error("--write writes the whole page at full size: leave --quick and the names out")
-    chosen = "quick" if given.quick else "full" if given.full else "usual"
-    report = Report(machine(), chosen, ())
-    print(report.machine)
+    head, text = machine(), ""
+    print(head)
+    sections: list[Section] = []
     failed = []
-    for name in given.name or names():
+    for name in given.name or BENCHMARKS:
         try:
-            section = measured(name, quick=given.quick, full=given.full)
+            sections.append(measured(name, quick=given.quick, full=given.full))
         except Exception:  # noqa: BLE001 - one benchmark's failure must not lose the figures of the others
             traceback.print_exc()
             failed.append(name)
             continue
-        print(f"\n{section.markdown()}", flush=True)
-        report = replace(report, sections=(*report.sections, section))
-        write(report, given.out)
-    sections = report.sections
-    print(f"\n{goals(sections)}\n" if not given.quick else "")
-    print(f"{sum(section.seconds for section in sections):.0f} s in all; in {given.out}")
+        print(f"\n{sections[-1].text}", flush=True)
+        parts = [INTRO + "\n" + head, *([] if given.quick else [goals(sections)]), *(one.text for one in sections)]
+        text = "\n\n".join(parts) + "\n"
+        write(text, given.out)
+    if not given.quick:
+        print(f"\n{goals(sections)}\n")
+    print(f"results are in {given.out}")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
     if given.write:
-        write(report, PROJECT / "docs")
+        write(text, PROJECT / "docs")
         print(f"written to {PROJECT / 'docs'} as well")
     return 0
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT))  # for parts of the tests: providers that take everything, the door to azure-ai-ml
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +42,9 @@ class Row:
     met: bool | None = None
 
     @property
-    def ratio(self) -> float | None:
-        """The figure by its anchor's: below 1 is less than the anchor; None without an anchor."""
-        return self.value / self.anchor_value if self.anchor_value else None
+    def ratio(self) -> str:
+        """The figure by its anchor's: below 1 is less than the anchor; empty without an anchor."""
+        return f"{self.value / self.anchor_value:.3g}" if self.anchor_value else ""
 
     @property
     def aim(self) -> str:
@@ -51,46 +57,55 @@ def table(rows: Iterable[Row]) -> str:
     lines = ["| what | measured | against | its figure | ratio | goal |", "| --- | --: | --- | --: | --: | --- |"]
     for row in rows:
         anchor = "" if row.anchor_value is None else f"{row.anchor_value:.3g} {row.unit}"
-        ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
-        cells = row.what, f"{row.value:.3g} {row.unit}", row.anchor or "", anchor, ratio, row.aim
+        cells = row.what, f"{row.value:.3g} {row.unit}", row.anchor or "", anchor, row.ratio, row.aim
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def cpu(work: Callable[[], object]) -> float:
-    """CPU seconds that this process spends on some work."""
-    start = time.process_time()
+def environ(**more: str) -> dict[str, str]:
+    """This process's variables and more, without the one that forbids keeping bytecode: else every start compiles."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
+
+
+def spent(*, own: bool = True) -> float:
+    """CPU seconds so far of the children that have ended, and of this process if asked."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)[: 1 + own]]
+    return sum(one.ru_utime + one.ru_stime for one in usages)
+
+
+def taken(work: Callable[[], object], *, own: bool = True) -> tuple[float, float]:
+    """Seconds by the clock and of CPU that some work takes."""
+    start, before = time.perf_counter(), spent(own=own)
     work()
-    return time.process_time() - start
+    return time.perf_counter() - start, spent(own=own) - before
 
 
-def cpu_of(command: Sequence[str], *, times: int = 5, warm: bool = True, env: Mapping[str, str] | None = None) -> float:
+def run(words: Sequence[str], env: Mapping[str, str], folder: Path = PROJECT, *, sign: str = "") -> str:
+    """Output of a command.
+
+    Args:
+        words: Program and arguments.
+        env: All its variables.
+        folder: Where it runs.
+        sign: Words of its output by which it did what was meant, whatever its status.
+
+    Raises:
+        RuntimeError: The command failed; its figure would say nothing.
+    """
+    done = subprocess.run(list(words), cwd=folder, env=dict(env), capture_output=True, text=True, check=False)
+    if sign not in done.stdout if sign else done.returncode:
+        message = f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        raise RuntimeError(message)
+    return done.stdout
+
+
+def cpu_of(command: Sequence[str], *, times: int = 5, warm: bool = True) -> float:
     """CPU seconds of a command and its children: the median of several runs, after one that leaves bytecode behind.
-
-    Only the very first run of a program compiles it; a shell that forbids keeping bytecode would have every run do so.
 
     Args:
         command: Program and arguments.
         times: Runs of which the median is taken.
         warm: Whether one run goes before them; without it a look takes half the time, and may meet a compilation.
-        env: Variables beside this process's own.
-
-    Raises:
-        RuntimeError: The command failed; its figure would say nothing.
     """
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    taken = []
-    for _ in range(warm + times):
-        process = subprocess.Popen(
-            list(command),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**kept, **(env or {})},
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            message = f"{' '.join(command)} ended with {process.returncode}"
-            raise RuntimeError(message)
-        taken.append(usage.ru_utime + usage.ru_stime)
-    return statistics.median(taken[warm:])
+    figures = [taken(lambda: run(command, environ()), own=False)[1] for _ in range(warm + times)]
+    return statistics.median(figures[warm:])

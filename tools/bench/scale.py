@@ -196,7 +196,8 @@ def _registered(folder: Path, env: Mapping[str, str], *, quick: bool, full: bool
     many = 10 * count
     with _ours(folder, many, env) as stack:
         home = stack.env["PULUMI_HOME"]
-        with _peak_of("pulumi-language-python-exec", home) as program, _peak_of(str(ANALYZER), home) as pack:
+        folder_of_pack = f"{ANALYZER.parent}\x00"  # a word of its process; the engine's words name the executable
+        with _peak_of("pulumi-language-python-exec", home) as program, _peak_of(folder_of_pack, home) as pack:
             each, before = _seconds(stack, "preview", *PACK) / many, preview / count
     goal = "at most 1.2 times"
     yield Row(f"preview of {many:,} jobs, per job", each, "s", f"of {name}", before, goal, each <= 1.2 * before)

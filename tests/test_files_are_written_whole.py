@@ -16,7 +16,7 @@ OTHERWISE: Final = {
     "amlstack/base/home.py": "a new name beside the marker, put in place by a link or a rename",
     "amlstack/sandbox/protocol/entra.py": "a new name, then a rename: read by the server alone",
     "amlstack/sandbox/azure_native/claims.py": "a new name, then a rename: one for each resource, too many to wait for",
-    "amlstack/sandbox/planes/blobs/blocks.py": "a new file, which the tables name when it is whole",
+    "amlstack/sandbox/planes/blobs/content.py": "a new file, which the tables name when it is whole",
     "amlstack/sandbox/planes/blobs/wire.py": "a new file, which the tables name when it is whole",
     "amlstack/sandbox/gpu_code/carrying.py": "made anew for each job",
     "amlstack/images/building.py": "a lock, and a scratch folder of this process",
@@ -28,11 +28,11 @@ OTHERWISE: Final = {
     "amlstack/sandbox/runner/node_agent.py": "memory of the kernel",
     "amlstack/sandbox/runner/pip_layer.py": "made anew for each job",
     "amlstack/sandbox/runner/prepare.py": "made anew for each job",
-    "amlstack/sandbox/scale/wrappers.py": "made anew for each job",
-    "amlstack/sandbox/scheduling/eviction.py": "a new name, then a rename",
+    "amlstack/sandbox/scale.py": "made anew for each job",
+    "amlstack/sandbox/scheduling/allocation.py": "a new name, then a rename",
     "amlstack/sandbox/server/daemon.py": "a lock without content",
     "amlstack/sandbox/server/serve.py": "a lock without content, and a new name with a rename",
-    "amlstack/sandbox/server/tls.py": "new names, then renames",
+    "amlstack/sandbox/server/endpoint.py": "new names, then renames",
     "policies/pack/archive.py": "a tar in memory",
 }
 """Files that write in another way, and why that is no loss."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amlstack.catalog import regions, sizes
 from amlstack.report import content, logs
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
-from amlstack.sandbox.contract import launch, spec, torchrun
+from amlstack.sandbox.contract import launch, spec
 from amlstack.sandbox.files import substitutes
 from amlstack.sandbox.store import job_names
 from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
@@ -275,7 +275,7 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
         servers = distribution.get("parameterServerCount") or 0
         return f"TensorFlow on {on}: {distribution.get('workerCount') or nodes} workers, {servers} parameter servers"
     each = int(distribution.get("processCountPerInstance") or 1)
-    started = torchrun.processes_per_node(str(asked.get("command") or ""))
+    started = launch.processes_per_node(str(asked.get("command") or ""))
     if started is not None and each == 1:
         return f"{kind}: {on} × {content.count(started, 'rank')} that torchrun starts = {nodes * started}"
     return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amlstack.rpc import UNKNOWN, decode
-from amlstack.sandbox.azure_native import check, table
+from amlstack.sandbox.azure_native import shape, table
 
 GROUP = table.find("azure-native:resources:ResourceGroup")[0]
 COMPUTE = table.find("azure-native:machinelearningservices:Compute")[0]
@@ -15,22 +15,22 @@ JOB = table.find("azure-native:machinelearningservices:Job")[0]
 
 
 def test_a_resource_of_its_own_gets_a_random_name_that_preview_and_update_agree_on() -> None:
-    first = check.name(GROUP, "group", b"seed", {}, None)
-    assert first == check.name(GROUP, "group", b"seed", {}, None)
+    first = shape.name(GROUP, "group", b"seed", {}, None)
+    assert first == shape.name(GROUP, "group", b"seed", {}, None)
     assert first["resourceGroupName"].startswith("group")
     assert len(first["resourceGroupName"]) == len("group") + 8
     assert first["__createBeforeDelete"] is True
-    assert check.name(GROUP, "group", b"other", {}, None) != first
+    assert shape.name(GROUP, "group", b"other", {}, None) != first
 
 
 def test_a_resource_inside_another_one_is_named_as_in_the_program() -> None:
-    assert check.name(COMPUTE, "cluster", b"seed", {}, None) == {"computeName": "cluster"}
-    assert check.name(JOB, "train", b"seed", {}, None) == {"id": "train"}
+    assert shape.name(COMPUTE, "cluster", b"seed", {}, None) == {"computeName": "cluster"}
+    assert shape.name(JOB, "train", b"seed", {}, None) == {"id": "train"}
 
 
 def test_a_name_once_given_stays() -> None:
     old = {"resourceGroupName": "group1", "__createBeforeDelete": True, "location": "x"}
-    assert check.name(GROUP, "renamed", b"other", old, (check.ENFORCE, "p")) == {
+    assert shape.name(GROUP, "renamed", b"other", old, (shape.ENFORCE, "p")) == {
         "resourceGroupName": "group1",
         "__createBeforeDelete": True,
     }
@@ -39,13 +39,13 @@ def test_a_name_once_given_stays() -> None:
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        (check.PROPOSE, {"resourceGroupName": "p", "__createBeforeDelete": True}),
-        (check.ENFORCE, {"resourceGroupName": "p", "__createBeforeDelete": True}),
-        (check.DISABLE, {}),
+        (shape.PROPOSE, {"resourceGroupName": "p", "__createBeforeDelete": True}),
+        (shape.ENFORCE, {"resourceGroupName": "p", "__createBeforeDelete": True}),
+        (shape.DISABLE, {}),
     ],
 )
 def test_the_stacks_own_naming_is_followed(mode: int, expected: dict[str, Any]) -> None:
-    assert check.name(GROUP, "group", b"seed", {}, (mode, "p")) == expected
+    assert shape.name(GROUP, "group", b"seed", {}, (mode, "p")) == expected
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_stacks_own_naming_is_followed(mode: int, expected: dict[str, Any]) 
     ],
 )
 def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any, config: Any, expected: Any) -> None:
-    assert check.location(old, new, config, lambda group: f"of {group}" if group == "g" else None) == expected
+    assert shape.location(old, new, config, lambda group: f"of {group}" if group == "g" else None) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,6 @@ def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any,
     ],
 )
 def test_all_mistakes_are_shown_at_once(kind: table.ResourceType, inputs: Any, expected: list[str]) -> None:
-    answer = check.failures(kind, inputs).response(inputs)
+    answer = shape.failures(kind, inputs).response(inputs)
     assert [failure.reason for failure in answer.failures] == expected
     assert decode(answer.inputs) == inputs

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack import images
-from amlstack.sandbox.contract import launch, spec, torchrun
+from amlstack.sandbox.contract import launch, spec
 from amlstack.sandbox.processes import several
-from amlstack.sandbox.runner import report
+from amlstack.sandbox.runner import finish
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,8 +136,8 @@ Root Cause (first observed failure):
 
 
 def test_torchruns_table_names_the_first_failure_first() -> None:
-    assert torchrun.failures(TABLE) == (torchrun.Failed(3, 1, 1), torchrun.Failed(2, 0, -9))
-    assert torchrun.failures("no table here") == ()
+    assert launch.failures(TABLE) == (launch.Failed(3, 1, 1), launch.Failed(2, 0, -9))
+    assert launch.failures("no table here") == ()
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_torchruns_table_names_the_first_failure_first() -> None:
     ],
 )
 def test_processes_per_node_of_torchrun(command: str, expected: int | None) -> None:
-    assert torchrun.processes_per_node(command) == expected
+    assert launch.processes_per_node(command) == expected
 
 
-def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: bool = False) -> report.End:
-    return report.End(rank, rank // 2, rank % 2, code, at, f"user_logs/{rank}.txt", words, stopped)
+def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: bool = False) -> finish.End:
+    return finish.End(rank, rank // 2, rank % 2, code, at, f"user_logs/{rank}.txt", words, stopped)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: 
         ([end(0, at=1, words="BrokenPipeError: [Errno 32] Broken pipe")], 0),
     ],
 )
-def test_the_culprit_is_the_first_that_is_no_victim(ends: list[report.End], culprit: int) -> None:
-    found = report.first(ends)
+def test_the_culprit_is_the_first_that_is_no_victim(ends: list[finish.End], culprit: int) -> None:
+    found = finish.first(ends)
     assert found is not None
     assert found.rank == culprit
 
@@ -182,8 +182,8 @@ def test_the_culprit_is_the_first_that_is_no_victim(ends: list[report.End], culp
         (end(3, -11), "was killed by SIGSEGV."),
     ],
 )
-def test_the_sentence_says_how_and_why(ended: report.End, expected: str) -> None:
-    messages = report.sentence(ended, 4)
+def test_the_sentence_says_how_and_why(ended: finish.End, expected: str) -> None:
+    messages = finish.sentence(ended, 4)
     assert messages.startswith("Execution failed: rank 3 of 4 (node 1, local rank 1) ")
     assert expected in messages
     assert messages.endswith("Its log: user_logs/3.txt")
@@ -214,8 +214,8 @@ def test_every_stand_in_is_pinned() -> None:
 
 def test_a_log_is_read_from_its_end(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("a" * 100 + "end")
-    assert report.tail(tmp_path / "log", 3) == "end"
-    assert report.tail(tmp_path / "none") == ""
+    assert finish.tail(tmp_path / "log", 3) == "end"
+    assert finish.tail(tmp_path / "none") == ""
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_a_node_has_the_ranks_that_its_rendezvous_gave_it(tmp_path: Path, log: s
         left.mkdir(parents=True)
         (left / "stdout.log").write_text(f"local {local}")
         (left / "stderr.log").write_text("")
-    workers = torchrun.collect(logs, 1, keep, log)
+    workers = launch.collect(logs, 1, keep, log)
     assert [worker.rank for worker in workers] == expected
     assert (keep / f"rank_{expected[1]:02d}_stdout.txt").read_text() == "local 1"
     assert not logs.exists()
@@ -248,7 +248,7 @@ def test_of_a_restarted_group_the_last_attempt_is_kept_apart(tmp_path: Path) -> 
         left.mkdir(parents=True)
         (left / "stdout.log").write_text(f"attempt {attempt}")
         os.utime(left.parent, (attempt, attempt))
-    torchrun.collect(logs, 0, keep, "")
+    launch.collect(logs, 0, keep, "")
     assert (keep / "rank_00_stdout.txt").read_text() == "attempt 1"
     assert (logs / "x/attempt_0/0/stdout.log").read_text() == "attempt 0"
 

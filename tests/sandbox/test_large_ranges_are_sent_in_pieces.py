@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.requests import Request
 
-from amlstack.sandbox.planes.blobs import downloads
+from amlstack.sandbox.planes.blobs import content
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import Blob, Store
 
-SIZE = 3 * downloads.AT_ONCE
+SIZE = 3 * content.AT_ONCE
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def blob(store: Store) -> Blob:
 def sent(blob: Blob, wanted: str) -> list[MutableMapping[str, Any]]:
     """What a server is given for a GET with this range."""
     scope = {"type": "http", "method": "GET", "headers": [(b"x-ms-range", wanted.encode())]}
-    answer, messages = downloads.answer(Request(scope), blob), []
+    answer, messages = content.answer(Request(scope), blob), []
 
     async def send(message: MutableMapping[str, Any]) -> None:
         messages.append(message)
@@ -47,7 +47,7 @@ def sent(blob: Blob, wanted: str) -> list[MutableMapping[str, Any]]:
     return messages
 
 
-@pytest.mark.parametrize("first", [0, 4096, downloads.AT_ONCE - 1])
+@pytest.mark.parametrize("first", [0, 4096, content.AT_ONCE - 1])
 def test_a_long_range_is_sent_whole_in_pieces(blob: Blob, first: int) -> None:
     whole = blob.path.read_bytes()
 
@@ -56,7 +56,7 @@ def test_a_long_range_is_sent_whole_in_pieces(blob: Blob, first: int) -> None:
     assert head["status"] == 206
     assert dict(head["headers"])[b"content-length"] == str(SIZE - 1 - first).encode()
     assert b"".join(each["body"] for each in bodies) == whole[first : SIZE - 1]
-    assert max(len(each["body"]) for each in bodies) == downloads.PIECE
+    assert max(len(each["body"]) for each in bodies) == content.PIECE
 
 
 def test_a_short_range_is_sent_at_once(blob: Blob) -> None:
@@ -66,7 +66,7 @@ def test_a_short_range_is_sent_at_once(blob: Blob) -> None:
 
 def test_pieces_of_a_file_that_is_replaced_are_of_the_old_one(store: Store, blob: Blob) -> None:
     whole = blob.path.read_bytes()
-    pieces = downloads.pieces(blob.path.open("rb"), SIZE)
+    pieces = content.pieces(blob.path.open("rb"), SIZE)
     first = next(pieces)
     store.blobs.delete(blob)
     assert first + b"".join(pieces) == whole

@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.files import registered_code, sas
+from amlstack.sandbox.files import datastores, registered_code
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.refusals import status_and_code
 
@@ -114,10 +114,10 @@ def test_who_may_not_write_is_refused_with_the_services_words(arm: Arm, case: st
     arm.make_workspace("refused")
     key = (arm.endpoint.token.parent / "key").read_text()
     credentials: dict[str, Callable[[], Any]] = {
-        "expired": lambda: sas.grant(key, "refused", "box", "racwl", hours=-1),
-        "forged": lambda: sas.grant("another key", "refused", "box", "racwl"),
-        "other container": lambda: sas.grant(key, "refused", "chest", "racwl"),
-        "read only": lambda: sas.grant(key, "refused", "box", "rl"),
+        "expired": lambda: datastores.grant(key, "refused", "box", "racwl", hours=-1),
+        "forged": lambda: datastores.grant("another key", "refused", "box", "racwl"),
+        "other container": lambda: datastores.grant(key, "refused", "chest", "racwl"),
+        "read only": lambda: datastores.grant(key, "refused", "box", "rl"),
         "nothing": lambda: None,
         "shared key": lambda: {"account_name": "refused", "account_key": "c2VjcmV0"},
     }

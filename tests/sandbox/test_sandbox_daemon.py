@@ -20,8 +20,9 @@ from amlstack.base import home as homes
 from amlstack.cli.commands.sandbox import app
 from amlstack.sandbox import processes
 from amlstack.sandbox.protocol.kind import KindContext
-from amlstack.sandbox.server import daemon, serve, tls
+from amlstack.sandbox.server import daemon, serve
 from amlstack.sandbox.server import status as report
+from amlstack.sandbox.server.endpoint import bundle, prepare
 from amlstack.sandbox.store.store import Store
 from tests.support.running import ended_with_us
 from tests.support.sandbox.sandbox_client import Arm, job, workspace_bodies
@@ -233,14 +234,14 @@ def test_a_companys_own_authority_stays_trusted(tmp_path: Path, monkeypatch: pyt
     company, folder = tmp_path / "company.pem", tmp_path / "sandbox"
     company.write_text("-----BEGIN CERTIFICATE-----\ncompany\n-----END CERTIFICATE-----\n")
     folder.mkdir()
-    tls.prepare(folder)
+    prepare(folder)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(company))
 
-    first = tls.bundle(folder).read_text()
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tls.bundle(folder)))
+    first = bundle(folder).read_text()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle(folder)))
 
     assert "company" in first
     assert (folder / "ca.pem").read_text().strip() in first
-    assert tls.bundle(folder).read_text() == first, "also in a shell that has the sandbox's variables"
+    assert bundle(folder).read_text() == first, "also in a shell that has the sandbox's variables"
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "other" / "ca-bundle.pem"))
-    assert "company" not in tls.bundle(folder).read_text()
+    assert "company" not in bundle(folder).read_text()

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from amlstack.sandbox.protocol import lists
+from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.sandbox_client import cluster, job
 
@@ -23,7 +23,7 @@ def pages(rows: Sequence[str], **query: str) -> list[list[str]]:
     """The entries of each page, as a client follows them."""
     found: list[list[str]] = []
     while True:
-        answer = lists.page(ADDRESS, query, rows, str, lambda row: {"name": row})
+        answer = requests.page(ADDRESS, query, rows, str, lambda row: {"name": row})
         found.append([each["name"] for each in answer["value"]])
         if "nextLink" not in answer:
             return found
@@ -31,27 +31,29 @@ def pages(rows: Sequence[str], **query: str) -> list[list[str]]:
         query = dict(parse_qsl(urlsplit(answer["nextLink"]).query))
 
 
-@pytest.mark.parametrize("number", [0, 1, lists.PAGE, lists.PAGE + 1, 3 * lists.PAGE])
+@pytest.mark.parametrize("number", [0, 1, requests.PAGE, requests.PAGE + 1, 3 * requests.PAGE])
 def test_the_pages_of_a_list_hold_each_row_once(number: int) -> None:
     rows = [f"r{each}" for each in range(number)]
     found = pages(rows, **{"api-version": "2025-12-01"})
     assert [each for page in found for each in page] == rows
-    assert len(found) == max(1, -(-number // lists.PAGE))
+    assert len(found) == max(1, -(-number // requests.PAGE))
 
 
 def test_a_row_that_went_between_two_pages_takes_no_other_along() -> None:
-    rows = [f"r{each:03}" for each in range(lists.PAGE + 50)]
-    answer = lists.page(ADDRESS, {}, rows, str, lambda row: {"name": row})
+    rows = [f"r{each:03}" for each in range(requests.PAGE + 50)]
+    answer = requests.page(ADDRESS, {}, rows, str, lambda row: {"name": row})
     query = dict(parse_qsl(urlsplit(answer["nextLink"]).query))
     del rows[3]
-    rest = lists.page(ADDRESS, query, rows, str, lambda row: {"name": row})
-    assert [each["name"] for each in rest["value"]] == [f"r{each:03}" for each in range(lists.PAGE, lists.PAGE + 50)]
+    rest = requests.page(ADDRESS, query, rows, str, lambda row: {"name": row})
+    assert [each["name"] for each in rest["value"]] == [
+        f"r{each:03}" for each in range(requests.PAGE, requests.PAGE + 50)
+    ]
 
 
 @pytest.mark.parametrize("token", ["x", "e30", "WzEsMl0", "WyJhIiwiYiJd", "ü"])
 def test_a_token_that_no_page_gave_is_refused(token: str) -> None:
     with pytest.raises(Refused, match=r"none that an earlier page gave") as caught:
-        lists.page(ADDRESS, {lists.NEXT: token}, ["a"], str, lambda row: {"name": row})
+        requests.page(ADDRESS, {requests.NEXT: token}, ["a"], str, lambda row: {"name": row})
     assert (caught.value.status, caught.value.code) == (400, "InvalidQueryParameterValue")
 
 
@@ -83,7 +85,7 @@ def jobs_of(manager: Manager) -> str:
 def test_pages_of_jobs_go_on_behind_the_last_one_shown(
     manager: Manager, monkeypatch: pytest.MonkeyPatch, query: dict[str, str], gone: str, found: list[str]
 ) -> None:
-    monkeypatch.setattr(lists, "PAGE", 2)
+    monkeypatch.setattr(requests, "PAGE", 2)
     compute = f"{manager.workspace}/computes/gpu"
     manager.call("PUT", compute, cluster())
     manager.settle()

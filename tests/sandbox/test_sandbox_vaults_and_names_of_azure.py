@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.server import tls
+from amlstack.sandbox.server.endpoint import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,9 +142,9 @@ def test_the_proxy_leads_nowhere_else(proxied: Proxied, host: str) -> None:
 
 
 def test_a_certificate_of_an_earlier_version_is_made_anew_and_a_good_one_kept(tmp_path: Path) -> None:
-    server, authority = tls.prepare(tmp_path)
+    server, authority = prepare(tmp_path)
     first = server.read_text(), authority.read_text()
-    assert (tls.prepare(tmp_path), server.read_text(), authority.read_text()) == ((server, authority), *first)
+    assert (prepare(tmp_path), server.read_text(), authority.read_text()) == ((server, authority), *first)
     server.write_text(first[0].partition("\n")[2])
-    tls.prepare(tmp_path)
+    prepare(tmp_path)
     assert server.read_text() != first[0]

@@ -180,8 +180,8 @@ def evict(
     import contextlib
 
     from amlstack.base import paths
-    from amlstack.sandbox.scheduling.eviction import EvictError
-    from amlstack.sandbox.scheduling.eviction import evict as take
+    from amlstack.sandbox.scheduling.allocation import EvictError
+    from amlstack.sandbox.scheduling.allocation import evict as take
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.store import Store, folder
 

@@ -10,7 +10,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN, ErrorCode, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
-from amlstack.sandbox.azure_native import check, diff, shape, table
+from amlstack.sandbox.azure_native import diff, shape, table
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
 from amlstack.sandbox.azure_native.claims import Claims
 from amlstack.sandbox.azure_native.target import SandboxTarget
@@ -66,12 +66,12 @@ class AzureNative(Plugin):
             asked = request.autonaming if request.HasField("autonaming") else None
             proposal = (asked.mode, asked.proposed_name) if asked else None
             logical = request.urn.rpartition("::")[2]
-            new |= check.name(kind, logical, request.randomSeed, old, proposal)
+            new |= shape.name(kind, logical, request.randomSeed, old, proposal)
         if "location" in kind.top and "location" not in new:
-            place = check.location(old, new, self._config, self._place_of_group)
+            place = shape.location(old, new, self._config, self._place_of_group)
             new |= {"location": place} if place is not None else {}
         new.setdefault(table.API_VERSION, version)
-        return check.failures(kind, new).response(new)
+        return shape.failures(kind, new).response(new)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
         kind, _ = _kind(request.urn)

@@ -10,10 +10,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox import gpu_code, processes
-from amlstack.sandbox.contract import launch, torchrun
+from amlstack.sandbox import gpu_code, processes, scale
+from amlstack.sandbox.contract import launch
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.scale import wrappers
 from amlstack.sandbox.store.store import folder, job_folder
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def environ(
         **launch.base_variables(built, own_home, own_temp),
         "OMP_NUM_THREADS": str(launch.threads(spec, cores)),
         "CUDA_VISIBLE_DEVICES": launch.gpus(spec, place, gpus_here()),
-        **torchrun.variables(torchrun_logs(folder, place.rank), error, addresses[0]),
+        **launch.variables(torchrun_logs(folder, place.rank), error, addresses[0]),
         **run,
         **spec.variables,
         **(carrying.apply(spec.variables) if carrying is not None else {}),
@@ -112,7 +111,7 @@ def environ(
     if carrying is not None:
         variables["PATH"] = gpu_code.programs(temp, variables["PATH"])
     if spec.scale is not None:
-        variables["PATH"] = wrappers.write(temp, variables["PATH"], spec.scale, spec.declared[0])
+        variables["PATH"] = scale.write(temp, variables["PATH"], spec.scale, spec.declared[0])
     for name, (_declared, used) in replaced(spec).items():
         if not used:
             del variables[name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.kinds import identity, monitoring, network, policy, storage, vaults
-from amlstack.sandbox.kinds import registries as container_registries
+from amlstack.sandbox.kinds import vaults as container_registries
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,

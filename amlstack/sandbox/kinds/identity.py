@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from amlstack.catalog import roles
-from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.ids import GROUPS
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
@@ -53,7 +53,7 @@ GROUP_KIND = Groups()
 class Identities(ResourceKind):
     """User-assigned identities: a principal that lives as long as the resource."""
 
-    type = principals.TYPE
+    type = entra.TYPE
     noun = "a user-assigned identity"
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
@@ -68,8 +68,8 @@ class Identities(ResourceKind):
         """Its object id and client id, new with every creation."""
         del context
         return {
-            "principalId": principals.principal(resource),
-            "clientId": principals.object_id(resource, "client"),
+            "principalId": entra.principal(resource),
+            "clientId": entra.object_id(resource, "client"),
             "tenantId": TENANT,
         }
 
@@ -84,7 +84,7 @@ MOST: Final = 20
 class FederatedCredentials(ResourceKind):
     """An issuer, a subject and an audience each: what a token has to say to be exchanged for one of the identity."""
 
-    type = f"{principals.TYPE}/federatedIdentityCredentials"
+    type = f"{entra.TYPE}/federatedIdentityCredentials"
     noun = "a federated identity credential"
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}", "3 to 120 letters, digits, '-' and '_', a letter or digit first"
@@ -154,7 +154,7 @@ class RoleAssignments(ResourceKind):
                 message = "Tenant ID, application ID, principal ID, and scope are not allowed to be updated."
                 raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
             return
-        if principals.is_ours(principal) and principal not in principals.all_of(context.store):
+        if entra.is_ours(principal) and principal not in entra.all_of(context.store):
             message = f"Principal {principal} does not exist in the directory."
             raise Refused(400, "PrincipalNotFound", message)
         for other in context.store.resources.under(path.parent, self.type):

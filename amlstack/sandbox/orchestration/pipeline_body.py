@@ -1,9 +1,4 @@
-"""``${{parent.…}}``: what a step of a pipeline takes from the pipeline and from other steps.
-
-A pipeline's body read into its steps; what does not hold together is refused by name.
-
-The values of bindings at a moment: the pipeline's own inputs and outputs, and those of the steps made so far.
-"""
+"""The body of a pipeline: its components, steps, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -12,15 +7,131 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.orchestration import component_record
-from amlstack.sandbox.orchestration.component_record import MODES
+from amlstack.sandbox.orchestration import parallel_step
 from amlstack.sandbox.protocol.refusals import invalid, near, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from amlstack.sandbox.orchestration.component_record import ComponentPort, StepComponent
     from amlstack.sandbox.store.store import Store
+
+TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"
+KINDS = ("command", "pipeline", "parallel")
+"""Kinds of components that the sandbox runs."""
+LITERALS = frozenset({"string", "number", "integer", "boolean"})
+"""Types of inputs that are values; all others are data."""
+MODES = {
+    "ro_mount": "ReadOnlyMount",
+    "rw_mount": "ReadWriteMount",
+    "mount": "ReadOnlyMount",
+    "download": "Download",
+    "direct": "Direct",
+    "upload": "Upload",
+    "eval_mount": "EvalMount",
+    "eval_download": "EvalDownload",
+}
+"""A component's words for modes, and the wire's."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentPort:
+    """An input or an output as the component declares it; the mode in the wire's words."""
+
+    type: str
+    mode: str | None
+    default: str | None
+    optional: bool
+
+    @property
+    def literal(self) -> bool:
+        """It is a value, not data."""
+        return self.type.lower() in LITERALS
+
+
+@dataclass(frozen=True, slots=True)
+class StepComponent:
+    """A component that a step of the pipeline runs: a command, a parallel task, or a pipeline of its own.
+
+    Attributes:
+        id: ARM id of its version.
+        spec: ``componentSpec`` as it was registered: the words of a component's file.
+        inputs, outputs: By name.
+    """
+
+    id: str
+    spec: Mapping[str, Any]
+    inputs: Mapping[str, ComponentPort]
+    outputs: Mapping[str, ComponentPort]
+
+    @property
+    def is_pipeline(self) -> bool:
+        """It has steps of its own."""
+        return kind_of(self.spec) == "pipeline"
+
+
+def find(store: Store, component_id: str, where: str) -> StepComponent:
+    """The component that a step names.
+
+    Raises:
+        Refused: It is not registered, or of a type that the sandbox does not run.
+    """
+    if component_id.startswith("azureml://registries/"):
+        raise not_emulated(f"components of a registry ({component_id})")
+    found = store.resources.get(component_id)
+    if found is None or found.type.lower() != TYPE.lower():
+        known = [row.id for row in store.resources.of_type(TYPE)]
+        raise invalid(
+            where, f"the component '{component_id}' was not found in the workspace.{near(component_id, known)}"
+        )
+    spec: Mapping[str, Any] = found.body["properties"]["componentSpec"]
+    check(spec, where)
+    return StepComponent(
+        found.id,
+        spec,
+        {name: _port(port) for name, port in (spec.get("inputs") or {}).items()},
+        {name: _port(port) for name, port in (spec.get("outputs") or {}).items()},
+    )
+
+
+def check(spec: Any, where: str) -> None:
+    """Refuses a specification that is no component that the sandbox runs."""
+    if not isinstance(spec, dict):
+        raise invalid(where, "a component specification is an object.")
+    kind = kind_of(spec)
+    if kind not in KINDS:
+        raise not_emulated(f"components of the type '{kind}', only {', '.join(KINDS)}")
+    if kind == "pipeline" and not isinstance(spec.get("jobs"), dict):
+        raise invalid(f"{where}.jobs", "the required property 'jobs' of a pipeline component is missing.")
+    if kind == "parallel":
+        parallel_step.check_task(spec.get("task"), f"{where}.task")
+    for name in ("command", "environment") if kind == "command" else ():
+        if not isinstance(spec.get(name), str) or not spec[name]:
+            raise invalid(f"{where}.{name}", f"the required property '{name}' of a command component is missing.")
+    for side in ("inputs", "outputs"):
+        for name, port in (spec.get(side) or {}).items():
+            if not isinstance(port, dict) or not isinstance(port.get("type"), str):
+                raise invalid(f"{where}.{side}.{name}", "an input or output is an object with a 'type'.")
+
+
+def kind_of(spec: Mapping[str, Any]) -> str:
+    """The kind of a component, by its specification."""
+    return str(spec.get("type") or "command").lower()
+
+
+def asset(reference: str) -> str:
+    """The id in a component's reference: ``azureml:/subscriptions/…`` is that ARM id, all else stays."""
+    return reference.removeprefix("azureml:") if reference.startswith("azureml:/subscriptions/") else reference
+
+
+def _port(declared: Mapping[str, Any]) -> ComponentPort:
+    default, mode = declared.get("default"), declared.get("mode")
+    return ComponentPort(
+        str(declared["type"]),
+        MODES.get(str(mode), str(mode)) if mode else None,
+        None if default is None else str(default),
+        str(declared.get("optional", False)).lower() == "true",
+    )
+
 
 _BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 
@@ -120,7 +231,7 @@ def pipeline_body_whole(store: Store, properties: Mapping[str, Any]) -> Mapping[
     named = properties.get("componentId")
     if not named:
         return properties
-    component = component_record.find(store, str(named), "properties.componentId")
+    component = find(store, str(named), "properties.componentId")
     if not component.is_pipeline:
         raise invalid("properties.componentId", f"'{named}' is no pipeline component.")
     inputs = {
@@ -178,8 +289,8 @@ def _node(store: Store, name: str, step: Any) -> PipelineStep:
         for source in sources(text)
         if source.step is not None and source.side == "outputs"
     }
-    runs = component_record.find(store, component, where)
-    of = component_record.kind_of(runs.spec)
+    runs = find(store, component, where)
+    of = kind_of(runs.spec)
     if of != ("command" if kind == "sweep" else kind):
         raise invalid(where, f"a step of the type '{kind}' names a component of the type '{of}' ('{component}').")
     return PipelineStep(name, kind, step, runs, frozenset(needs), where)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import camel
 from amlstack.sandbox.files.datastores import DEFAULT, output_uri
-from amlstack.sandbox.orchestration import component_record, parallel_step, pipeline_body
-from amlstack.sandbox.orchestration.component_record import MODES
+from amlstack.sandbox.orchestration import parallel_step, pipeline_body
+from amlstack.sandbox.orchestration.pipeline_body import MODES
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) ->
         "queueSettings": _camel(step.get("queue_settings")),
     }
     what = {
-        "codeId": component_record.asset(spec["code"]) if spec.get("code") else None,
+        "codeId": pipeline_body.asset(spec["code"]) if spec.get("code") else None,
         "command": spec["command"],
-        "environmentId": component_record.asset(spec["environment"]),
+        "environmentId": pipeline_body.asset(spec["environment"]),
         "distribution": _distribution(step.get("distribution") or spec.get("distribution")),
         "resources": _resources(resources, node.where),
     }
@@ -122,9 +122,9 @@ def _parallel(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues,
         {
             **wire,
             "jobType": "Command",
-            "codeId": component_record.asset(task["code"]) if task.get("code") else None,
+            "codeId": pipeline_body.asset(task["code"]) if task.get("code") else None,
             "command": parallel_step.command(given, node.component.outputs, node.where),
-            "environmentId": component_record.asset(task["environment"]),
+            "environmentId": pipeline_body.asset(task["environment"]),
             "environmentVariables": given.get("environment_variables") or {},
             "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
             "resources": _resources(given.get("resources"), node.where),

@@ -1,4 +1,4 @@
-"""Access to the sandbox: its Entra ID tenant, one client, two subscriptions, tokens signed by one key."""
+"""Access to the sandbox: its Entra ID tenant, its principals, two subscriptions, tokens signed by one key."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import hmac
 import json
 import secrets
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
+
+    from amlstack.sandbox.store.store import ResourceRow, Store
 
 TENANT = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
 CLIENT = "1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20"
@@ -139,3 +142,64 @@ def _entra(error: str, text: str) -> dict[str, Any]:
 
 def _word(value: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+_VERSION = 5
+"""Of the UUIDs that stand for principals here; Entra ID's are random ones, of version 4."""
+_PLACEHOLDERS = 256
+"""Ids below it are zeros and a digit: placeholders."""
+TYPE = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
+
+def principal(resource: ResourceRow) -> str:
+    """Object id of a user-assigned identity, or of a resource's system-assigned one: another after it was made anew."""
+    return object_id(resource, "principal")
+
+
+def check(store: Store, body: Mapping[str, Any]) -> None:
+    """Refuses user-assigned identities that do not exist."""
+    for identity_id in (body.get("identity") or {}).get("userAssignedIdentities") or {}:
+        if _found(store, identity_id) is None:
+            message = f"The user-assigned identity '{identity_id}' could not be found."
+            raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
+
+
+def shown(store: Store, resource: ResourceRow, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity as an answer has it: with the principals behind it."""
+    result = dict(identity)
+    if "SystemAssigned" in identity["type"]:
+        result |= {"principalId": principal(resource), "tenantId": TENANT}
+    if users := identity.get("userAssignedIdentities"):
+        result["userAssignedIdentities"] = {name: _user(store, name) for name in users}
+    return result
+
+
+def all_of(store: Store) -> Iterator[str]:
+    """Every principal of the sandbox."""
+    for resource in store.resources.all():
+        if resource.type == TYPE or "SystemAssigned" in (resource.body.get("identity") or {}).get("type", ""):
+            yield principal(resource)
+
+
+def is_ours(object_id: str) -> bool:
+    """Whether the sandbox gives such an object id, or it is a placeholder; those of people are random."""
+    try:
+        found = uuid.UUID(object_id)
+    except ValueError:
+        return True
+    return found.version == _VERSION or found.int < _PLACEHOLDERS
+
+
+def _user(store: Store, identity_id: str) -> dict[str, Any]:
+    found = _found(store, identity_id)
+    return {} if found is None else {"principalId": principal(found), "clientId": object_id(found, "client")}
+
+
+def _found(store: Store, identity_id: str) -> ResourceRow | None:
+    found = store.resources.get(identity_id)
+    return found if found is not None and found.type == TYPE else None
+
+
+def object_id(resource: ResourceRow, what: str) -> str:
+    """An id of a resource: another one after it was deleted and made anew."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{what}:{resource.key}:{resource.created}"))

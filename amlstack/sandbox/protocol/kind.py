@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class ResourceKind:
             properties["provisioningState"] = resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}
         if envelope.get("identity"):
-            envelope["identity"] = principals.shown(context.store, resource, envelope["identity"])
+            envelope["identity"] = entra.shown(context.store, resource, envelope["identity"])
         return {
             "id": resource.id,
             "name": resource.name,

@@ -1,25 +1,157 @@
-"""The body of a request: bounded, decoded and well-formed, or refused with a 4xx.
-
-Paths of requests, whose names become names of files, rows and folders: none of them leads anywhere else.
-
-Conditional requests: what is done only to the state of a resource that the client has seen.
-"""
+"""Parts of a request beside its path and body: a page of a list, a state of the resource, its identity."""
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
+    from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
+
+HEADER = "x-azureml-token"
+_JOB = re.compile(r"(?P<workspace>.*/workspaces/[^/]+)/jobs/(?P<name>[^/]+)", re.IGNORECASE)
+
+
+def check_identity(context: KindContext, path: str, body: Any, token: str | None) -> None:
+    """Refuses (400) the PUT of a new job that acts for a person and does not bring that person's token.
+
+    Args:
+        context: State and address.
+        path: Of the request.
+        body: Its body.
+        token: The header's value.
+    """
+    found = _JOB.fullmatch(path)
+    kind = acts(body)
+    if found is None or not kind or context.store.jobs.find(found["workspace"], found["name"]) is not None:
+        return
+    rule = (
+        f"The PUT of {kind} carries a token for https://ml.azure.com in the header '{HEADER}', as azure-ai-ml sends it"
+    )
+    if not token or not token.isascii():
+        raise Refused(400, "UserError", f"{rule}. The request has no such header.")
+    try:
+        audience = entra.audience_of(context.key, token)
+    except Refused as refused:
+        raise Refused(400, "UserError", f"{rule}. {refused.message}") from None
+    if audience not in entra.machine_learning(context.base):
+        raise Refused(400, "UserError", f"{rule}. The token of this request is for '{audience}'.")
+
+
+def acts(body: Any) -> str:
+    """What makes a job act for a person, in words; empty for a job that acts for itself."""
+    properties = body.get("properties") if isinstance(body, dict) else None
+    if not isinstance(properties, dict):
+        return ""
+    if properties.get("jobType") == "Pipeline":
+        return "a pipeline"
+    given = properties.get("identity")
+    user = isinstance(given, dict) and given.get("identityType") == "UserIdentity"
+    return "a job with the identity UserIdentity" if user else ""
+
+
+PAGE: Final = 100
+"""Entries of a page. How many Azure gives differs between services, and is documented for none of these lists."""
+NEXT: Final = "$skip"
+"""The query parameter that carries the place where the next page begins, as the interfaces of Azure ML name it."""
+
+_Row = TypeVar("_Row")
+
+
+def page(
+    address: str,
+    query: Mapping[str, str],
+    rows: Sequence[_Row],
+    key: Callable[[_Row], str],
+    render: Callable[[_Row], Body],
+    *,
+    left_out: int = 0,
+) -> Body:
+    """The answer of a list: ``value``, and ``nextLink`` where there is more.
+
+    Args:
+        address: Of the request, without its query.
+        query: Of the request.
+        rows: The whole list, in its order; or as many of what `behind` leaves as a page has, and one more.
+        key: What names a row: the next page begins behind the row that ended this one, wherever it is by then.
+        render: A row as it is answered.
+        left_out: How many rows of earlier pages are not among them.
+
+    Raises:
+        Refused: 400; the token is none that a page gave.
+    """
+    begin = 0
+    if (token := query.get(NEXT)) and not left_out:
+        place, last = _read(token)
+        known = [key(row) for row in rows]
+        begin = known.index(last) + 1 if last in known else place
+    shown = rows[begin : begin + PAGE]
+    answer: Body = {"value": [render(row) for row in shown]}
+    if len(rows) > begin + PAGE:
+        following = {**query, NEXT: _token(left_out + begin + PAGE, key(shown[-1]))}
+        answer["nextLink"] = f"{quote(address, safe=':/')}?{urlencode(following)}"
+    return answer
+
+
+def behind(query: Mapping[str, str]) -> tuple[int, str]:
+    """How many rows the earlier pages had, and the key of the last of them; 0 and an empty text for a first page.
+
+    Raises:
+        Refused: 400; the token is none that a page gave.
+    """
+    token = query.get(NEXT)
+    return _read(token) if token else (0, "")
+
+
+def holds(wanted: str, values: Mapping[str, Any]) -> bool:
+    """Whether labels have each of the wanted ones: ``name`` with any value, ``name=value`` with that one."""
+    for each in filter(None, (part.strip() for part in wanted.split(","))):
+        name, given, value = each.partition("=")
+        if name not in values or (given and str(values[name]) != value):
+            return False
+    return True
+
+
+def count(query: Mapping[str, str], name: str = "$top") -> int | None:
+    """How many entries are asked for at most; None for all.
+
+    Raises:
+        Refused: 400; it is no positive whole number.
+    """
+    text = query.get(name)
+    if not text:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        message = f"The value '{text}' of the query parameter '{name}' is invalid: a whole number from 1 on."
+        raise Refused(400, "InvalidQueryParameterValue", message, name)
+    return int(text)
+
+
+def _token(place: int, last: str) -> str:
+    return base64.urlsafe_b64encode(json.dumps([place, last]).encode()).decode().rstrip("=")
+
+
+def _read(token: str) -> tuple[int, str]:
+    try:
+        place, last = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        if not isinstance(last, str) or type(place) is not int or place < 0:
+            raise ValueError(token)  # noqa: TRY301 - the same refusal as of what cannot be read
+    except (ValueError, TypeError):
+        message = f"The value of the query parameter '{NEXT}' is none that an earlier page gave."
+        raise Refused(400, "InvalidQueryParameterValue", message, NEXT) from None
+    return place, last
+
 
 LIMIT = 4 << 20
 """Bytes: the resource manager's own bound for a request."""
@@ -213,7 +345,7 @@ def _wrong(name: str) -> str:
     return "holds a control character" if _CONTROL.search(name) else ""
 
 
-def check(headers: Mapping[str, str], before: ResourceRow | None) -> None:
+def check_etag(headers: Mapping[str, str], before: ResourceRow | None) -> None:
     """Judges ``If-Match`` and ``If-None-Match`` of a write.
 
     Args:

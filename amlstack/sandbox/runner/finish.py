@@ -1,24 +1,180 @@
-"""The end of a job: outputs collected, the rank that broke it named, status and report written."""
+"""The end of a job: outputs, exit codes, the rank that failed first, and its report."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
+import signal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract import torchrun
+from amlstack.base.files import write_whole
+from amlstack.sandbox.contract import launch
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.runner import inputs, prepare, report
+from amlstack.sandbox.runner import inputs, prepare
 from amlstack.sandbox.runner.mpi import mpirun
-from amlstack.sandbox.scheduling import eviction
+from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from amlstack.sandbox.contract.launch import RankPlace, Worker
     from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
+    from amlstack.sandbox.store.store import JobRow
+
+_VICTIM = re.compile(
+    r"connection (was )?(closed|reset) by (remote )?peer|connection reset|broken pipe|socket (was )?closed"
+    r"|horovod has been shut down|failed to recv|communicator was aborted|remote process exited"
+    r"|DistNetworkError|DistStoreError|SignalException|received \d+ death signal",
+    re.IGNORECASE,
+)
+_RAISED = re.compile(
+    r"^(?:\[rank ?\d+\]:\s?)*((?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning)\b.*)$", re.MULTILINE
+)
+TAIL = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How one failed rank ended.
+
+    Attributes:
+        rank, node, local_rank: Where it stood.
+        code: Exit code; negative for a signal.
+        at: When, in seconds since the epoch: its exit, or the last line it wrote.
+        log: Its log, relative to the job's folder.
+        words: The end of that log.
+        stopped: It ended after it was asked to stop.
+    """
+
+    rank: int
+    node: int
+    local_rank: int
+    code: int
+    at: float
+    log: str
+    words: str
+    stopped: bool = False
+
+    @property
+    def victim(self) -> bool:
+        """Its last words blame a peer."""
+        return bool(_VICTIM.search(self.words))
+
+
+def first(ends: Iterable[End]) -> End | None:
+    """The first true cause among failed ranks: no victim, not stopped, the earliest."""
+    return min(ends, key=lambda end: (end.stopped, end.victim, end.at, end.rank), default=None)
+
+
+def sentence(end: End, ranks: int) -> str:
+    """One sentence for the job's error: rank, node, code or signal, the exception's line, the log."""
+    how = f"exited with code {end.code}" if end.code >= 0 else f"was killed by {_signal(-end.code)}"
+    raised = _RAISED.findall(end.words)
+    reason = f": {raised[-1].strip()[:300]}" if raised and end.code > 0 else ""
+    place = f"node {end.node}, local rank {end.local_rank}"
+    return f"Execution failed: rank {end.rank} of {ranks} ({place}) {how}{reason}. Its log: {end.log}"
+
+
+def tail(path: Path, size: int = TAIL) -> str:
+    """The last bytes of a text file; empty when there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - size))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+METRICS = "metrics.json"
+"""What a training script may write into ``outputs/``: its last metrics, shown with the run."""
+
+
+def ranks(
+    places: Sequence[RankPlace], ends: Sequence[RankEnd], workers: Sequence[Worker], logs: str, failed: dict[int, int]
+) -> list[dict[str, Any]]:
+    """One entry per training process: those that torchrun started, else those that the service started.
+
+    Args:
+        places: The service's processes.
+        ends: Their ends.
+        workers: The ranks that torchrun started.
+        logs: Name of the log folder.
+        failed: Exit codes of the workers that failed, by rank.
+    """
+    by_rank = {end.rank: end for end in ends}
+    if workers:
+        entries = []
+        for worker in workers:
+            parent = by_rank.get(_parent(places, worker.node))
+            code = failed.get(worker.rank, 0 if parent is not None and parent.code == 0 else None)
+            end = {"rank": worker.rank, "node": worker.node, "local_rank": worker.local_rank, "code": code}
+            files = [f"{logs}/{path.name}" for path in (worker.stdout, worker.stderr)]
+            entries.append({**end, **_times(parent), "logs": files})
+        return entries
+    entries = []
+    for place in places:
+        ended = by_rank.get(place.rank)
+        end = {"rank": place.rank, "node": place.node, "local_rank": place.local_rank}
+        code = None if ended is None else ended.code
+        entries.append({**end, "code": code, **_times(ended), "logs": [f"{logs}/{place.log}"]})
+    return entries
+
+
+def metrics(folder: Path) -> Any:
+    """The content of ``outputs/metrics.json``; None when there is none or it is no JSON."""
+    try:
+        return json.loads((folder / "outputs" / METRICS).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write(folder: Path, job: JobRow, spec: Spec | None, **rest: Any) -> None:
+    """Writes the report whole or not at all.
+
+    Args:
+        folder: The job's folder.
+        job: Its row after the end.
+        spec: What it asked for; None when that could not be read.
+        rest: Further entries.
+    """
+    data = {
+        "job": job.name,
+        "workspace": job.workspace,
+        "status": job.status,
+        "error": None if job.error is None else {"code": job.error.code, "message": job.error.message},
+        "created": job.created,
+        "started": job.started,
+        "ended": job.ended,
+        "command": None if spec is None else spec.command,
+        "nodes": None if spec is None else spec.nodes,
+        **rest,
+    }
+    write_whole(folder / "report.json", json.dumps(data, indent=1) + "\n")
+
+
+def _parent(places: Sequence[RankPlace], node: int) -> int:
+    return next(place.rank for place in places if place.node == node)
+
+
+def _times(ended: RankEnd | None) -> dict[str, float | None]:
+    if ended is None or ended.started is None or ended.ended is None:
+        return {"started": None, "ended": None, "seconds": None}
+    return {"started": ended.started, "ended": ended.ended, "seconds": round(ended.ended - ended.started, 3)}
+
 
 _ARTIFACTS = "artifacts"
 
@@ -42,7 +198,7 @@ class Ending:
     spec: Spec | None = None
     stage: Stage | None = None
     error: JobError | None = None
-    workers: tuple[torchrun.Worker, ...] = ()
+    workers: tuple[launch.Worker, ...] = ()
     failed: dict[int, int] = field(default_factory=dict)
     preempted: int | None = None
 
@@ -57,11 +213,11 @@ class Ending:
         logs = stage.folder / prepare.LOGS
         for place in stage.places:
             kept = prepare.torchrun_logs(stage.folder, place.rank)
-            text = report.tail(logs / place.log, torchrun.TABLE_BYTES)
-            self.workers += torchrun.collect(kept, place.node, logs, text)
+            text = tail(logs / place.log, launch.TABLE_BYTES)
+            self.workers += launch.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
-        self.preempted = eviction.evicted(stage.folder, len(stage.plans))
+        self.preempted = allocation.evicted(stage.folder, len(stage.plans))
         for node in range(len(stage.plans)):
             if node == outcome.lost or self.preempted is not None:
                 continue
@@ -89,15 +245,15 @@ class Ending:
         if self.stage is None or self.spec is None:  # pragma: no cover - it ran
             return "Execution failed."
         ends = [end for ended in outcome.ends if ended.code for end in self._failed(ended)]
-        found = report.first(ends)
+        found = first(ends)
         if found is None:
             return "Execution failed." if not outcome.launcher else self._mpirun(outcome.launcher)
-        return report.sentence(found, len(self.workers) or self.spec.ranks)
+        return sentence(found, len(self.workers) or self.spec.ranks)
 
     def _mpirun(self, code: int) -> str:
         """What mpirun reason when no rank of its own failed."""
         log = f"{prepare.LOGS}/{mpirun.LOG}"
-        words = report.tail(job_folder(self.store.home, self.job) / log)
+        words = tail(job_folder(self.store.home, self.job) / log)
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
 
@@ -115,7 +271,7 @@ class Ending:
             self.store.jobs.move(self.job, status, error=error, exits=exits)
             row = self.store.jobs.get(self.job)
             if row is not None:
-                report.write(folder, row, self.spec, **rest)
+                write(folder, row, self.spec, **rest)
                 if status == "Completed":
                     inputs.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)
@@ -147,13 +303,13 @@ class Ending:
             return "Failed", JobError("UserError", self.cause(outcome))
         return "Completed", None
 
-    def _failed(self, ended: RankEnd) -> list[report.End]:
+    def _failed(self, ended: RankEnd) -> list[End]:
         """A failed process, or the ranks below it that torchrun calls failed."""
         if self.stage is None or ended.code is None:
             return []
         place = self.stage.places[ended.rank]
         log = self.stage.folder / prepare.LOGS / place.log
-        failures = torchrun.failures(report.tail(log, torchrun.TABLE_BYTES))
+        failures = launch.failures(tail(log, launch.TABLE_BYTES))
         by_rank = {worker.rank: worker for worker in self.workers}
         found = []
         for one in failures:
@@ -162,21 +318,19 @@ class Ending:
             file = worker.stderr if worker is not None and worker.stderr.is_file() else log
             times = [path.stat().st_mtime for path in _existing(worker)] or [ended.ended or 0.0]
             name = f"{prepare.LOGS}/{file.name}"
-            words = report.tail(file) if worker is not None else ""
-            found.append(report.End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
+            words = tail(file) if worker is not None else ""
+            found.append(End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
         if found:
             return found
-        words = report.tail(log)
+        words = tail(log)
         name = f"{prepare.LOGS}/{place.log}"
-        end = report.End(
-            ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped
-        )
+        end = End(ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped)
         return [end]
 
     def _report(self, outcome: RunOutcome, folder: Path) -> dict[str, Any]:
         if self.stage is None or self.spec is None:
             return {"ranks": [], "metrics": None}
-        entries = report.ranks(self.stage.places, outcome.ends, self.workers, prepare.LOGS, self.failed)
+        entries = ranks(self.stage.places, outcome.ends, self.workers, prepare.LOGS, self.failed)
         outputs = sorted(str(path.relative_to(folder)) for path in (folder / "outputs").rglob("*") if path.is_file())
         return {
             "world_size": len(self.workers) or self.spec.ranks,
@@ -184,7 +338,7 @@ class Ending:
             "ranks": entries,
             "outputs": outputs,
             "named_outputs": self._named(self.stage),
-            "metrics": report.metrics(folder),
+            "metrics": metrics(folder),
             "replaced": {name: list(pair) for name, pair in self.stage.replaced.items()},
             "environment": self.stage.image.name,
         }
@@ -207,5 +361,5 @@ def _default_artifacts(spec: Spec | None, job: str) -> str:
     return _ARTIFACTS if given else ""
 
 
-def _existing(worker: torchrun.Worker | None) -> list[Path]:
+def _existing(worker: launch.Worker | None) -> list[Path]:
     return [] if worker is None else [path for path in (worker.stdout, worker.stderr) if path.is_file()]

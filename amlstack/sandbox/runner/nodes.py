@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amlstack.sandbox import process_tree
 from amlstack.sandbox.runner.node_agent import LAUNCHER
-from amlstack.sandbox.scheduling import eviction
+from amlstack.sandbox.scheduling import allocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,7 +166,7 @@ class NodeAgents:
             )
         finally:
             os.close(handed)
-        eviction.note_agent(file.parent, agent.pid)
+        allocation.note_agent(file.parent, agent.pid)
         node = _Node(number, agent, set(plan.numbers))
         self._selector.register(node.out(), selectors.EVENT_READ, node)
         return node

@@ -16,10 +16,10 @@ from amlstack.sandbox.contract.variables import LOGS, environ, gpus_here, replac
 from amlstack.sandbox.files import environments, substitutes, temporary_folder
 from amlstack.sandbox.files.datastores import output_uri
 from amlstack.sandbox.files.storage import Location, Storage
-from amlstack.sandbox.runner import inputs, namespace, node_data, parallel_driver, pip_layer
+from amlstack.sandbox.runner import inputs, namespace, parallel_driver, pip_layer
 from amlstack.sandbox.runner.mpi import mpirun
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
-from amlstack.sandbox.scheduling import quota
+from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
@@ -204,7 +204,7 @@ def _data(
     outputs: _Outputs,
     overridden: dict[str, tuple[str, str]],
     note: Callable[[str], None],
-) -> node_data.JobData:
+) -> inputs.JobData:
     """Inputs and outputs as the nodes find them; what differs from the declaration is noted."""
     folder, storage, here = job_folder(store.home, job.id), Storage(store, job.workspace), substitutes.of(store, job)
     wanted = inputs.resolve(storage, spec, here)
@@ -221,7 +221,7 @@ def _data(
         }
         note(f"inputs {', '.join(copies)}: copies, since this machine does not let a process mount them read-only")
     folders = {name: outputs.mounts[name][0] if name in outputs.mounts else None for name in outputs.locations}
-    return node_data.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
+    return inputs.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
 
 
 def _shared_memory(spec: Spec, overridden: dict[str, tuple[str, str]], note: Callable[[str], None]) -> int | None:
@@ -234,8 +234,8 @@ def _shared_memory(spec: Spec, overridden: dict[str, tuple[str, str]], note: Cal
 
 
 def _node(
-    ground: _Ground, node: int, data: node_data.JobData, room: int | None
-) -> tuple[tuple[Path, NodePlan], node_data.NodeData]:
+    ground: _Ground, node: int, data: inputs.JobData, room: int | None
+) -> tuple[tuple[Path, NodePlan], inputs.NodeData]:
     """One node's folder and plan."""
     store, job, spec, temp = ground.store, ground.job, ground.spec, ground.temp
     folder = job_folder(store.home, job.id)
@@ -289,7 +289,7 @@ def _size(store: Store, job: JobRow) -> Size | None:
     """The size of the nodes that the job is given; None where it is not known."""
     compute = cluster_of(job)
     cluster = store.resources.get(compute) if compute is not None else None
-    return quota.size_of_job(job) if cluster is None else quota.size_of_cluster(cluster.body)
+    return allocation.size_of_job(job) if cluster is None else allocation.size_of_cluster(cluster.body)
 
 
 def _announce(ground: _Ground, work: Path, note: Callable[[str], None]) -> None:

@@ -1,18 +1,174 @@
-"""Allocation of nodes to jobs, and the nodes that a cluster keeps: min, max and idle time as in Azure ML."""
+"""Allocation of nodes to jobs: quota, evictions, and the nodes that a cluster keeps by min, max and idle time."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
-from amlstack.sandbox.scheduling import quota
-from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of
+from amlstack.catalog import sizes
+from amlstack.sandbox import processes
+from amlstack.sandbox.store import job_names
+from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from amlstack.catalog.sizes import Size
     from amlstack.sandbox.store.tables import NodeRow
+
+VARIABLE = "AMLSTACK_SANDBOX_QUOTA"
+_HELP = "https://docs.microsoft.com/azure/machine-learning/how-to-manage-quotas#request-quota-increases"
+
+
+def set_at_all(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether there is any quota."""
+    return bool(environ.get(VARIABLE))
+
+
+def limit(size: Size | None, environ: Mapping[str, str] = os.environ) -> int | None:
+    """The quota of a size's family in vCPUs; None for no limit.
+
+    Raises:
+        ValueError: The variable is no list of ``family=number``.
+    """
+    if size is None or size.family is None:
+        return None
+    for part in filter(None, map(str.strip, environ.get(VARIABLE, "").split(","))):
+        family, _, number = part.rpartition("=")
+        if not (family and number.strip().isdigit()):
+            message = f"{VARIABLE} is `{part}` in part; write `Standard NDASv4_A100 Family=192`, several with commas"
+            raise ValueError(message)
+        if _plain(family) == _plain(size.family):
+            return int(number)
+    return None
+
+
+def refusal(size: Size | None, count: int) -> JobError | None:
+    """What the service says of a job that the whole quota could not hold; None when it could."""
+    quota = limit(size)
+    if size is None or quota is None or count * _cores(size) <= quota:
+        return None
+    return JobError(
+        "JobNodeCountExceedsCoreQuota",
+        f"The specified subscription has a {size.family} vCPU quota of {quota} and is less than the requested job node "
+        f"count of {count} which maps to {count * _cores(size)} vCPUs. Talk to your Subscription Admin or refer to "
+        f"{_HELP} to increase the {size.family} vCPU quota.",
+    )
+
+
+def holds(store: Store, size: Size | None, new: int) -> bool:
+    """Whether so many further nodes of a size fit beside those that are there now."""
+    quota = limit(size)
+    if size is None or quota is None or not new:
+        return True
+    by_cluster = {cluster.key: size_of_cluster(cluster.body) for cluster in store.clusters()}
+    jobs = {job.id: job for job in store.jobs.list(active=True)}
+    used = 0
+    for node in store.nodes.all():
+        there = by_cluster.get(node.cluster) or size_of_job(jobs.get(node.job or ""))
+        if there is not None and there.family == size.family:
+            used += _cores(there)
+    return used + new * _cores(size) <= quota
+
+
+def size_of_cluster(body: Mapping[str, object]) -> Size | None:
+    """The size of a compute's nodes; None where it says none, or one that the catalogue lacks."""
+    outer = body.get("properties")
+    inner = outer.get("properties") if isinstance(outer, dict) else None
+    return sizes.get(str(inner.get("vmSize") or "")) if isinstance(inner, dict) else None
+
+
+def size_of_job(job: JobRow | None) -> Size | None:
+    """The size that a serverless job names."""
+    resources = job.properties.get("resources") if job is not None else None
+    return sizes.get(str(resources.get("instanceType") or "")) if isinstance(resources, dict) else None
+
+
+def _cores(size: Size) -> int:
+    """What a node counts; a size of unknown vCPUs counts nothing."""
+    return size.vcpus or 0
+
+
+def _plain(family: str) -> str:
+    """A family's name as both its spellings have it: `standardNDASv4_A100Family`, `Standard NDASv4_A100 Family`."""
+    return re.sub(r"^standard|family$|[\s_]", "", family.strip().casefold()).removesuffix("family")
+
+
+AGENT = "agent.json"
+"""In a node's folder: its agent's pid and start time."""
+
+EVICTED = "evicted"
+"""In a node's folder: the node was taken away, it did not break."""
+
+
+class EvictError(Exception):
+    """There is no such job or node to take away; the message names what there is."""
+
+
+def evict(store: Store, wanted: str, node: int) -> JobRow:
+    """Takes one node of a running job away, with all its processes and its disk.
+
+    The job's runner sees it as it sees a node that breaks, and ends the job.
+
+    Args:
+        store: The sandbox's tables.
+        wanted: The job's name, or its beginning up to a hyphen, as in the job's file; of a step or trial the same of
+            its parent, a slash, and the step's name or the trial's number.
+        node: The node's number in the job, from 0.
+
+    Returns:
+        The job.
+
+    Raises:
+        EvictError: No such job runs, or it has no such node.
+    """
+    job = _running(store, wanted)
+    place = job_folder(store.home, job.id) / "nodes" / str(node)
+    if not 0 <= node < len(job.nodes):
+        message = f"{job.name} runs on {len(job.nodes)} node(s): 0 to {len(job.nodes) - 1}. There is no node {node}."
+        raise EvictError(message)
+    try:
+        agent = json.loads((place / AGENT).read_text())
+    except FileNotFoundError:
+        agent = {"pid": None, "started": None}
+    if not processes.alive(agent["pid"], agent["started"]):
+        message = f"Node {node} of {job.name} has no process left: the job is ending."
+        raise EvictError(message)
+    (place / EVICTED).touch()
+    processes.send(agent["pid"], signal.SIGKILL)
+    return job
+
+
+def evicted(folder: Path, nodes: int) -> int | None:
+    """The first node of a job that was taken away.
+
+    Args:
+        folder: The job's folder.
+        nodes: How many it has.
+    """
+    return next((node for node in range(nodes) if (folder / "nodes" / str(node) / EVICTED).exists()), None)
+
+
+def note_agent(place: Path, pid: int) -> None:
+    """Keeps who a node's agent is, for `evict`."""
+    fresh = place / f"{AGENT}.new"
+    fresh.write_text(json.dumps({"pid": pid, "started": processes.started(pid)}))
+    fresh.replace(place / AGENT)  # a reader sees none or all of it
+
+
+def _running(store: Store, wanted: str) -> JobRow:
+    running = [job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes]
+    try:
+        return job_names.find(store, wanted, running, what="running")
+    except job_names.UnknownJobError as error:
+        raise EvictError(str(error)) from None
+
 
 IDLE_DEFAULT = 120.0
 """Seconds that a node stays idle when the cluster does not say."""
@@ -64,12 +220,10 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     count = wanted(store, job)
     compute = cluster_of(job)
     if compute is None:
-        size = quota.size_of_job(job)
-        if refused := quota.refusal(size, count):
+        size = size_of_job(job)
+        if refused := refusal(size, count):
             return refused
-        return (
-            _take(store, job, serverless(job), tuple(range(count)), count) if quota.holds(store, size, count) else None
-        )
+        return _take(store, job, serverless(job), tuple(range(count)), count) if holds(store, size, count) else None
     cluster = store.resources.get(compute)
     if cluster is None:
         return JobError("ComputeNotFound", f"The compute {compute.rsplit('/', 1)[-1]} was deleted before the job ran.")
@@ -80,8 +234,8 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
             f"{limits.largest}. Ask for fewer nodes or raise the cluster's maximum."
         )
         return JobError("JobNodeCountExceedsCoreQuota", message)
-    size = quota.size_of_cluster(cluster.body)
-    if refused := quota.refusal(size, count):
+    size = size_of_cluster(cluster.body)
+    if refused := refusal(size, count):
         return refused
     if cluster.state == "Deleting":
         return None
@@ -91,7 +245,7 @@ def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     fresh = [number for number in range(limits.largest) if number not in taken][: max(0, limits.largest - len(there))]
     chosen = (free + fresh)[:count]
     new = len(set(chosen) - set(free))
-    if len(chosen) < count or not quota.holds(store, size, new):
+    if len(chosen) < count or not holds(store, size, new):
         return None
     return _take(store, job, compute, tuple(sorted(chosen)), new)
 
@@ -134,7 +288,7 @@ def _scale_one(store: Store, cluster: str, limits: Scale, nodes: Iterable[NodeRo
         if leaves <= now:
             store.nodes.drop(cluster, node.number)
             there.remove(node)
-            if quota.set_at_all():  # a job of another cluster may have waited for these cores: look again at once
+            if set_at_all():  # a job of another cluster may have waited for these cores: look again at once
                 due.append(now)
         else:
             due.append(leaves)

@@ -1,13 +1,129 @@
-"""The endpoint of a running sandbox, and the variables that lead clients to it."""
+"""The endpoint of a running sandbox: address, certificate, Azure's names, and the variables that lead clients to it."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import re
+import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.sandbox.protocol import azure_hosts
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import socket
+
+CHUNK: Final = 1 << 16
+HEAD_SECONDS: Final = 60
+"""A client may take so long to name the host that it wants."""
+_REQUEST = re.compile(rb"CONNECT ([A-Za-z0-9.-]+):(\d+) HTTP/1\.[01]\r\n")
+
+
+async def serve(listener: socket.socket, port: int) -> None:
+    """Answers CONNECT on a socket until it is cancelled.
+
+    Args:
+        listener: Bound to the loopback and listening.
+        port: The sandbox's own.
+    """
+
+    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            await _meet(reader, writer, port)
+        writer.close()
+
+    async with await asyncio.start_server(meet, sock=listener) as server:
+        await server.serve_forever()
+
+
+async def _meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+    async with asyncio.timeout(HEAD_SECONDS):
+        asked = await reader.readuntil(b"\r\n\r\n")
+    found = _REQUEST.match(asked)
+    host = found[1].decode() if found else ""
+    if found is None or found[2] != b"443" or not azure_hosts.is_known(host):
+        names = ", ".join(azure_hosts.NAMES)
+        text = f"This proxy leads to an amlstack sandbox: {names} at port 443, and nowhere else.\n".encode()
+        head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+        writer.write(f"{head}Connection: close\r\n\r\n".encode() + text)
+        await writer.drain()
+        return
+    inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    try:
+        await asyncio.gather(_pass_on(reader, inner_writer), _pass_on(inner_reader, writer))
+    finally:
+        inner_writer.close()
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One direction, until its end; then the other side is shown that end."""
+    try:
+        while data := await reader.read(CHUNK):
+            writer.write(data)
+            await writer.drain()
+    finally:
+        with contextlib.suppress(OSError):
+            writer.write_eof()
+
+
+HOSTS = ("127.0.0.1", "localhost", "::1", *azure_hosts.NAMES)
+SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+"""Where Debian, Fedora and the BSDs keep their authorities; OpenSSL's own default is often a folder, not a file."""
+BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+
+def prepare(folder: Path) -> tuple[Path, Path]:
+    """The server's certificate chain with its key, and the CA; both made on the first call and kept.
+
+    Returns:
+        Paths of ``server.pem`` (mode 0600) and ``ca.pem``. The authority's own key is never written down.
+    """
+    server, authority = folder / "server.pem", folder / "ca.pem"
+    if not authority.exists() or not server.exists():
+        import trustme  # noqa: PLC0415 - 0.2 s, needed once in a sandbox's life
+
+        ca: Any = trustme.CA(organization_name="amlstack sandbox")
+        chain: Any = ca.issue_cert(*HOSTS)
+        authority.write_bytes(ca.cert_pem.bytes())
+        fresh = folder / "server.new"
+        fresh.unlink(missing_ok=True)
+        fresh.touch(mode=0o600)
+        fresh.write_bytes(chain.private_key_and_cert_chain_pem.bytes())
+        fresh.replace(server)
+    return server, authority
+
+
+def bundle(folder: Path) -> Path:
+    """``ca-bundle.pem``: the authorities this machine trusts already, and ours.
+
+    Clients that take one file only (``REQUESTS_CA_BUNDLE``) reach both the sandbox and the rest of the world with it.
+    """
+    path = folder / "ca-bundle.pem"
+    blocks = dict.fromkeys(BLOCK.findall((folder / "ca.pem").read_text()))
+    for source in _sources(path):
+        blocks |= dict.fromkeys(BLOCK.findall(source.read_text(errors="ignore")))
+    text = "\n".join(blocks) + "\n"
+    if not path.exists() or path.read_text() != text:
+        fresh = path.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.replace(path)
+    return path
+
+
+def _sources(own: Path) -> list[Path]:
+    """Files of authorities: those the environment names (a company's own, often), the system's, certifi's."""
+    import certifi  # noqa: PLC0415 - comes with requests, which every Azure client here uses
+
+    default = ssl.get_default_verify_paths()
+    named = [os.environ.get("REQUESTS_CA_BUNDLE"), os.environ.get("SSL_CERT_FILE"), default.cafile, *SYSTEM]
+    found = [Path(name) for name in (*named, certifi.where()) if name]
+    # Another sandbox's bundle is no source: its authority may be long gone. Ours is, in a shell that was given it.
+    return [path for path in found if path.is_file() and (path == own or path.name != own.name)]
+
 
 FOREIGN = (
     "ARM_CLIENT_SECRET",

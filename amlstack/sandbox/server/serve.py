@@ -21,7 +21,7 @@ from amlstack.base.files import sentence
 from amlstack.sandbox import kinds, processes
 from amlstack.sandbox.protocol import entra, typecheck
 from amlstack.sandbox.protocol.kind import KindContext
-from amlstack.sandbox.server import azure_names, tls
+from amlstack.sandbox.server import endpoint
 from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.service import app, provisioning
 from amlstack.sandbox.store.database import StateError
@@ -75,8 +75,8 @@ def main() -> int:
 async def _serve(home: Path) -> None:
     """Opens the port, writes ``endpoint.json``, runs the scheduler, and serves."""
     place = folder(home)
-    server_pem, _ = tls.prepare(place)
-    tls.bundle(place)
+    server_pem, _ = endpoint.prepare(place)
+    endpoint.bundle(place)
     federated = entra.secret_file(place / "token")
     with contextlib.closing(Store(home)) as store, _listen(place, "url") as listener, _listen(place, "proxy") as names:
         store.database.check()
@@ -97,7 +97,7 @@ async def _serve(home: Path) -> None:
             timeout_keep_alive=600,
             timeout_graceful_shutdown=1,
         )
-        tasks = [asyncio.create_task(_ticks(context)), asyncio.create_task(azure_names.serve(names, port))]
+        tasks = [asyncio.create_task(_ticks(context)), asyncio.create_task(endpoint.serve(names, port))]
         if scheduler is not None:
             wake = asyncio.Event()
             tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from amlstack.base.files import sentence
 from amlstack.sandbox.planes import blobs, datastore_address, downloads, run_history, vault_keys
 from amlstack.sandbox.planes.mlflow import app
-from amlstack.sandbox.protocol import acting_identity, azure_hosts, entra, requests
+from amlstack.sandbox.protocol import azure_hosts, entra, requests
 from amlstack.sandbox.protocol import requests as bodies
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 from amlstack.sandbox.service import cloud, manager, registries
@@ -148,7 +148,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, listed)
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":
-            acting_identity.check(context, path.rstrip("/"), body, request.headers.get(acting_identity.HEADER))
+            requests.check_identity(context, path.rstrip("/"), body, request.headers.get(requests.HEADER))
         addressed = datastore_address.concerns(path, request.headers.get("user-agent"))
         body = datastore_address.read(body) if addressed else body
         query = dict(request.query_params)

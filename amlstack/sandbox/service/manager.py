@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol import api_versions, lists, requests, typecheck
+from amlstack.sandbox.protocol import api_versions, requests, typecheck
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.protocol.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
@@ -158,7 +158,7 @@ def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
 def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     rows = kind.select(context, path, query)
     render = functools.partial(kind.render, context)
-    return Reply(200, lists.page(f"{context.base}{path.text}", query, rows, lambda row: row.key, render))
+    return Reply(200, requests.page(f"{context.base}{path.text}", query, rows, lambda row: row.key, render))
 
 
 def _put(
@@ -175,7 +175,7 @@ def _put(
     kind.names.check(path.name, kind.noun)
     with store.transaction():
         before = store.resources.get(path.text)
-        requests.check(headers, before)
+        requests.check_etag(headers, before)
         if patch:
             body = _merged(_found(context, path).body, body)
         body = typecheck.check(kind, body, "" if patch else version)
@@ -251,7 +251,7 @@ def _delete(
             _found(context, path)
         return Reply(204)
     with context.store.transaction():
-        requests.check(headers, context.store.resources.get(path.text))
+        requests.check_etag(headers, context.store.resources.get(path.text))
         kind.check_removal(context, resource)
         if not kind.ticks_delete and provisioning.remove(context, resource):
             return Reply(200)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from amlstack.sandbox.protocol import acting_identity, entra
+from amlstack.sandbox.protocol import entra, requests
 
 VERSIONS = {
     "managedidentity": "2023-01-31",
@@ -91,8 +91,8 @@ class Arm:
         address = path if path.startswith("https://") else f"{self.url}{path}?{urlencode(words)}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        if acting_identity.acts(body) and self.acting:
-            headers[acting_identity.HEADER] = self.acting
+        if requests.acts(body) and self.acting:
+            headers[requests.HEADER] = self.acting
         return self.send(urllib.request.Request(address.replace(" ", "%20"), data, headers, method=method))
 
     def get(self, path: str, **query: str) -> Answer:

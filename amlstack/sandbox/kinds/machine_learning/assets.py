@@ -12,10 +12,11 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import registered_code, sas
+from amlstack.sandbox.files import registered_code
+from amlstack.sandbox.files.datastores import grant
 from amlstack.sandbox.kinds.machine_learning import datastores
-from amlstack.sandbox.orchestration import component_record, pipeline
-from amlstack.sandbox.protocol import lists
+from amlstack.sandbox.orchestration import pipeline, pipeline_body
+from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.ids import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
@@ -97,7 +98,7 @@ class Versions(ResourceKind):
         rows = [row for row in rows if _asked_for(query, row)]
         if query.get("$orderBy", "").lower().startswith("createdtime desc"):
             rows.reverse()
-        return tuple(rows[: lists.count(query)])
+        return tuple(rows[: requests.count(query)])
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """An asset is done as soon as it is there."""
@@ -155,7 +156,7 @@ class CodeVersions(Versions):
         account = _account(context, path)
         container = context.store.blobs.make_container(account, f"code-{uuid.uuid4()}").name
         uri = f"{context.base}/blob/{account}/{container}"
-        credential = {"credentialType": "SAS", "sasUri": f"{uri}?{sas.grant(context.key, account, container, 'racwl')}"}
+        credential = {"credentialType": "SAS", "sasUri": f"{uri}?{grant(context.key, account, container, 'racwl')}"}
         reference = {"blobUri": uri, "storageAccountArmId": _account_id(context, path), "credential": credential}
         return Reply(
             200,
@@ -212,7 +213,7 @@ def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
     if any(query.get(name) not in (None, "", properties.get(name)) for name in ("description", "stage")):
         return False
     labels = ("tags", "properties")
-    return all(lists.holds(query.get(name, ""), properties.get(name) or {}) for name in labels)
+    return all(requests.holds(query.get(name, ""), properties.get(name) or {}) for name in labels)
 
 
 def _fixed(properties: Body) -> Body:
@@ -288,11 +289,11 @@ class ComponentVersions(Versions):
         where = "properties.componentSpec"
         if body["properties"].get("componentSpec") is None:
             raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
-        component_record.check(body["properties"]["componentSpec"], where)
+        pipeline_body.check(body["properties"]["componentSpec"], where)
         for name, step in (body["properties"]["componentSpec"].get("jobs") or {}).items():
             # They come first, so that no component can be a step of itself.
             if isinstance(step, dict) and isinstance(step.get("componentId"), str):
-                component_record.find(context.store, step["componentId"], f"{where}.jobs.{name}")
+                pipeline_body.find(context.store, step["componentId"], f"{where}.jobs.{name}")
 
 
 CONTAINERS = Containers("components", "a component", "ComponentContainerArgs")

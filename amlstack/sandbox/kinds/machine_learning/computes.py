@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
-from amlstack.sandbox.kinds.machine_learning.references import check_size
-from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.kinds.machine_learning.jobs import check_size
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.store.store import COMPUTE
@@ -45,7 +45,7 @@ class Computes(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""
-        principals.check(context.store, body)
+        entra.check(context.store, body)
         compute = body.get("properties")
         if compute is None:
             raise invalid("properties", "the required property is missing.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import sas
+from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files.datastores import CONTAINER, DEFAULT, account_and_container
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.ids import ML
@@ -86,7 +86,7 @@ class Datastores(ResourceKind):
         """``listSecrets``: a SAS for the container, as for an account without shared keys."""
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
-        token = sas.grant(context.key, *account_and_container(resource.body["properties"]), "racwl")
+        token = datastores.grant(context.key, *account_and_container(resource.body["properties"]), "racwl")
         return Reply(200, {"secretsType": "Sas", "sasToken": token})
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.kinds import network
 from amlstack.sandbox.kinds.machine_learning import datastores, managed_network
-from amlstack.sandbox.protocol import principals
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.ids import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
@@ -34,7 +34,7 @@ def check(context: KindContext, body: Body, before: Body | None) -> None:
         Refused: 400.
     """
     properties, old = body["properties"], (before or {}).get("properties", {})
-    principals.check(context.store, body)
+    entra.check(context.store, body)
     _check_primary(body)
     if before is not None and properties.get("hbiWorkspace", old.get("hbiWorkspace")) != old.get("hbiWorkspace"):
         raise invalid("properties.hbiWorkspace", "it is set when a workspace is created, and cannot be changed.")

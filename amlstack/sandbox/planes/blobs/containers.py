@@ -87,7 +87,7 @@ def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -
     check(context, place)
     with context.store.transaction():
         for blob in context.store.blobs.listed(place.account, place.container):
-            leases.check(headers, blob)
+            leases.check_lease(headers, blob)
         context.store.blobs.drop_container(place.account, place.container)
         if _of_datastore(context, place):
             context.store.blobs.set_extra(place.account, place.container, "", {"gone": True})

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
-from amlstack.sandbox.planes.blobs import conditions, leases, wire
+from amlstack.sandbox.planes.blobs import leases, wire
 from amlstack.sandbox.protocol import requests as bodies
 from amlstack.sandbox.protocol.refusals import Refused
 
@@ -52,8 +52,8 @@ async def answer(context: KindContext, request: Request, blob: Blob, part: str) 
         return None
     text = await bodies.read(request)
     with context.store.transaction():
-        conditions.check(request.headers, blob)
-        leases.check(request.headers, blob)
+        leases.check_conditions(request.headers, blob)
+        leases.check_lease(request.headers, blob)
         extra = dict(blob.extra)
         if part == "tags":
             extra["tags"] = _read_tags(text)

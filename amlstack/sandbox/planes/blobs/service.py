@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from starlette.responses import Response
 
-from amlstack.sandbox.files import artifacts, sas
-from amlstack.sandbox.planes.blobs import (
-    blocks,
-    conditions,
-    containers,
-    copies,
-    downloads,
-    leases,
-    paths,
-    properties,
-    wire,
-)
+from amlstack.sandbox.files import artifacts, datastores
+from amlstack.sandbox.planes.blobs import containers, content, leases, paths, properties, wire
 from amlstack.sandbox.planes.blobs.wire import BlobPlace
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol import requests as bodies
@@ -88,7 +78,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
         needs = "l" if listing else NEEDS.get(request.method, "")
         if place.container == "" or request.query_params.get("resource") == "filesystem":
             needs = "l"
-        sas.check(context.key, request.query_params, place.account, place.container, needs)
+        datastores.check(context.key, request.query_params, place.account, place.container, needs)
     else:
         message = (
             "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
@@ -119,13 +109,13 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
         answered = await _part(context, request, place, comp)
         return answered or _refuse(f"{method} of a blob with comp='{comp}'")
     blob = _found(context, place)
-    conditions.check(request.headers, blob, reads=method in {"GET", "HEAD"})
+    leases.check_conditions(request.headers, blob, reads=method in {"GET", "HEAD"})
     if method == "HEAD":
         return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
     if method == "GET":
-        return downloads.answer(request, blob)
+        return content.answer(request, blob)
     if method == "DELETE":
-        leases.check(request.headers, blob)
+        leases.check_lease(request.headers, blob)
         context.store.blobs.delete(blob)
         return Response(status_code=202, headers=wire.common())
     raise _unknown(f"{method} of a blob")
@@ -134,7 +124,7 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
 async def _part(context: KindContext, request: Request, place: BlobPlace, comp: str) -> Response | None:
     """One part of a blob, read or changed; None for what the sandbox does not emulate."""
     if comp == "blocklist" and request.method == "GET":
-        return blocks.listing(context, place, request.query_params.get("blocklisttype", "committed"))
+        return content.listing(context, place, request.query_params.get("blocklisttype", "committed"))
     if comp == "lease" and request.method == "PUT":
         return leases.change(context, _found(context, place), request.headers)
     if comp in properties.PARTS:
@@ -165,7 +155,7 @@ async def _put_blob(context: KindContext, request: Request, place: BlobPlace) ->
         raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob uploads and copies")
     file = context.store.blobs.fresh()
     if "x-ms-copy-source" in request.headers:
-        return _made(context, request, place, file, copies.fetch(context, request, file)[1])
+        return _made(context, request, place, file, content.fetch(context, request, file)[1])
     md5 = await wire.receive(request, file)
     return _made(context, request, place, file, md5)
 
@@ -173,7 +163,7 @@ async def _put_blob(context: KindContext, request: Request, place: BlobPlace) ->
 def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
     file = context.store.blobs.fresh()
     bearer = bodies.authorization(request) is not None
-    source, md5 = copies.fetch(context, request, file, place.account if bearer else None)
+    source, md5 = content.fetch(context, request, file, place.account if bearer else None)
     done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
     copied = {**done, "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0]}
     answer = _made(context, request, place, file, md5, like=source, extra={"copy": copied})
@@ -183,7 +173,7 @@ def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Resp
 
 
 async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
-    staged, file = blocks.staged(context, place, request.query_params.get("blockid", "")), context.store.blobs.fresh()
+    staged, file = content.staged(context, place, request.query_params.get("blockid", "")), context.store.blobs.fresh()
     md5 = await wire.receive(request, file)
     staged.parent.mkdir(parents=True, exist_ok=True)
     file.replace(staged)
@@ -193,9 +183,9 @@ async def _put_block(context: KindContext, request: Request, place: BlobPlace) -
 async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
     text = await bodies.read(request)
     file = context.store.blobs.fresh()
-    listed = blocks.join(context, place, text, file)
+    listed = content.join(context, place, text, file)
     answer = _made(context, request, place, file, None, extra={"blocks": listed})
-    blocks.forget(context, place)
+    content.forget(context, place)
     return answer
 
 
@@ -214,8 +204,8 @@ def _made(
     with context.store.transaction():
         try:
             before = context.store.blobs.get(place.account, place.container, place.name)
-            conditions.check(request.headers, before)
-            leases.check(request.headers, before)
+            leases.check_conditions(request.headers, before)
+            leases.check_lease(request.headers, before)
         except Refused:
             file.unlink()
             raise
@@ -236,8 +226,8 @@ def _made(
 async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
-        conditions.check(request.headers, blob)
-        leases.check(request.headers, blob)
+        leases.check_conditions(request.headers, blob)
+        leases.check_lease(request.headers, blob)
         context.store.blobs.set_metadata(blob, wire.metadata(request.headers))
         blob = _found(context, place)
     return Response(headers=wire.stamp(blob.etag, blob.changed))

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
-from amlstack.sandbox.files import sas
+from amlstack.sandbox.files import datastores
 from amlstack.sandbox.planes.blobs import leases
 from amlstack.sandbox.protocol.refusals import Refused
 
@@ -39,7 +39,7 @@ class BlobPlace:
 
 def refusal(refused: Refused) -> Response:
     """A refusal in the blob service's form; 304 has no body."""
-    headers = {"x-ms-error-code": refused.code, "x-ms-version": sas.VERSION}
+    headers = {"x-ms-error-code": refused.code, "x-ms-version": datastores.VERSION}
     if refused.status == 304:
         return Response(status_code=304, headers=headers)
     text = (
@@ -66,7 +66,7 @@ def read_xml(text: bytes) -> ET.Element:
 
 def common() -> dict[str, str]:
     """Headers of every answer."""
-    return {"x-ms-version": sas.VERSION}
+    return {"x-ms-version": datastores.VERSION}
 
 
 def metadata(headers: Mapping[str, str]) -> dict[str, str]:

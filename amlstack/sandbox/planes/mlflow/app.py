@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.contract import launch
-from amlstack.sandbox.planes.mlflow import logged_models, models, run_edits, runs
+from amlstack.sandbox.planes.mlflow import logged_models, models, runs
 from amlstack.sandbox.planes.mlflow.runs import EXPERIMENT, MlflowRefused, MlflowRun
 from amlstack.sandbox.protocol.kind import KindContext, Reply
 from amlstack.sandbox.protocol.refusals import near
@@ -51,7 +51,7 @@ def _get_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) ->
 
 
 def _create_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    return _shown(context, workspace, run_edits.create(context, workspace, fields))
+    return _shown(context, workspace, runs.create(context, workspace, fields))
 
 
 def _shown(context: KindContext, workspace: str, run: MlflowRun) -> Any:
@@ -59,17 +59,17 @@ def _shown(context: KindContext, workspace: str, run: MlflowRun) -> Any:
 
 
 def _update(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.update(context, runs.find(context, workspace, fields), fields)
+    runs.update(context, runs.find(context, workspace, fields), fields)
     return {"run_info": _get_run(context, workspace, fields)["run"]["info"]}
 
 
 def _delete(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.stage(context, runs.find(context, workspace, fields), "deleted")
+    runs.stage(context, runs.find(context, workspace, fields), "deleted")
     return {}
 
 
 def _restore(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.stage(context, runs.find(context, workspace, fields), "active")
+    runs.stage(context, runs.find(context, workspace, fields), "active")
     return {}
 
 
@@ -91,24 +91,24 @@ def _log_batch(context: KindContext, workspace: str, fields: Mapping[str, Any]) 
     with context.store.transaction():
         for metric in fields.get("metrics") or ():
             _take(context, run, metric)
-        run_edits.keep(context, run, {each["key"]: each["value"] for each in fields.get("params") or ()})
-        run_edits.tag(context, run, {each["key"]: each["value"] for each in fields.get("tags") or ()})
+        runs.keep(context, run, {each["key"]: each["value"] for each in fields.get("params") or ()})
+        runs.tag(context, run, {each["key"]: each["value"] for each in fields.get("tags") or ()})
     _wake(context, run)
     return {}
 
 
 def _log_parameter(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.keep(context, runs.find(context, workspace, fields), {fields["key"]: fields["value"]})
+    runs.keep(context, runs.find(context, workspace, fields), {fields["key"]: fields["value"]})
     return {}
 
 
 def _set_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.tag(context, runs.find(context, workspace, fields), {str(fields["key"]): fields["value"]})
+    runs.tag(context, runs.find(context, workspace, fields), {str(fields["key"]): fields["value"]})
     return {}
 
 
 def _delete_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.untag(context, runs.find(context, workspace, fields), str(fields["key"]))
+    runs.untag(context, runs.find(context, workspace, fields), str(fields["key"]))
     return {}
 
 
@@ -116,12 +116,12 @@ def _log_model(context: KindContext, workspace: str, fields: Mapping[str, Any]) 
     """A model lies among the run's files already; the run notes where."""
     run = runs.find(context, workspace, fields)
     before = json.loads(run.tags.get(HISTORY, "[]"))
-    run_edits.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(fields["model_json"])])})
+    runs.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(fields["model_json"])])})
     return {}
 
 
 def _log_inputs(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run_edits.read_data(context, workspace, runs.find(context, workspace, fields), fields.get("datasets") or [])
+    runs.read_data(context, workspace, runs.find(context, workspace, fields), fields.get("datasets") or [])
     return {}
 
 

@@ -1,0 +1,245 @@
+"""Content of blobs: blocks, copies and downloads."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import shutil
+from typing import TYPE_CHECKING, BinaryIO, Final
+from urllib.parse import parse_qsl, urlsplit
+from xml.sax.saxutils import escape
+
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from amlstack.sandbox.files import datastores, registered_code
+from amlstack.sandbox.planes.blobs import wire
+from amlstack.sandbox.planes.blobs.wire import MOST_BYTES
+from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol import requests as bodies
+from amlstack.sandbox.protocol.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from amlstack.sandbox.planes.blobs.wire import BlobPlace
+    from amlstack.sandbox.protocol.kind import KindContext
+    from amlstack.sandbox.store.store import Blob
+
+AT_ONCE: Final = 4 << 20
+"""Bytes that are read when they are asked for: a larger blob's file is gone when it is replaced before it is sent."""
+PIECE: Final = 1 << 20
+"""Bytes of a longer range, or of a block that is used again, that are held at once."""
+
+
+def answer(request: Request, blob: Blob) -> Response:
+    """Answers a GET.
+
+    Raises:
+        Refused: 416 for a range that the blob does not have.
+    """
+    wanted = request.headers.get("x-ms-range") or request.headers.get("range")
+    headers = wire.describe(blob)
+    if not wanted and blob.size <= AT_ONCE:
+        return Response(blob.path.read_bytes(), headers=headers, media_type=blob.type)
+    if not wanted:
+        return FileResponse(blob.path, headers=headers, media_type=blob.type)
+    found = re.fullmatch(r"bytes=(\d{1,18})-(\d{0,18})", wanted)
+    if found is None or int(found[1]) >= blob.size:
+        raise Refused(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+    first = int(found[1])
+    last = min(int(found[2] or blob.size), blob.size - 1)
+    if last < first:
+        raise Refused(416, "InvalidRange", "The range specified is invalid: it ends before it begins.")
+    length = last - first + 1
+    # A range has the whole blob's digest under another name.
+    headers["x-ms-blob-content-md5"] = headers.pop("content-md5", "")
+    headers["content-range"] = f"bytes {first}-{last}/{blob.size}"
+    stream = blob.path.open("rb")
+    stream.seek(first)
+    if length <= AT_ONCE:
+        with stream:
+            return Response(stream.read(length), 206, headers, media_type=blob.type)
+    return StreamingResponse(pieces(stream, length), 206, {**headers, "content-length": str(length)}, blob.type)
+
+
+def pieces(stream: BinaryIO, length: int) -> Iterator[bytes]:
+    """So many bytes of a file, `PIECE` at a time, whatever becomes of its name; closes it."""
+    with stream:
+        while length > 0 and (data := stream.read(min(PIECE, length))):
+            length -= len(data)
+            yield data
+
+
+LONGEST = 64
+"""Bytes of a block's id before it is written in base64."""
+
+
+def staged(context: KindContext, place: BlobPlace, block: str) -> Path:
+    """Where the bytes of an uploaded block lie until they are put together.
+
+    Raises:
+        Refused: 400; the id is missing, or none.
+    """
+    if not block:
+        message = "A query parameter that's mandatory for this request is not specified: blockid."
+        raise Refused(400, "MissingRequiredQueryParameter", message)
+    return _folder(context, place) / _file_name(block)
+
+
+def join(context: KindContext, place: BlobPlace, text: bytes, file: Path) -> list[list[str | int]]:
+    """Puts blocks together.
+
+    Args:
+        context: State.
+        place: The blob that they become.
+        text: The list of them, in XML.
+        file: Where to; removed again where the list is refused.
+
+    Returns:
+        Id and size of each.
+
+    Raises:
+        Refused: 400; it is no list, or names a block that there is not.
+    """
+    wanted = wire.read_xml(text)
+    blob = context.store.blobs.get(place.account, place.container, place.name)
+    listed: list[list[str | int]] = []
+    try:
+        with file.open("wb") as out:
+            for entry in wanted:
+                begin = out.tell()
+                block = entry.text or ""
+                _copy(_folder(context, place) / _file_name(block), blob, entry.tag, block, out)
+                listed.append([block, out.tell() - begin])
+    except Refused:
+        file.unlink()
+        raise
+    return listed
+
+
+def forget(context: KindContext, place: BlobPlace) -> None:
+    """Takes away the blocks that were uploaded: those in the blob are its own now, the others are discarded."""
+    folder = _folder(context, place)
+    for block in folder.iterdir() if folder.exists() else ():
+        block.unlink()
+
+
+def listing(context: KindContext, place: BlobPlace, kind: str) -> Response:
+    """Answers the list of a blob's blocks: ``committed``, ``uncommitted`` or ``all``."""
+    blob = context.store.blobs.get(place.account, place.container, place.name)
+    folder = _folder(context, place)
+    waiting = sorted(folder.iterdir()) if folder.exists() else []
+    if blob is None and not waiting:
+        raise Refused(404, "BlobNotFound", "The specified blob does not exist.")
+    parts = []
+    if kind in {"committed", "all"}:
+        rows = [] if blob is None else blob.extra.get("blocks", [])
+        parts.append(f"<CommittedBlocks>{_xml(rows)}</CommittedBlocks>")
+    if kind in {"uncommitted", "all"}:
+        rows = [(_block(file.name), file.stat().st_size) for file in waiting]
+        parts.append(f"<UncommittedBlocks>{_xml(rows)}</UncommittedBlocks>")
+    text = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{"".join(parts)}</BlockList>'
+    stamp = wire.stamp(blob.etag, blob.changed) if blob else wire.common()
+    headers = {**stamp, "x-ms-blob-content-length": str(blob.size if blob else 0)}
+    return Response(text, headers=headers, media_type="application/xml")
+
+
+def _copy(file: Path, blob: Blob | None, tag: str, block: str, out: BinaryIO) -> None:
+    """Copies a block as a list names it: ``Committed``, ``Uncommitted``, or ``Latest`` for whichever is newer."""
+    if tag != "Committed" and file.exists():
+        with file.open("rb") as stream:
+            shutil.copyfileobj(stream, out)
+        return
+    begin = 0
+    for name, size in () if blob is None or tag == "Uncommitted" else blob.extra.get("blocks", ()):
+        if name == block and blob is not None:
+            stream = blob.path.open("rb")
+            stream.seek(begin)
+            out.writelines(pieces(stream, size))
+            return
+        begin += size
+    raise Refused(400, "InvalidBlockList", "The specified block list is invalid.")
+
+
+def _xml(rows: Iterable[tuple[str, int]]) -> str:
+    return "".join(f"<Block><Name>{escape(name)}</Name><Size>{size}</Size></Block>" for name, size in rows)
+
+
+def _folder(context: KindContext, place: BlobPlace) -> Path:
+    words = f"{place.account}\n{place.container}\n{place.name}"
+    return context.store.blobs.root / "blocks" / hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def _file_name(block: str) -> str:
+    """Letters and digits alone, whatever the id holds."""
+    try:
+        plain = base64.b64decode(block, validate=True)
+    except (binascii.Error, ValueError):
+        plain = b""
+    if not 0 < len(plain) <= LONGEST:
+        message = f"The block id '{block[:100]}' is not valid: base64 of 1 to {LONGEST} bytes."
+        raise Refused(400, "InvalidQueryParameterValue", message)
+    return plain.hex()
+
+
+def _block(file_name: str) -> str:
+    return base64.b64encode(bytes.fromhex(file_name)).decode()
+
+
+def fetch(context: KindContext, request: Request, file: Path, account: str | None = None) -> tuple[Blob, str]:
+    """Writes the bytes of a request's source into a file.
+
+    Args:
+        context: State.
+        request: With ``x-ms-copy-source``.
+        file: A new one.
+        account: Of Copy Blob: whose blobs the request's own token opens.
+
+    Returns:
+        The source, and the MD5 of its bytes in base64.
+
+    Raises:
+        Refused: 401 or 403 for a source that may not be read, 404 for one that is not there, 400 for another content
+            than ``x-ms-source-content-md5`` and 413 for too much.
+    """
+    url = request.headers["x-ms-copy-source"]
+    place = registered_code.locate(url.partition("?")[0])
+    if place is None or not place[2]:
+        message = "The source URL of the copy is no blob of this sandbox."
+        raise Refused(400, "InvalidHeaderValue", message)
+    try:
+        if place[0] != account:
+            _authorize(context, request, place, dict(parse_qsl(urlsplit(url).query)))
+    except Refused as refused:
+        raise Refused(refused.status, "CannotVerifyCopySource", refused.message) from None
+    blob = context.store.blobs.get(*place)
+    if blob is None:
+        # As Azurite 3 answers within an account, where nobody had to be asked.
+        code = "BlobNotFound" if place[0] == account else "CannotVerifyCopySource"
+        raise Refused(404, code, "The specified blob does not exist.")
+    if blob.size > MOST_BYTES:
+        raise Refused(413, "RequestBodyTooLarge", "The source is larger than Put Blob From URL takes.")
+    with blob.path.open("rb") as source:
+        md5 = base64.b64encode(
+            hashlib.file_digest(source, lambda: hashlib.md5(usedforsecurity=False)).digest()
+        ).decode()
+    if request.headers.get("x-ms-source-content-md5", md5) != md5:
+        message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+        raise Refused(400, "Md5Mismatch", message)
+    shutil.copyfile(blob.path, file)
+    return blob, md5
+
+
+def _authorize(context: KindContext, request: Request, place: tuple[str, str, str], query: dict[str, str]) -> None:
+    account, container, _ = place
+    if token := bodies.authorization(request, "x-ms-copy-source-authorization"):
+        entra.check_bearer(context.key, token, entra.storage(account))
+    elif "sig" in query:
+        datastores.check(context.key, query, account, container, "r")
+    else:
+        raise Refused(404, "CannotVerifyCopySource", "The specified resource does not exist.")

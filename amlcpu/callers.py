@@ -27,7 +27,7 @@ def gpus() -> int:
 
 
 def asked_by_job(depth: int = 2) -> bool:
-    """Whether the caller of the function that asks is the job's own code, or torchrun, which counts `gpu` and `auto`.
+    """True where the asking function's caller is the job's own code, or torchrun, which counts `gpu` and `auto`.
 
     Args:
         depth: Frames between; 2 for the caller of a function that calls this one.
@@ -37,7 +37,7 @@ def asked_by_job(depth: int = 2) -> bool:
 
 
 def must_be_true(depth: int = 2) -> bool:
-    """Whether the caller is the job's own code, and its statement ends the run unless the answer is yes."""
+    """True where the caller is the job's own code, and its statement ends the run unless the answer is yes."""
     frame = sys._getframe(depth)
     name = frame.f_code.co_filename
     return name.endswith(_TORCHRUN) or (_own(name) and frame.f_lineno in _demanding(name))
@@ -71,7 +71,7 @@ def _demanding(filename: str) -> frozenset[int]:
 
 
 def _terms(test: ast.expr) -> Iterator[ast.expr]:
-    """What a condition consists of, without `not`, `and`, `or`."""
+    """The parts of a condition, without `not`, `and`, `or`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _terms(test.operand)
     elif isinstance(test, ast.BoolOp):
@@ -102,7 +102,7 @@ def _test(node: ast.AST) -> ast.expr | None:
 
 
 def _ending(body: list[ast.stmt]) -> bool:
-    """Whether statements end the run, or the function that trains without a word of what it would return."""
+    """True where statements end the run, or the function that trains without a word of what it would return."""
     for last in _last(body):
         if isinstance(last, ast.Raise) or (isinstance(last, ast.Return) and last.value is None):
             return True

@@ -45,7 +45,7 @@ def wait(running: Callable[[], bool] | None = None, clock: Callable[[], float] =
 
 
 def others_run() -> bool:
-    """Whether a thread of this process other than the caller's runs, or is ready to."""
+    """True where a thread of this process other than the caller's runs, or is ready to."""
     own = os.readlink("/proc/thread-self").rpartition("/")[2]
     for task in Path("/proc/self/task").iterdir():
         if task.name == own:

@@ -117,7 +117,7 @@ def change_deepspeed_profiler(module: Any) -> None:
 
 
 def _compiles() -> bool:
-    """Whether DeepSpeed's kernels for the CPU can be compiled: they need a compiler, and headers of torch 2."""
+    """True where DeepSpeed's kernels for the CPU can be compiled: they need a compiler, and headers of torch 2."""
     import torch
 
     return int(torch.__version__.partition(".")[0]) >= 2 and shutil.which(os.environ.get("CXX", "c++")) is not None
@@ -136,7 +136,7 @@ def _with_torch_adam(configuration: Any) -> Any:
 
 
 def _processes(wanted: Any) -> Any:
-    """How many processes as many devices are."""
+    """The number of processes for as many devices."""
     if isinstance(wanted, (list, tuple)):
         return len(wanted)
     if wanted in ("auto", -1, "-1", None):

@@ -27,7 +27,7 @@ def change(torch: Any) -> None:
 
 
 def is_single(depth: int) -> bool:
-    """Whether the job's own code gets single precision where it asks for fp16.
+    """True where the job's own code gets single precision where it asks for fp16.
 
     Args:
         depth: Frames between this function and the code that asks; 0 for the caller's caller.

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class CudaStream:
-    """What was given to it has been done when the call returns."""
+    """A stream on which all work is done when the call returns."""
 
     device_index = 0
     cuda_stream = 0
@@ -24,7 +24,7 @@ class CudaStream:
         return event
 
     def query(self) -> bool:
-        """Whether all is done: always."""
+        """True where all is done: always."""
         return True
 
     def synchronize(self) -> None:
@@ -61,7 +61,7 @@ class CudaEvent:
         return (end._at - self._at) * 1000
 
     def query(self) -> bool:
-        """Whether all before it is done: always."""
+        """True where all before it is done: always."""
         return True
 
     def synchronize(self) -> None:

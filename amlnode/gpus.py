@@ -8,7 +8,7 @@ ROOT = Path("/")
 
 
 def count_gpus(root: Path = ROOT) -> int:
-    """How many GPUs this node has: NVIDIA's driver files, else AMD's topology.
+    """The number of GPUs on this node: from NVIDIA's driver files, else AMD's topology.
 
     Args:
         root: Where the file system begins; another one in tests.

@@ -56,7 +56,7 @@ class Heir:
 
 
 def _wait_for_inheritance(reader: int) -> None:
-    """What the forked heir does; never returns."""
+    """Do the forked heir's work; never returns."""
     try:
         os.setsid()
         _libc.prctl(_NAME, b"amlnode-heir", 0, 0, 0)

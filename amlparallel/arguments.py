@@ -106,7 +106,7 @@ def _own() -> argparse.ArgumentParser:
 
 
 def _among() -> argparse.ArgumentParser:
-    """What Azure ML takes from the entry script's own arguments."""
+    """The options that Azure ML takes from the entry script's own arguments."""
     parser = argparse.ArgumentParser(prog="program_arguments", allow_abbrev=False, add_help=False)
     parser.add_argument("--error_threshold", type=int)
     parser.add_argument("--allowed_failed_percent", type=float, default=100.0)

@@ -12,7 +12,7 @@ Message = Dict[str, Any]
 
 
 class Writer(Protocol):
-    """What a message is written to."""
+    """The end to which a message is written."""
 
     def write(self, words: bytes, /) -> object:
         """Takes bytes."""
@@ -22,7 +22,7 @@ class Writer(Protocol):
 
 
 class Reader(Protocol):
-    """What a message is read from."""
+    """The end from which a message is read."""
 
     def readline(self) -> bytes:
         """One line; shorter at the end."""

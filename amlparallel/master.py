@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Master:
-    """What is known of a step's mini-batches.
+    """The state of a step's mini-batches.
 
     Args:
         settings: The step's.
@@ -64,7 +64,7 @@ class Master:
             self._changed.notify_all()
 
     def settle(self, batch: MiniBatch, who: str, answer: link.Message | None) -> None:
-        """What became of a mini-batch; an ``answer`` of None is a node that went away."""
+        """Record the outcome of a mini-batch; an ``answer`` of None is a node that went away."""
         answer = answer or {"error": "its node went away"}
         with self._changed:
             if self.reason is not None:
@@ -117,7 +117,7 @@ class Master:
         return self.reason
 
     def rows(self) -> list[str]:
-        """What all mini-batches returned, in their order."""
+        """The results of all mini-batches, in their order."""
         return [self.texts[index] for index in sorted(self.texts)]
 
     def _judge(self, *, ended: bool) -> None:
@@ -140,7 +140,7 @@ class Master:
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Where the nodes ask for mini-batches.
+    """The server that the nodes ask for mini-batches.
 
     Args:
         address: Host and port.

@@ -79,7 +79,7 @@ def _one(module: Any, place: str, order: link.Message) -> link.Message:
 
 
 def _mini_batch(place: str, order: link.Message) -> Any:
-    """What ``run()`` gets, and its context."""
+    """The argument of ``run()``, and its context."""
     if not order["table"]:
         return [os.path.join(place, file) if file else place for file in order["files"]], MiniBatchContext(
             order["number"], None

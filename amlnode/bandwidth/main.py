@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
 
 
 def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:
-    """What is expected: from the command line, else from the variable that the plan of the job has set.
+    """The expected bandwidth: from the command line, else from the variable that the plan of the job has set.
 
     Raises:
         NodeError: The variable is no number.

@@ -59,7 +59,7 @@ class Ring:
 
     @property
     def ranks(self) -> int:
-        """How many ranks."""
+        """The number of ranks."""
         return self.info.world_size
 
     def check(self) -> None:

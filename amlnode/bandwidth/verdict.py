@@ -76,7 +76,7 @@ LINE = 0.7
 
 @dataclass(frozen=True)
 class SlowNodes:
-    """Who is slow.
+    """The slow nodes or pairs.
 
     Attributes:
         slow: Nodes that are slow with every other.
@@ -115,7 +115,7 @@ def best(measured: Mapping[Pair, float]) -> dict[int, float]:
 
 
 def usual(score: Mapping[int, float]) -> float:
-    """What a good node reaches: the median, for the quickest pair of a noisy machine may be far above the others."""
+    """The bandwidth of a good node: the median, for a noisy machine's quickest pair may be far above the others."""
     return statistics.median(score.values()) if score else 0.0
 
 
@@ -215,7 +215,7 @@ def network(lines: Iterable[str]) -> Network:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a measurement is held against.
+    """The bandwidth that a measurement is held against.
 
     Attributes:
         least: GB/s of busbw below which something is broken; None: not known.
@@ -241,7 +241,7 @@ class BandwidthVerdict:
 def judge(
     peak: float, *, backend: str, nodes: int, ranks: int, seen: Network, expected: Expectation
 ) -> BandwidthVerdict:
-    """Whether the bandwidth is what was paid for.
+    """Judge whether the bandwidth is what was paid for.
 
     Args:
         peak: The best busbw of all sizes, GB/s.

@@ -79,12 +79,12 @@ class RdmaPort:
 
     @property
     def infiniband(self) -> bool:
-        """Whether it is one of InfiniBand: an RDMA device may as well be Ethernet (mlx5_an0), which proves nothing."""
+        """True where it is one of InfiniBand: an RDMA device may be Ethernet (mlx5_an0), which proves nothing."""
         return self.link == "InfiniBand"
 
     @property
     def active(self) -> bool:
-        """Whether it carries traffic: physically up and known to the subnet manager."""
+        """True where it carries traffic: physically up and known to the subnet manager."""
         return self.state.split(": ")[-1] == "ACTIVE"
 
     def __str__(self) -> str:
@@ -304,7 +304,7 @@ def check(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> C
 
 
 def _adapters(pattern: str, root: Path) -> bool:
-    """Whether NCCL_IB_HCA leaves an active InfiniBand port; unset leaves all. Unknown devices are not judged here."""
+    """True where NCCL_IB_HCA leaves an active InfiniBand port; unset leaves all. Unknown devices are not judged."""
     known = [port for port in ports(root) if port.infiniband and port.active]
     return (
         not pattern

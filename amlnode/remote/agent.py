@@ -139,7 +139,7 @@ class CommandAgent:
         self.running.append(Running(command, line, self.selector))
 
     def _kill(self, pattern: str, line: Connection) -> None:
-        """What ``pkill -f`` does, among the processes that this node's commands have started."""
+        """Do the work of ``pkill -f`` among the processes that this node's commands have started."""
         found = 0
         for pid in descendants(os.getpid(), spare=-1):
             with contextlib.suppress(OSError, re.error):

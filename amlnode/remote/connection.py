@@ -77,7 +77,7 @@ class Connection:
         return found
 
     def buffered(self) -> bool:
-        """Whether an object has come completely: a selector does not see it any more."""
+        """True where an object has come completely: a selector does not see it any more."""
         return b"\n" in self._pending
 
     def close(self) -> None:

@@ -115,7 +115,7 @@ class Hub:
                 self._dismiss(number, self._waiting[number].get_nowait())
 
     def _same_peer(self, number: int, line: Connection) -> bool:
-        """Whether a node dials from where it first did: another host that knows the job's name is not that node."""
+        """True where a node dials from where it first did: another host that knows the job's name is not that node."""
         peer = str(line.link.getpeername()[0])
         with self._changed:
             return self._peers.setdefault(number, peer) == peer

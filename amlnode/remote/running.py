@@ -87,7 +87,7 @@ class Running:
             os.killpg(self.process.pid, number)
 
     def ended(self) -> bool:
-        """Whether the command has ended; then the rest of its output and its exit code are passed on."""
+        """True where the command has ended; then the rest of its output and its exit code are passed on."""
         if self.kill_at is not None and time.monotonic() >= self.kill_at:
             self.signal(signal.SIGKILL)
             self.kill_at = time.monotonic() + GRACE

@@ -57,7 +57,7 @@ _LEAST_KEY, _LEAST_PASSWORD, _LEAST_TOKEN = 8, 4, 16
 
 
 def form(text: str) -> str | None:
-    """What a text holds that is a credential by its form, e.g. ``a GitHub token``; None for nothing."""
+    """The credential that a text holds by its form, e.g. ``a GitHub token``; None for nothing."""
     if _HEADS.search(text) is None:
         return None
     for pattern, what in _FORMS:
@@ -69,7 +69,7 @@ def form(text: str) -> str | None:
 
 
 def named(name: str, value: str) -> bool:
-    """Whether something has the name of a secret, and a value that can be one.
+    """True where something has the name of a secret, and a value that can be one.
 
     A token of a language model's vocabulary (``EOS_TOKEN``) is none: a secret is long and holds a digit. Placeholders,
     expressions, and where a secret lies (a path, a URL) are none either.
@@ -91,7 +91,7 @@ def named(name: str, value: str) -> bool:
 
 @lru_cache(maxsize=4096)  # jobs have few names, and each is asked for in every job
 def _kind(name: str) -> Literal["password", "key", "token"] | None:
-    """What something of that name holds, if it is a secret."""
+    """The credential that a value of that name holds, if it is a secret."""
     words = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").upper()
     if words in _NO_SECRETS:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """How much a finding weighs: an error refuses, a warning and an info are only shown."""
+    """The weight of a finding: an error refuses, a warning and an info are only shown."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,7 +24,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was seen, the rule it breaks, the remedy.
+    """One observation, the rule it breaks, the remedy.
 
     Attributes:
         code: Kebab-case name of the rule, e.g. ``sriov-fabric``; stable, and a heading in the documentation.

@@ -93,12 +93,12 @@ def _make(home: Path) -> bool:
 
 
 def is_ours(home: Path) -> bool:
-    """Whether the folder holds our marker."""
+    """True where the folder holds our marker."""
     return _marker(home) is not None
 
 
 def is_used(home: Path) -> bool:
-    """Whether the folder is a home of ours that holds anything beside its marker.
+    """True where the folder is a home of ours that holds anything beside its marker.
 
     Raises:
         ForeignHomeError: It holds files and is none of ours.
@@ -198,7 +198,7 @@ def _entries(home: Path) -> list[str]:
 
 
 def _is_unmarked_home(home: Path) -> bool:
-    """Whether a folder without a marker is a home as versions before the marker made it.
+    """True where a folder without a marker is a home as versions before the marker made it.
 
     It holds known names and no others, and among them one that only a sandbox makes.
     """

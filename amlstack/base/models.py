@@ -100,7 +100,7 @@ _MUST: Final = {
 
 
 def must(error: ErrorDetails) -> str:
-    """What the value must be, as the end of a sentence: ``be at least 1``; empty for an error of no such form."""
+    """The rule for the value, as the end of a sentence: ``be at least 1``; empty for an error of no such form."""
     if error["type"] == "literal_error":
         return f"be one of {listed(allowed(error))}"
     message = error["msg"].removeprefix("Value error, ")
@@ -252,7 +252,7 @@ def _further_down(key: str, model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _is_collection(annotation: Any) -> bool:
-    """Whether a field has several values, or may have."""
+    """True where a field has several values, or may have."""
     return get_origin(annotation) in (tuple, list, dict) or any(map(_is_collection, get_args(annotation)))
 
 

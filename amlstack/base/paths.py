@@ -36,17 +36,17 @@ def cache() -> Path:
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is such a file; False, too, for one that is too long or may not be read."""
+    """True where there is such a file; False, too, for one that is too long or may not be read."""
     return os.path.isfile(path)  # noqa: PTH113 - see above
 
 
 def is_dir(path: str | Path) -> bool:
-    """Whether there is such a folder; False, too, for a path that cannot be one."""
+    """True where there is such a folder; False, too, for a path that cannot be one."""
     return os.path.isdir(path)  # noqa: PTH112 - see above
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is anything; False, too, for a path that nothing can have."""
+    """True where there is anything; False, too, for a path that nothing can have."""
     return os.path.exists(path)  # noqa: PTH110 - see above
 
 

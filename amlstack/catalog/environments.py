@@ -62,7 +62,7 @@ class CatalogEnvironment:
         return self.contains.get("cuda")
 
     def describe(self) -> str:
-        """What is in it, e.g. ``torch 2.10.0+cu126, CUDA 12.6, Python 3.10, Ubuntu 22.04``."""
+        """The contents, e.g. ``torch 2.10.0+cu126, CUDA 12.6, Python 3.10, Ubuntu 22.04``."""
         words = {"cuda": "CUDA ", "python": "Python ", "os": "", "open_mpi": "Open MPI ", "lightgbm": "LightGBM "}
         return ", ".join(f"{words.get(name, f'{name} ')}{version}" for name, version in self.contains.items())
 

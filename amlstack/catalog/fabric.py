@@ -41,7 +41,7 @@ class FabricSetting:
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """What all_reduce reaches on healthy nodes, in GB/s of bus bandwidth at large messages.
+    """The bus bandwidth that all_reduce reaches on healthy nodes, in GB/s at large messages.
 
     Attributes:
         nodes: Number of nodes of the measurement.
@@ -128,7 +128,7 @@ def docker_args(size: Size) -> str | None:
 
 
 def bandwidths(size: Size) -> tuple[Bandwidth, ...]:
-    """What is known of all_reduce on this size, by number of nodes and racks; empty when nothing is."""
+    """The known figures of all_reduce on this size, by number of nodes and racks; empty when nothing is known."""
     return tuple(
         _bandwidth(row) for row in _rows("bandwidth") if size.series in row["series"] or size.name in row["sizes"]
     )

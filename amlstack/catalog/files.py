@@ -19,7 +19,7 @@ def load(name: str) -> Any:
 
 
 def path(name: str) -> Path:
-    """Where ``data/<name>.json`` lies, for the commands that rewrite it."""
+    """The path of ``data/<name>.json``, for the commands that rewrite it."""
     return Path(str(files("amlstack.catalog").joinpath("data", f"{name}.json")))
 
 

@@ -41,7 +41,7 @@ class Gpu:
     note: str
 
     def builds_for(self, cuda: str) -> bool | None:
-        """Whether that CUDA release (``12.6``) builds code that runs on this GPU; None where CUDA does not apply."""
+        """True where that CUDA release (``12.6``) builds code that runs on this GPU; None where CUDA does not apply."""
         if self.cuda_from is None:
             return None
         asked = version(cuda)
@@ -73,7 +73,7 @@ def _by_model() -> dict[str, Gpu]:
 
 
 def runs_on(torch: str, cuda: str, capability: str) -> bool | None:
-    """Whether a build that PyTorch publishes has code for a GPU; None where no table speaks of the build.
+    """True where a build that PyTorch publishes has code for a GPU; None where no table speaks of the build.
 
     Code for a capability runs on later ones of the same major number, PTX on all later ones.
 
@@ -132,7 +132,7 @@ _DOCKER_HUB = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
 
 
 class ImageName(NamedTuple):
-    """What a name says.
+    """The facts that a name states.
 
     Attributes:
         vendor: ``NVIDIA`` or ``AMD``, for whose GPUs the image is built.
@@ -148,7 +148,7 @@ class ImageName(NamedTuple):
 
 
 def read(image: str) -> ImageName | None:
-    """What the name of an image says; None where it says nothing of GPUs, or of both vendors'."""
+    """The facts that an image's name states; None where it says nothing of GPUs, or of both vendors'."""
     found = _TAGGED.fullmatch(_DIGEST.sub("", image.strip()))
     if found is None:
         return None
@@ -193,7 +193,7 @@ _OWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What is known of an image.
+    """The facts that are known of an image.
 
     Attributes:
         name: What to call it.
@@ -232,7 +232,7 @@ class Registered(NamedTuple):
 
 
 def of(reference: str, known: Mapping[str, Registered]) -> Image | None:
-    """What the environment of a job contains; None where nothing is known of it.
+    """The contents of a job's environment; None where nothing is known of it.
 
     Args:
         reference: The environment as a job names it.
@@ -252,7 +252,7 @@ def key(reference: str) -> str | None:
 
 
 def named(image: str) -> Image | None:
-    """What an image's own name says."""
+    """The facts that an image's own name states."""
     if found := _CURATED.match(image):
         curated = environments.get(found["name"])
         return None if curated is None else _of_curated(curated)

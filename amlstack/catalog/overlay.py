@@ -39,7 +39,7 @@ class OverlayError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What the file adds.
+    """The rows that the file adds.
 
     Attributes:
         sizes: Rows as in ``data/sizes.json``, complete; one of a known name goes before the catalogue's.
@@ -91,7 +91,7 @@ def _default(project: Path) -> str:
 
 
 def current() -> Overlay:
-    """What the file adds; nothing where there is none.
+    """The rows that the file adds; none where there is no file.
 
     Raises:
         OverlayError: The file cannot be read, or says something that is wrong.

@@ -129,7 +129,7 @@ _EXPLAINER = Explainer(TeamCatalogue, Codes(CODE, CODE, CODE, CODE))
 
 
 def load(file: Path) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """What a file says, by part, and what is wrong with it; with findings nothing is said."""
+    """The rows of a file, by part, and its faults; with findings there are no rows."""
     text = yamltext.read(file)
     if text.findings:
         return {}, text.findings

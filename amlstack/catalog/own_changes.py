@@ -37,7 +37,7 @@ class _Row:
 
 
 def of(kind: str, path: str, there: Any) -> OwnChange | None:
-    """What changes a property by itself; None where nothing is known to.
+    """The cause that changes a property by itself; None where none is known.
 
     Args:
         kind: Type of the resource without its API version, ``azure-native:machinelearningservices:Compute``.

@@ -28,7 +28,7 @@ _SHOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one node costs: US dollars per hour in a region, as of a day and a source.
+    """The cost of one node: US dollars per hour in a region, as of a day and a source.
 
     Attributes:
         usd: A dedicated node, pay as you go, without reservation.

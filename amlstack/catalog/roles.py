@@ -18,7 +18,7 @@ def built_in() -> dict[str, str]:
 
 
 def is_built_in(role_id: str) -> bool:
-    """Whether an id, in any letter case, is that of a built-in role."""
+    """True where an id, in any letter case, is that of a built-in role."""
     return role_id.lower() in _ids()
 
 

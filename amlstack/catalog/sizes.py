@@ -37,7 +37,7 @@ NewSubscriptions = Literal["closed", "restricted"]
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """What is known of a series that is not retired.
+    """The known facts of a series that is not retired.
 
     Attributes:
         stage: Its stage until it is retired.
@@ -111,7 +111,7 @@ class Fabric:
 
     @property
     def usable(self) -> bool:
-        """Whether training across nodes reaches InfiniBand through it."""
+        """True where training across nodes reaches InfiniBand through it."""
         return self.sriov and self.infiniband is not None
 
 
@@ -202,7 +202,7 @@ class Size:
         return NodePrice(price.of(low_priority=low_priority), basis)
 
     def retired_on(self, on: date) -> bool:
-        """Whether the size is gone on that day."""
+        """True where the size is gone on that day."""
         return self.retired is not None and on >= self.retired
 
     def shm_bytes(self) -> int | None:
@@ -284,7 +284,7 @@ def all_sizes() -> tuple[Size, ...]:
 
 
 def last_checked() -> date:
-    """When a row of the catalogue was checked last."""
+    """The day on which a row of the catalogue was last checked."""
     return max(_table(overlay.path()).days("checked"))
 
 
@@ -383,14 +383,14 @@ def nearest_open(size: Size, on: date) -> Size | None:
 
 
 def _unlike(wanted: Size, other: Size) -> tuple[int, int]:
-    """How many letters of the features in the two names differ, and then the newer version first."""
+    """The number of feature letters that differ in the two names, and then the newer version first."""
     ours, theirs = ("".join(sorted(_LETTERS.findall(each.name.lower().split("_")[1]))) for each in (wanted, other))
     version = _VERSION.search(other.name)
     return abs(len(ours) - len(theirs)) + (ours != theirs), -int(version[1]) if version else 0
 
 
 def _distance(wanted: Size, other: Size) -> float:
-    """How far apart two sizes are: doublings of count and memory, plus what a user would have to change or fear."""
+    """The distance of two sizes: doublings of count and memory, plus what a user would have to change or fear."""
     if wanted.gpus:
         apart = _doublings(wanted.gpus, other.gpus) + _doublings(wanted.gpu_memory_gib, other.gpu_memory_gib)
     else:

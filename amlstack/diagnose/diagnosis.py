@@ -32,7 +32,7 @@ class Victim:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where to look next: a rank, a node, a line."""
+    """The place to look next: a rank, a node, a line."""
 
     rank: int | None
     node: str | None

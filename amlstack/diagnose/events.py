@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Origin(StrEnum):
-    """Where an event was found: how far it is to be trusted depends on it."""
+    """The source of an event: how far it is to be trusted depends on it."""
 
     LINE = "line"
     TRACEBACK = "traceback"

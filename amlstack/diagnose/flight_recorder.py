@@ -22,7 +22,7 @@ _RANK = re.compile(r"(\d{1,6})(?:\.(?:json|pickle|pkl))?$")
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What one rank did in one process group.
+    """The operations of one rank in one process group.
 
     Attributes:
         name, description: The group's.
@@ -93,7 +93,7 @@ class _Plain(pickle.Unpickler):
 
 
 def looks_like_one(head: bytes) -> bool:
-    """Whether the first bytes of a file can be those of a pickled dump."""
+    """True where the first bytes of a file can be those of a pickled dump."""
     return len(head) > 2 and head[0] == 0x80 and head[1] <= 5 and (b"pg_config" in head or b"entries" in head)
 
 

@@ -51,7 +51,7 @@ SURE = ("low", "medium", "high")
 
 
 class EventRole(StrEnum):
-    """What part an event can have in a failure."""
+    """The part that an event can have in a failure."""
 
     CULPRIT = "culprit"
     VICTIM = "victim"
@@ -107,7 +107,7 @@ class Signature:
 
     @property
     def depth(self) -> int:
-        """How exactly it says what failed: an exception of any kind says nothing of it."""
+        """The exactness with which it names the failure: an exception of any kind says nothing of it."""
         return self.weight if self.any else 0
 
 
@@ -155,7 +155,7 @@ def match(text: str) -> tuple[Signature, dict[str, str]] | None:
 
 
 def hedged(text: str, signature: Signature) -> bool:
-    """Whether a line only guesses: it says "possible" or "may" before the sign, or names several causes with "or"."""
+    """True where a line only guesses: "possible" or "may" stands before the sign, or "or" between several causes."""
     lower = text.lower()
     if not _GUESS.search(text):
         return False

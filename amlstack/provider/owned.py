@@ -26,7 +26,7 @@ _MOST_PAGES = 10_000
 
 
 def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
-    """Whether a record belongs to a stack.
+    """True where a record belongs to a stack.
 
     Args:
         record: The record.
@@ -153,7 +153,7 @@ NEEDED: Final = ("status", "experimentName", "services")
 
 @dataclass(slots=True)
 class _Workspace:
-    """What is known of one workspace.
+    """The facts that are known of one workspace.
 
     Attributes:
         turn: Held by who decides whether to list, and while it lists.

@@ -46,7 +46,7 @@ class Call:
     secrecy: Secrecy = NOTHING
 
     def hashable(self, values: Mapping[str, Any], name: str) -> Any:
-        """What stands for an input in a digest that others can see: itself, its secrets replaced by a slow digest."""
+        """The stand-in for an input in a digest that others can see: itself, its secrets replaced by a slow digest."""
         plain, secrets = self.secrecy.parted(values.get(name), (name,))
         return plain if not secrets else [plain, slow_digest(secrets, self.urn.split("::")[-2])]
 
@@ -68,13 +68,13 @@ class Course:
     every_other: bool = False
 
     def unasked(self, job: str) -> bool:
-        """Whether nobody was asked about the removal of a job: an update that left the guard out deletes it."""
+        """True where nobody was asked about the removal of a job: an update that left the guard out deletes it."""
         return self.program and not self.stack_ends and not self.every_other and job not in self.left_out
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What resources work with.
+    """The services that resources work with.
 
     Attributes:
         arm: Azure Resource Manager.
@@ -93,7 +93,7 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What an edit means.
+    """The meaning of an edit.
 
     Attributes:
         updates: Property paths that are changed in place.
@@ -209,7 +209,7 @@ class InputShape:
         return secrecy.seal(values, self.fields, self.digests)
 
     def recorded(self, state: Mapping[str, Any], secrecy: Secrecy) -> Values:
-        """What the state holds as outputs, `sealed`.
+        """The outputs that the state holds, `sealed`.
 
         Args:
             state: All that is known of the resource.
@@ -307,7 +307,7 @@ def _field(declared: Mapping[str, Any], limits: InputField, *, required: bool) -
 
 
 def known(*values: Any) -> bool:
-    """Whether nothing in these is still open."""
+    """True where nothing in these is still open."""
     return not any(True for value in values for _ in unknown_paths(value))
 
 

@@ -32,7 +32,7 @@ def version_for(properties: Mapping[str, Any]) -> str:
 
 
 def _beyond(job: Mapping[str, Any]) -> Iterator[bool]:
-    """Whether each of the properties is there that 2025-12-01 does not know."""
+    """Yield for each property that 2025-12-01 does not know whether it is there."""
     trial = job.get("trial") or {}
     yield (job.get("queueSettings") or {}).get("priority") is not None
     for resources in (job.get("resources") or {}, trial.get("resources") or {}):
@@ -77,7 +77,7 @@ class Record:
         return None if value is None else str(value)
 
     def holds(self, names: Iterable[str]) -> bool:
-        """Whether it has each of these ARM properties, none of them empty."""
+        """True where it has each of these ARM properties, none of them empty."""
         return all(self.properties.get(name) for name in names)
 
     def cut(self, names: Iterable[str]) -> Record:

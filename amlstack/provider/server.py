@@ -221,11 +221,11 @@ class Provider(Plugin):
         return empty_pb2.Empty()
 
     def _announce(self, message: str) -> None:
-        """What a request says while it waits, beside the resource that it is for."""
+        """Show a message of a waiting request, beside the resource that it is for."""
         self.host.status(message, _URN.get())
 
     def _opened(self, urn: str, *structs: Struct) -> Any:
-        """What is secret in any values of one resource, then each of the values, plain, with what is secret in it.
+        """The secrets in any values of one resource, then each of the values, plain, with the secrets in it.
 
         No message about the resource shows that from here on.
         """
@@ -247,7 +247,7 @@ class Provider(Plugin):
 
 @contextlib.contextmanager
 def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Iterator[None]:
-    """What the service refused becomes an answer in its own words, with a code that leaves no pending operation."""
+    """Answer a refusal of the service in its own words, with a code that leaves no pending operation."""
     under_way = _URN.set(urn)
     try:
         yield
@@ -267,7 +267,7 @@ def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Ite
 
 
 def _interrupted(error: InterruptedWaitError) -> str:
-    """What is known of a request that was interrupted."""
+    """The facts that are known of a request that was interrupted."""
     if error.uncertain:
         return (
             f"interrupted at {error.request}, which may have taken effect; the next `up` looks and goes on from there"
@@ -290,13 +290,13 @@ def _warn_of_ids(host: Host, urn: str, shape: InputShape, secrecy: Secrecy) -> N
 
 
 def _texts(values: Values) -> dict[str, str]:
-    """What is known of the settings and is text."""
+    """The settings that are known and are text."""
     plain = {name: bare(value) for name, value in values.items()}
     return {name: value for name, value in plain.items() if isinstance(value, str)}
 
 
 def _signing_in(settings: dict[str, str]) -> tuple[str, arm.SignIn]:
-    """Where the resource manager is, and how to sign in."""
+    """The resource manager's address, and the way to sign in."""
     sign_in = arm.SignIn.read(settings)
     return arm.endpoint(settings.get("armEndpoint"), sign_in.cloud), sign_in
 

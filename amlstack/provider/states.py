@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Wait(StrEnum):
-    """How far a run must have come before what depends on it goes on."""
+    """The state that a run must have reached before its dependents go on."""
 
     NONE = "none"
     STARTED = "started"
@@ -15,7 +15,7 @@ class Wait(StrEnum):
 
 
 class OnEdit(StrEnum):
-    """What becomes of an active run whose declaration is edited."""
+    """The fate of an active run whose declaration is edited."""
 
     REFUSE = "refuse"
     CANCEL = "cancel"
@@ -23,7 +23,7 @@ class OnEdit(StrEnum):
 
 
 class RunVerdict(StrEnum):
-    """What a status means under a `Wait`."""
+    """The meaning of a status under a `Wait`."""
 
     SATISFIED = "satisfied"
     PENDING = "pending"
@@ -37,12 +37,12 @@ _STARTED: Final = frozenset({"Running", "Finalizing", COMPLETED})
 
 
 def is_active(status: str) -> bool:
-    """Whether the run may still use nodes. Everything but a known end counts: a doubt must not start a second run."""
+    """True where the run may still use nodes, as at all but a known end: a doubt must not start a second run."""
     return status not in TERMINAL
 
 
 def verdict(wait: Wait, status: str) -> RunVerdict:
-    """Whether ``status`` is what ``wait`` waits for, may become it, or never will."""
+    """The verdict on ``status``: it is what ``wait`` waits for, may become it, or never will."""
     if wait is Wait.NONE or status == COMPLETED or (wait is Wait.STARTED and status in _STARTED):
         return RunVerdict.SATISFIED
     return RunVerdict.FAILED if status in UNSUCCESSFUL else RunVerdict.PENDING

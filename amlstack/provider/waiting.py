@@ -94,7 +94,7 @@ def follow(
 
 
 def interrupted_submission(error: InterruptedWaitError) -> str:
-    """What is known of a run whose submission was interrupted."""
+    """The facts that are known of a run whose submission was interrupted."""
     if error.uncertain and error.request.startswith("PUT"):
         return (
             "interrupted; whether the run was accepted is not known: the next `up` looks for it first, and submits it "
@@ -125,7 +125,7 @@ class Gates:
 
     @staticmethod
     def open_question(old: Values, new: Values) -> bool:
-        """Whether the recorded status does not satisfy the wanted ``wait``: then the resource needs an update.
+        """True where the recorded status does not satisfy the wanted ``wait``: then the resource needs an update.
 
         The engine remembers a failed initialisation by itself, but forgets it when a state is edited or repaired.
         """

@@ -96,7 +96,7 @@ class Series:
 
     @property
     def loss(self) -> bool:
-        """Whether it is a loss."""
+        """True where it is a loss."""
         return "loss" in self.name.lower()
 
 
@@ -115,7 +115,7 @@ class LogPart:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What is shown of one log.
+    """The part of one log that is shown.
 
     Attributes:
         name: The log.
@@ -136,7 +136,7 @@ class Excerpt:
 
     @property
     def hidden(self) -> int:
-        """How many lines are left out."""
+        """The number of lines that are left out."""
         return self.lines - sum(len(part.lines) for part in self.parts)
 
 
@@ -214,7 +214,7 @@ def number(value: float) -> str:
 
 
 def ended(code: int | None, *, running: bool) -> str:
-    """How a process ended."""
+    """The end of a process."""
     if code is None:
         return "running" if running else "end unknown"
     if code >= 0:

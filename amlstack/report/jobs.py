@@ -102,7 +102,7 @@ def shown(verdict: Diagnosis, status: str) -> Diagnosis | None:
 
 
 def notes(found: logs.FolderLogs, status: str) -> tuple[str, ...]:
-    """What a reader should know besides: files that could not be read, a network that is slow."""
+    """Further notes for a reader: files that could not be read, a network that is slow."""
     shown = [f"{finding.seen}." for finding in found.findings]
     if found.left_out:
         shown.append(f"{found.left_out} more logs were read for the verdict and are not shown here.")
@@ -154,7 +154,7 @@ def find(store: Store, wanted: str) -> JobRow:
 
 
 def job_report(store: Store, job: JobRow, now: float) -> Report:
-    """What is known of a job, ended or not."""
+    """The facts that are known of a job, ended or not."""
     folder = job_folder(store.home, job.id)
     found = logs.read_folder(folder)
     record = {} if job.active else record_of(folder)
@@ -282,7 +282,7 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
 
 
 class _Compute(NamedTuple):
-    """What a job runs on, in words; its size, region and priority where they are known."""
+    """The nodes that a job runs on, in words; their size, region and priority where they are known."""
 
     label: str
     size: sizes.Size | None

@@ -235,7 +235,7 @@ def _series(name: str, kept: _Kept, source: str) -> Series:
 
 
 def _form(text: str) -> str:
-    """What stays of a line's beginning when its numbers, bars and marks are gone."""
+    """The rest of a line's beginning when its numbers, bars and marks are gone."""
     return re.sub(r"[^A-Za-z]+", "", re.sub(r"\d[\d.eE+-]*", "", text[-200:]))
 
 
@@ -266,7 +266,7 @@ MOST_SEARCHED = 8
 
 @dataclass(frozen=True, slots=True)
 class FolderLogs:
-    """What a folder of logs holds.
+    """The contents of a folder of logs.
 
     Attributes:
         logs: As they were read.

@@ -129,7 +129,7 @@ class Failures:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What is wrong, without the properties."""
+        """The reasons, without the properties."""
         return tuple(reason for _, reason in self._list)
 
     def response(self, inputs: Mapping[str, Any], secrecy: Secrecy = NOTHING) -> provider_pb2.CheckResponse:

@@ -28,7 +28,7 @@ _SHORTEST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Secrecy:
-    """What of some values is secret.
+    """The places of some values that are secret.
 
     Attributes:
         places: Where a value is marked, the outermost mark only.
@@ -42,7 +42,7 @@ class Secrecy:
         return Secrecy(self.places | other.places, self.texts | other.texts)
 
     def covers(self, *place: str | int) -> bool:
-        """Whether the value at a place, part of it or something around it is secret."""
+        """True where the value at a place, part of it or something around it is secret."""
         return any(one[: len(place)] == place or place[: len(one)] == one for one in self.places)
 
     def seal(
@@ -164,7 +164,7 @@ def opened(values: Mapping[str, Any]) -> tuple[dict[str, Any], Secrecy]:
 
 
 def all_of(*several: Secrecy) -> Secrecy:
-    """What is secret in any of several values of one resource, its old ones and its new ones say."""
+    """The secrets of any of several values of one resource, by its old ones and its new ones."""
     return reduce(Secrecy.__or__, several, NOTHING)
 
 

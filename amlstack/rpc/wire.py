@@ -55,7 +55,7 @@ def _marked(signature: str, fields: Mapping[str, struct_pb2.Value], read: Callab
 
 
 def _refused_paths(value: struct_pb2.Value, path: str) -> Iterator[str]:
-    """Where refused signatures stand; asked only once one was met, as paths cost time."""
+    """The places of refused signatures; asked only once one was met, as paths cost time."""
     for index, item in enumerate(value.list_value.values):
         yield from _refused_paths(item, f"{path}[{index}]")
     fields = value.struct_value.fields

@@ -122,7 +122,7 @@ _Batch = list[FilePiece]
 
 
 class Content:
-    """What the files of one snapshot hold, as far as they have been read.
+    """The contents of one snapshot's files, as far as they have been read.
 
     Attributes:
         facts: By place.

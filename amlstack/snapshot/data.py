@@ -30,7 +30,7 @@ _WHAT: Final = "data"
 
 
 def scan_data(path: Path) -> Snapshot:
-    """What an upload of a file or folder of data holds; what is wrong with it is in the findings.
+    """The contents of an upload of a file or folder of data; its faults are in the findings.
 
     Args:
         path: The file or folder; of a folder `.amlignore`, else `.gitignore`, in it is honoured as that of code is.
@@ -63,7 +63,7 @@ def scan_data(path: Path) -> Snapshot:
 
 
 def folder_in_datastore(found: Snapshot, name: str) -> str:
-    """Where in a datastore the files of an upload lie: the folder before their own names.
+    """The folder of a datastore in which the files of an upload lie: the part before their own names.
 
     Args:
         found: The upload.

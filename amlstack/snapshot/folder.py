@@ -59,7 +59,7 @@ class Snapshot:
 
 
 def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) -> Snapshot:
-    """What an upload of ``folder`` would hold. Never raises for what is wrong with the folder: that is in the findings.
+    """The contents of an upload of ``folder``. Never raises for a fault of the folder: that is in the findings.
 
     Each package (a folder of Python files) in ``beside`` travels along under its own name, unless the folder has
     something of that name already: a person's own wins.

@@ -194,14 +194,14 @@ class Ignore:
         return cls(path, base, tuple(rules), tuple(findings))
 
     def excludes(self, relative: str) -> bool:
-        """Whether the file at ``relative`` (to `base`, with ``/``) is left out."""
+        """True where the file at ``relative`` (to `base`, with ``/``) is left out."""
         for matches, excludes in self._decisions:
             if matches(relative):
                 return excludes
         return False
 
     def excludes_all_below(self, relative: str) -> bool:
-        """Whether nothing in the folder ``relative`` can be taken; False also means "ask for each file"."""
+        """True where nothing in the folder ``relative`` can be taken; False also means "ask for each file"."""
         if not all(rule.excludes for rule in self.rules):
             return False
         return any(rule.whole_folders and rule.regex.match(f"{relative}/") for rule in self.rules)

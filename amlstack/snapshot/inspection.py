@@ -41,7 +41,7 @@ class Inspected:
 
 
 def inspect(folder: Path, *, accompanied: bool = False) -> Inspected:
-    """What a scan would find wrong with a folder, within a bound of files and bytes; what was left out is a note.
+    """The faults that a scan would find in a folder, within a bound of files and bytes; a note names the rest.
 
     Args:
         folder: The folder; one that is not there has no findings, as the plan has one.
@@ -76,7 +76,7 @@ def inspect(folder: Path, *, accompanied: bool = False) -> Inspected:
 
 
 def _head(file: File) -> bytes:
-    """What is searched for secrets; of a binary file its start, and nothing of one that cannot be read."""
+    """The bytes to search for secrets: of a binary file its start, and nothing of one that cannot be read."""
     try:
         with file.open() as stream:
             start = stream.read(_START)

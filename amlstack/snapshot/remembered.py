@@ -46,7 +46,7 @@ now: Callable[[], int] = time.time_ns
 
 
 class FileContent(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     Attributes:
         digest: SHA-256, hex.
@@ -75,7 +75,7 @@ class Remembered:
 
     @classmethod
     def of(cls, root: Path, began: int) -> Remembered | None:
-        """What is remembered of a folder; None where nothing may be.
+        """The memory of a folder; None where nothing may be remembered.
 
         Args:
             root: The folder, links resolved.
@@ -120,7 +120,7 @@ class Remembered:
 
 
 def keeper(root: Path) -> Kept | None:
-    """Where a folder's files are remembered; None where the cache lies in that folder, or cannot be relied on."""
+    """The path at which a folder's files are remembered; None where the cache lies in it, or cannot be relied on."""
     folder = paths.cache() / "snapshots"
     if not (version := _version()) or Path(os.path.realpath(folder)).is_relative_to(root):
         return None
@@ -138,12 +138,12 @@ def _version() -> str:
 
 
 def is_large(files: Sequence[File]) -> bool:
-    """Whether a folder is worth remembering."""
+    """True where a folder is worth remembering."""
     return len(files) >= LEAST_FILES or sum(file.size for file in files) >= LEAST_BYTES
 
 
 def is_steady(files: Sequence[File]) -> bool:
-    """Whether files are still what a scan saw, and so old that it would show if they were not."""
+    """True where files are still what a scan saw, and so old that it would show if they were not."""
     limit = now() - GRAIN
     try:
         return all(file.state.changed < limit and FileState.of(file.path.stat()) == file.state for file in files)

@@ -73,7 +73,7 @@ def _is_litter(name: str, names: frozenset[str], packages: set[str]) -> bool:
 
 
 def _is_module(name: str) -> bool:
-    """Whether it can be imported from the top of the folder: no folder on the way has a name that is none in Python."""
+    """True where it can be imported from the top of the folder: all folders on the way have names valid in Python."""
     *folders, last = name.split("/")
     return last.endswith((".py", ".so")) and bool(folders) and all(each.isidentifier() for each in folders)
 
@@ -200,7 +200,7 @@ def _texts(tree: ast.Module) -> Iterator[str]:
 
 
 def _names(text: str, relative: str) -> bool:
-    """Whether a command or a text names a file: ``job.py``, ``sub/job.py`` or ``-m sub.job``."""
+    """True where a command or a text names a file: ``job.py``, ``sub/job.py`` or ``-m sub.job``."""
     path = PurePosixPath(relative)
     if re.search(rf"(?<![\w.-]){re.escape(path.name)}(?![\w-])", text):
         return True
@@ -259,7 +259,7 @@ def own_code(found: Snapshot, *, declared_in: Collection[Path] = (), commands: S
 
 
 def has_job_files(found: Snapshot) -> bool:
-    """Whether job files lie in a folder; without one, what counts of it is the same for all runs declared elsewhere."""
+    """True where job files lie in a folder; without one, what counts of it is the same for all outside runs."""
     left = litter(found.own_digests)
     return any(files_declaring([file for file in found.files if file.relative not in left]))
 

@@ -54,7 +54,7 @@ def finding(relative: str, secret: tuple[str, int] | None, *, what: str = "code"
 
 
 def secret_in(head: bytes) -> tuple[str, int] | None:
-    """What the start of a file holds that looks like a secret, and its line.
+    """The text at the start of a file that looks like a secret, and its line.
 
     Args:
         head: The first `HEAD` bytes.

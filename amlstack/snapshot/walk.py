@@ -56,7 +56,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class FileState(NamedTuple):
-    """What ``stat`` says about a file's content, without reading it; a write changes at least ``changed``.
+    """The facts that ``stat`` gives of a file's content, without reading it; a write changes at least ``changed``.
 
     Attributes:
         size: In bytes.
@@ -93,7 +93,7 @@ class File(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Where its content lies."""
+        """The path of its content."""
         return Path(self.place)
 
     def open(self) -> FileIO:
@@ -132,7 +132,7 @@ class Walk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it ended before the folder did, or just at its end."""
+        """True where it ended before the folder did, or just at its end."""
         return self.most is not None and len(self.files) >= self.most
 
     def wrong(

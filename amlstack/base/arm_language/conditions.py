@@ -18,7 +18,7 @@ OPERANDS = ("field", "value", "count")
 
 @dataclass(frozen=True, slots=True)
 class ConditionOutcome:
-    """What became of a condition.
+    """The outcome of a condition.
 
     Attributes:
         holds: Whether it holds; None where that is open.
@@ -34,7 +34,7 @@ class ConditionOutcome:
 
 
 def evaluated(condition: Any, around: PolicyAround) -> ConditionOutcome:
-    """What becomes of a condition (the ``if`` of a rule, or an ``existenceCondition``) on a resource."""
+    """The outcome of a condition (the ``if`` of a rule, or an ``existenceCondition``) on a resource."""
     try:
         return _evaluated(condition, around)
     except FailingExpressionError as error:

@@ -50,7 +50,7 @@ _EXTENSIONS = ("microsoft.insights/diagnosticsettings", "microsoft.authorization
 
 
 class Ruling(StrEnum):
-    """What a definition says to one resource."""
+    """The verdict of a definition on one resource."""
 
     PASSES = "passes"
     DENIES = "denies"
@@ -65,7 +65,7 @@ class Ruling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """What ``modify`` or ``append`` writes into a request.
+    """The properties that ``modify`` or ``append`` writes into a request.
 
     Attributes:
         field: The alias or tag.
@@ -119,7 +119,7 @@ def assessed(
     mode: str = "All",
     effect: str = "",
 ) -> Assessment:
-    """What a rule says to a resource.
+    """The verdict of a rule on a resource.
 
     Args:
         rule: ``{"if": …, "then": {"effect": …, "details": …}}``.
@@ -152,7 +152,7 @@ def assessed(
 
 
 def is_indexed(target: PolicyTarget) -> bool | None:
-    """Whether definitions of the mode ``Indexed`` judge a resource; None where it is not known.
+    """True where definitions of the mode ``Indexed`` judge a resource; None where it is not known.
 
     Resource groups have tags and a location, and are judged by definitions of the mode ``All`` alone:
     learn.microsoft.com/azure/governance/policy/concepts/definition-structure-basics.
@@ -238,7 +238,7 @@ def _appended(details: Any, outcome: ConditionOutcome, around: PolicyAround) -> 
 def _looked_for(
     does: str, details: Mapping[str, Any], outcome: ConditionOutcome, around: PolicyAround, related: Related
 ) -> Assessment:
-    """What ``auditIfNotExists`` and ``deployIfNotExists`` look for, and whether it is there."""
+    """The resource that ``auditIfNotExists`` and ``deployIfNotExists`` look for, and its presence."""
     kind, target = str(around.worked_out(details["type"])), around.target
     low, own = kind.lower(), target.type.lower()
     name = str(around.worked_out(details["name"])) if "name" in details else ""
@@ -273,7 +273,7 @@ _OPERATIONS = frozenset({"add", "addorreplace", "remove"})
 
 
 def unknown_in(rule: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a rule uses that is not evaluated here, each thing once; in words that end a sentence."""
+    """The parts of a rule that are not evaluated here, each once; in words that end a sentence."""
     try:
         return tuple(dict.fromkeys(_in_rule(rule)))
     except (AttributeError, KeyError, TypeError):

@@ -156,7 +156,7 @@ _BROKEN = (TypeError, ValueError, KeyError, IndexError, AttributeError, Arithmet
 
 
 def is_expression(value: Any) -> bool:
-    """Whether Azure works a value out; two brackets at its start stand for a text with one."""
+    """True where Azure works a value out; two brackets at its start stand for a text with one."""
     return isinstance(value, str) and value.startswith("[") and value.endswith("]") and not value.startswith("[[")
 
 
@@ -268,7 +268,7 @@ _PLACES = {"#": r"\d", "?": "[A-Za-z]", ".": "."}
 
 
 def ordered(by: str, left: Any, right: Any) -> bool:
-    """Whether two numbers, two texts or two moments are in an order.
+    """True where two numbers, two texts or two moments are in an order.
 
     Raises:
         FailingExpressionError: They are of two kinds, which Azure refuses.
@@ -372,7 +372,7 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def range_contains(outer: str, inner: str) -> bool:
-    """Whether all addresses of a range lie in another.
+    """True where all addresses of a range lie in another.
 
     Args:
         outer: An address, a CIDR range, or two addresses with ``-`` between them.
@@ -402,7 +402,7 @@ def _ends(
 
 @dataclass(frozen=True, slots=True)
 class PolicyAround(Evaluator):
-    """What the expressions of one rule may ask for.
+    """The facts that the expressions of one rule may ask for.
 
     Attributes:
         target: The resource.
@@ -454,7 +454,7 @@ def _parameter(around: PolicyAround, name: Node) -> Any:
 
 
 def field_value(name: str, around: PolicyAround) -> Any:
-    """What ``field('…')`` gives: a list for an array alias, an empty text for what is not there."""
+    """The value of ``field('…')``: a list for an array alias, an empty text for a field that is not there."""
     asked = around if around.asker is None else replace(around, target=around.asker, chosen={})
     found = field_of(name, asked)
     if found.every:

@@ -31,7 +31,7 @@ class FailingExpressionError(OpenError):
 
 
 def alike(left: Any, right: Any) -> bool:
-    """Whether two known values are equal as Azure compares them: a truth value is no number."""
+    """True where two known values are equal as Azure compares them: a truth value is no number."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(alike(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):

@@ -48,7 +48,7 @@ class PolicyTarget:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlace:
-    """Where resources are created, and when.
+    """The place and time at which resources are created.
 
     Attributes:
         subscription: What ``subscription()`` gives.
@@ -104,7 +104,7 @@ _BESIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an alias selects.
+    """The values that an alias selects.
 
     Attributes:
         values: The values; None for a property that is not there.

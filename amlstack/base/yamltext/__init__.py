@@ -46,7 +46,7 @@ class Text:
     _root: Box | None
 
     def spot(self, path: Sequence[Any]) -> Spot | None:
-        """Where the value at that path stands, or its nearest parent that is there; a mapping's value by its key."""
+        """The position of the value at that path, or of its nearest parent; a mapping's value by its key."""
         box = self._root
         if box is None:
             return None

@@ -33,7 +33,7 @@ MOST_BITS = 1023
 
 
 def is_known(tag: str) -> bool:
-    """Whether scalars of that tag are plain values."""
+    """True where scalars of that tag are plain values."""
     return tag in _MAKERS
 
 

@@ -88,7 +88,7 @@ def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
 
 
 def _outside(event: Event, candidates: Sequence[Event]) -> bool:
-    """Whether an end from outside has a sign of the run's own just before it, or of the same strength anywhere."""
+    """True where an end from outside has a sign of the run's own just before it, or of the same strength anywhere."""
     if event.code not in no_culprit.OUTSIDE:
         return False
     own = [each for each in candidates if each.code not in no_culprit.OUTSIDE]
@@ -209,7 +209,7 @@ def _plain(first: Event) -> str:
 
 
 def _moments(events: Sequence[Event]) -> list[float] | None:
-    """When the events were written, on one scale; None when one has no time or the scales differ."""
+    """The times of the events, on one scale; None when one has no time or the scales differ."""
     stamps = [event.time for event in events if event.time is not None]
     return timestamps.comparable(stamps) if len(stamps) == len(events) else None
 

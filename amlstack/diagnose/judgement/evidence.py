@@ -156,7 +156,7 @@ def _last_exception(event: Event, log: Log) -> bool:
 
 
 def shows_end(event: Event) -> bool:
-    """Whether an event shows that a process ended: a warning, or a line that may be harmless, does not."""
+    """True where an event shows that a process ended: a warning, or a line that may be harmless, does not."""
     if event.soft or "guess" in event.facts:
         return False
     if event.role in (EventRole.VICTIM, EventRole.SUMMARY):
@@ -165,7 +165,7 @@ def shows_end(event: Event) -> bool:
 
 
 def _by_itself(event: Event) -> bool:
-    """Whether the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
+    """True where the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
     signature = event.signature
     killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts
     return event.origin is not Origin.LINE or signature.ends or killed
@@ -190,7 +190,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
 
 
 def _near(event: Event, log: Log) -> bool:
-    """Whether its log only ends from the event on, as far as its writer is concerned."""
+    """True where its log only ends from the event on, as far as its writer is concerned."""
     if event.line < log.ending:
         return False
     if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
@@ -317,7 +317,7 @@ def _exited(event: Event) -> bool:
 
 
 def _goes_on_with(event: Event, victim: Event) -> bool:
-    """Whether a victim's words of the same writer are what an exception or a weak sign is about."""
+    """True where a victim's words of the same writer are what an exception or a weak sign is about."""
     if _exited(event) and victim.signature.kind == "stop":
         return False  # the others are stopped because of this end
     apart = victim.line - event.line

@@ -65,7 +65,7 @@ def stalled(evidence: Evidence) -> tuple[int, ...]:
 
 
 def absent_from_rendezvous(evidence: Evidence) -> tuple[tuple[int, ...], str | None]:
-    """When the ranks did not all meet: those whose log does not mention it, and the node that they share.
+    """The ranks missing from a meeting: those whose log does not mention it, and the node that they share.
 
     Logs that launchers wrote, one per node, name the node only.
     """
@@ -216,7 +216,7 @@ def _judged(verdict: Diagnosis, name: str, known: dict[str, Any]) -> Diagnosis:
 
 
 def _covers(module: str, name: str) -> bool:
-    """Whether an import of a name fails for want of a module: the module, one below it, or a package above it."""
+    """True where an import of a name fails for want of a module: the module, one below it, or a package above it."""
     return name == module or name.startswith(f"{module}.") or module.startswith(f"{name}.")
 
 
@@ -265,7 +265,7 @@ def verdict(evidence: Evidence) -> Diagnosis:
 
 
 def notes(evidence: Evidence) -> tuple[Pointer, ...]:
-    """What is wrong besides: one line per code."""
+    """The other faults: one line per code."""
     found: dict[str, Pointer] = {}
     for event in evidence.events:
         if event.role is EventRole.CONTEXT:
@@ -274,7 +274,7 @@ def notes(evidence: Evidence) -> tuple[Pointer, ...]:
 
 
 def outlived(evidence: Evidence) -> tuple[Pointer, ...]:
-    """What reads like a cause and ended nothing: one line per code, a few."""
+    """The signs that read like a cause and ended nothing: one line per code, a few."""
     found: dict[str, Pointer] = {}
     for event in evidence.events:
         if event.role is EventRole.NOTE and not event.soft:

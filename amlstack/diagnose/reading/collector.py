@@ -176,7 +176,7 @@ class Collector:
         self._named = (rank, node)
 
     def _dump(self, line: Line) -> None:
-        """Where an interpreter that a signal ended was: the stack of its current thread, the innermost frame first."""
+        """The stack of an interpreter that a signal ended: its current thread's, the innermost frame first."""
         self.dumped -= self.dumped > 0
         if not self.events or self.events[-1].signature.kind != "crash":
             return
@@ -188,7 +188,7 @@ class Collector:
 
 
 def _shows_end(signature: Signature, origin: Origin, *, soft: bool) -> bool:
-    """Whether an event is a part of an end: a warning and a sign that may be harmless are not."""
+    """True where an event is a part of an end: a warning and a sign that may be harmless are not."""
     if soft or signature.role in (EventRole.CONTEXT, EventRole.NOTE):
         return False
     return (

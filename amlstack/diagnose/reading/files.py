@@ -72,7 +72,7 @@ class LogSource:
         return self.member if isinstance(self.member, str) else self.member.name
 
     def identity(self) -> Path:
-        """What two names of one log have in common."""
+        """The part that two names of one log have in common."""
         return self.path.resolve() if self.archive is None else self.archive.resolve() / self.name
 
     @contextmanager
@@ -143,7 +143,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file is an archive by its name and its first bytes."""
+    """True where a file is an archive by its name and its first bytes."""
     try:
         if path.suffix.lower() == ".zip":
             return zipfile.is_zipfile(path)
@@ -153,7 +153,7 @@ def is_archive(path: Path) -> bool:
 
 
 def should_be_archive(path: Path) -> bool:
-    """Whether a file is an archive by its name."""
+    """True where a file is an archive by its name."""
     return path.suffix.lower() == ".zip" or _TAR.search(path.name) is not None
 
 
@@ -214,7 +214,7 @@ def _unpacked(path: Path, opened: ExitStack, refused: dict[Path, str]) -> Path |
 
 
 def textual(path: Path) -> bool:
-    """Whether a file is a log by its name."""
+    """True where a file is a log by its name."""
     if path.name.startswith("."):
         return False
     return path.suffix.lower() in _TEXTS or bool(re.fullmatch(r"\.\d+", path.suffix))
@@ -335,7 +335,7 @@ def node_of(path: Path, root: Path) -> str | None:
 
 
 def attempt_of(path: Path, root: Path) -> int | None:
-    """Which attempt of the run wrote a file, by a folder's name below the root: ``attempt_1``, ``retry-2``."""
+    """The attempt of the run that wrote a file, by a folder's name below the root: ``attempt_1``, ``retry-2``."""
     for parent in path.parents:
         if found := _ATTEMPT.match(parent.name):
             return int(found[1])

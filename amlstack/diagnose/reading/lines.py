@@ -135,7 +135,7 @@ def interesting(
 
 
 class _Forms:
-    """What is known of the forms of a log's lines. Bounded in memory.
+    """The known forms of a log's lines. Bounded in memory.
 
     Attributes:
         dull: Forms that hold no word of the table.
@@ -170,7 +170,7 @@ class _Forms:
         return [begin for begin in range(0, len(keys), EVERY) if not storms.isdisjoint(keys[begin : begin + EVERY])]
 
     def wanted(self, key: int, line: bytes) -> bool:
-        """Whether a line that may be worth a look is to be read."""
+        """True where a line that may be worth a look is to be read."""
         if key in self.storms:
             return not self._repeats(key, line)
         count = self._read.get(key, 0)
@@ -194,7 +194,7 @@ class _Forms:
         return False
 
     def _repeats(self, key: int, line: bytes) -> bool:
-        """Whether the writer of a storm's line had enough of them read, or there are more writers than there can be."""
+        """True where enough lines of a storm's writer were read, or a line has more writers than there can be."""
         place, known = self.storms[key]
         # The digits at its beginning tell one rank, node or process from another.
         name = line[place].translate(None, _NO_DIGITS)
@@ -209,13 +209,13 @@ class _Forms:
 
 
 def _after_times(line: bytes) -> int:
-    """Where the times end with which a line begins; lines of one form have them in the same places."""
+    """The end of the times with which a line begins; lines of one form have them in the same places."""
     found = list(_TIMES.finditer(line[: 3 * _WRITER]))
     return found[-1].end() if found else 0
 
 
 def notable(form: bytes) -> bool:
-    """Whether a line without its digits holds a word of the table, likewise without digits, or names an exception."""
+    """True where a line without its digits holds a word of the table, also without digits, or names an exception."""
     return _words().search(form.lower()) is not None
 
 

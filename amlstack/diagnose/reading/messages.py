@@ -79,7 +79,7 @@ class MessageReader:
 
 
 def better(than: Signature, text: str) -> tuple[Signature, dict[str, str]] | None:
-    """What a line of a message shows more exactly than its first one; None when it does not."""
+    """The more exact sign that a later line of a message holds; None when it holds none."""
     found = match(text)
     if found is None:
         return None
@@ -164,7 +164,7 @@ def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line]
 
 
 def _harmless(text: str) -> bool:
-    """Whether a line is a metric, says that the program goes on, or is one that healthy runs are known to write."""
+    """True where a line is a metric, says that the program goes on, or is one that healthy runs are known to write."""
     found = match(text)
     return (
         _MEASURED.search(text) is not None
@@ -184,12 +184,12 @@ def finished(tail: bytes, lines: int, of: Callable[[str], Line]) -> dict[int | N
 
 
 def logged_as_error(text: str) -> bool:
-    """Whether a program wrote a line as an error that it does not go on from."""
+    """True where a program wrote a line as an error that it does not go on from."""
     return _LEVEL.search(text) is not None and not soft(text) and not _harmless(text)
 
 
 def succeeded(text: str) -> bool:
-    """Whether a line says that a run came to its end as it should."""
+    """True where a line says that a run came to its end as it should."""
     return _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None
 
 

@@ -70,7 +70,7 @@ class Exceptions:
 
     @property
     def open(self) -> bool:
-        """Whether the next line may belong to a traceback or a message."""
+        """True where the next line may belong to a traceback or a message."""
         return bool(self._messages) or any(reader.open for reader in self._readers.values())
 
     def notice(self, line: Line) -> None:
@@ -243,7 +243,7 @@ class Scanner:
         self._notes = self._looked_back = 0
 
     def attentive(self) -> bool:
-        """Whether every following line matters: inside a traceback, a table or a summary of several lines."""
+        """True where every following line matters: inside a traceback, a table or a summary of several lines."""
         collector = self.collector  # asked for every line of a log: plain attributes, no calls
         return (
             self._table.open
@@ -254,7 +254,7 @@ class Scanner:
         )
 
     def _is_note(self, number: int, raw: str) -> bool:
-        """Whether a line is no output of the run: on an excerpt's origin, above it, or by the rehearsal itself."""
+        """True where a line is no output of the run: on an excerpt's origin, above it, or by the rehearsal itself."""
         if number == self._notes + 1 and raw.startswith("#"):
             self._notes = number
             return True

@@ -128,7 +128,7 @@ class TracebackReader:
         return self._inside(text, bare, number)
 
     def cut_short(self) -> Raised | None:
-        """What is known of a traceback whose end is missing: its innermost frame."""
+        """The known part of a traceback whose end is missing: its innermost frame."""
         frame = self._frame() if self.open else None
         if frame is None:
             return None
@@ -192,7 +192,7 @@ def inline(text: str, number: int) -> list[Raised]:
 
 
 def quoted(text: str) -> bool:
-    """Whether a line within a traceback quotes source code or is part of its frame: it is no message."""
+    """True where a line within a traceback quotes source code or is part of its frame: it is no message."""
     return text[:1] in " \t" or text[:1] in _BOX
 
 
@@ -208,7 +208,7 @@ def _form(text: str) -> str:
 
 
 def exception(text: str) -> bool:
-    """Whether a line reads like the last one of a traceback: an exception's class, and perhaps its message."""
+    """True where a line reads like the last one of a traceback: an exception's class, and perhaps its message."""
     found = _EXCEPTION.match(_CLOSE.sub(r"\1: ", text[:400]))
     if found is None:
         return False

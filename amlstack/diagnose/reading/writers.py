@@ -35,7 +35,7 @@ _V1_RANK = re.compile(r"This is an MPI job\. Rank:(\d+)")
 
 @dataclass(slots=True)
 class Layout:
-    """What is known of a log's job so far.
+    """The facts that are known of a log's job so far.
 
     Attributes:
         rank: The log's rank, when it is one rank's own log.
@@ -235,7 +235,7 @@ def inline_node(text: str) -> str | None:
 
 
 def soft(text: str) -> bool:
-    """Whether a line was written at the level of a warning or below."""
+    """True where a line was written at the level of a warning or below."""
     return bool(_WARNED.search(text[:200])) and not _NOT_SOFT.search(text)
 
 
@@ -304,7 +304,7 @@ _NCCL_PROCESS = re.compile(rb"(?P<node>[\w.-]+):(?P<pid>\d+):\d+ \[(?P<gpu>\d+)\
 
 @dataclass(slots=True)
 class Processes:
-    """What a log's begin and end say of processes.
+    """The statements of a log's begin and end about processes.
 
     Attributes:
         ranks: Process → its rank, where it has one and shares it with no other process: groups smaller than the whole

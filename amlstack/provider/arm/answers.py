@@ -278,7 +278,7 @@ class Attempts:
                 raise self._interrupted(in_flight=False) from None
 
     def _seconds(self, response: Response | None) -> float | None:
-        """How long to wait before the next attempt; None when there is to be none."""
+        """The seconds to wait before the next attempt; None when there is to be none."""
         asked = response.retry_after if response else None
         if response is not None and response.status == THROTTLED:
             seconds = asked or THROTTLED_PAUSE

@@ -94,7 +94,7 @@ class ArmClient:
 
     @property
     def credential(self) -> TokenCredential:
-        """What the client signs in with: for Microsoft's own clients of other services."""
+        """The credential that the client signs in with: for Microsoft's own clients of other services."""
         credential: TokenCredential = self._made()[1]
         return credential
 
@@ -322,7 +322,7 @@ ACTING_HEADER: Final = "x-azureml-token"
 
 
 def acts_for_a_person(path: str, body: Any) -> bool:
-    """Whether a PUT submits a job for which the service needs the person's own token.
+    """True where a PUT submits a job for which the service needs the person's own token.
 
     That is every pipeline, and every job with ``identity: user_identity``, as azure-ai-ml 1.35 has it
     (``operations/_job_operations.py``, ``create_or_update``); schedules are none.

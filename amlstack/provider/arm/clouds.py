@@ -84,7 +84,7 @@ def named(name: str) -> Cloud:
 
 
 def endpoint(configured: str | None = None, cloud: Cloud = PUBLIC, environ: Mapping[str, str] | None = None) -> str:
-    """Where ARM is: the configured endpoint, else ``AMLSTACK_ARM_ENDPOINT``, else the cloud's.
+    """ARM's address: the configured endpoint, else ``AMLSTACK_ARM_ENDPOINT``, else the cloud's.
 
     Raises:
         ArmError: It is no https URL; tokens are sent over nothing else.

@@ -32,7 +32,7 @@ _MARGIN: Final = 300.0
 
 
 def federated_is_chosen(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment narrows `DefaultAzureCredential` to workload identity, and names all that it needs."""
+    """True where the environment narrows `DefaultAzureCredential` to workload identity, and names all that it needs."""
     method = environ.get("AZURE_TOKEN_CREDENTIALS", "").casefold() == _METHOD.casefold()
     return method and all(environ.get(name) for name in _VARIABLES) and not environ.get(_PROXY)
 
@@ -134,7 +134,7 @@ _SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """How to sign in: the settings of `VARIABLES` that are given, none of them empty."""
+    """The way to sign in: the settings of `VARIABLES` that are given, none of them empty."""
 
     values: Mapping[str, str]
 
@@ -149,7 +149,7 @@ class SignIn:
         return cls({name: value for name, value in found.items() if value})
 
     def on(self, name: str) -> bool:
-        """Whether a setting that is true or false is true."""
+        """True where a setting that is true or false is true."""
         return self.values.get(name, "").casefold() == "true"
 
     @property

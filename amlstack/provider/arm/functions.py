@@ -148,7 +148,7 @@ def _granted(rows: list[Any], workspace: str) -> list[dict[str, Any]]:
 
 
 def _sizes(rows: list[Any], wanted: Collection[str]) -> dict[str, Any]:
-    """What the service says of the sizes that are asked for, under the names by which they are asked for."""
+    """The service's answers on the sizes that are asked for, under the names by which they are asked for."""
     listed = {str(row.get("name")).casefold(): row for row in rows}
     return {
         name: {

@@ -44,12 +44,12 @@ class ContainerAccess:
 
     @property
     def is_signed(self) -> bool:
-        """Whether its address opens it."""
+        """True where its address opens it."""
         return bool(self.signature)
 
 
 def remedy(error: Exception) -> str:
-    """What helps where the caller itself has no right to write blobs; empty for other errors."""
+    """The remedy where the caller itself has no right to write blobs; empty for other errors."""
     if getattr(error, "status_code", None) not in (401, 403):
         return ""
     return f". Whoever deploys needs the role `{WRITER}` on the storage account"

@@ -237,7 +237,7 @@ class _Upload:
         return None
 
     def _copied(self, file: File) -> bool:
-        """Whether the storage has made the file from one of the same content that it has already."""
+        """True where the storage has made the file from one of the same content that it has already."""
         from azure.core.exceptions import HttpResponseError  # noqa: PLC0415 - as in `client`
 
         digest = self._snapshot.digests[file.relative]

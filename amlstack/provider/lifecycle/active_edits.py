@@ -75,7 +75,7 @@ class Edited:
         return Difference(replaces=edit.identity, delete_first=mode is OnEdit.CANCEL)
 
     def ground(self, call: Call, run: str, old_inputs: Values, old: Values, new: Values) -> Difference | None:
-        """What the run lives on is replaced: its id was known and is not known any more.
+        """Judge an edit that replaces the ground of a run: its id was known and is not known any more.
 
         The engine asks so before it deletes a thing whose id is an input here, and whenever that is being replaced at
         preview. In the first case it asks with the recorded inputs: an `on_edit` of the same edit is not in force yet.
@@ -151,7 +151,7 @@ class Edited:
 
 
 def _lost(before: Values, new: Values) -> list[str]:
-    """What of the known ids is not known any more; all of them where the whole list is not.
+    """The known ids that are not known any more; all of them where the whole list is not.
 
     A program may pass the workspace's id as an output: that is ground as well. Where the declaration is edited at the
     same time, the new list is the ground of the new run and says nothing about the old one.

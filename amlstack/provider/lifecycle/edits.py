@@ -39,7 +39,7 @@ class Edit:
 
     @property
     def summary(self) -> str:
-        """What makes it another run, in words: files in place of the code's hash, where they are known."""
+        """The changes that make it another run, in words: files in place of the code's hash, where they are known."""
         others = tuple(path for path in self.identity if not self.files or path != "codeHash")
         return listed((*others, *self.files))
 
@@ -110,7 +110,7 @@ def listed(paths: tuple[str, ...], most: int = 6) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What `Diff` decided about an active run: whether it is ended or goes on when its resource is replaced."""
+    """The decision of `Diff` about an active run: it is ended or goes on when its resource is replaced."""
 
     workspace: str
     run: str
@@ -136,12 +136,12 @@ class DeploymentMemory:
             self._declared[urn] = inputs
 
     def has(self, urn: str) -> bool:
-        """Whether the program declares a job of this URN."""
+        """True where the program declares a job of this URN."""
         with self._lock:
             return urn in self._declared
 
     def declares(self, urn: str, inputs: Values) -> bool:
-        """Whether the program declares this very run, unknown values counting as others."""
+        """True where the program declares this very run, unknown values counting as others."""
         with self._lock:
             wanted = self._declared.get(urn)
         if wanted is None or any(
@@ -182,6 +182,6 @@ class DeploymentMemory:
             self._plans.setdefault(urn, []).append(plan)
 
     def plans(self, urn: str) -> tuple[RunPlan, ...]:
-        """What was decided about this resource's runs."""
+        """The decisions about this resource's runs."""
         with self._lock:
             return tuple(self._plans.get(urn, ()))

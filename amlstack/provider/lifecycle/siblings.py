@@ -104,7 +104,7 @@ def foreign(record: Record, old: Values, *inputs: Values) -> str:
 
 
 def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Record) -> bool:
-    """Whether an active run that is kept goes on although the resource that stood for it is deleted.
+    """True where an active run that is kept goes on although the resource that stood for it is deleted.
 
     A mark holds as long as the job is there. It is left over from an edit that never came to be when `Diff` has decided
     to end the run, and it holds nothing when the job itself is removed: no resource would stand for the run any more.
@@ -119,7 +119,7 @@ def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Re
 
 
 def stays(deployment: DeploymentMemory, call: Call, workspace: str, run: str, inputs: Values) -> bool:
-    """Whether a run has a resource after this deletion: a forced replacement, or a copy that was pending deletion."""
+    """True where a run has a resource after this deletion: a forced replacement, or a copy pending deletion."""
     if any(plan.run == run and plan.mode is OnEdit.CANCEL for plan in deployment.plans(call.urn)):
         return False
     return deployment.holder(workspace, run) is not None or deployment.declares(call.urn, inputs)
@@ -224,7 +224,7 @@ class Siblings:
                 end(self._services, call, workspace, one)
 
     def end_all(self, call: Call, workspace: str, run: str, old: Values) -> None:
-        """When the job itself is removed: no resource stands for its other runs any more.
+        """End the job's other runs when the job itself is removed: no resource stands for them any more.
 
         Raises:
             ArmError: The workspace cannot be asked, or refused.

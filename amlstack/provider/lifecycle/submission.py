@@ -249,7 +249,7 @@ def derived(call: Call, state: Values) -> str:
 
 
 def _marks(call: Call, state: Values) -> dict[str, str]:
-    """What the record says about where it comes from."""
+    """The marks of the record that state its origin."""
     stack = str(bare(state.get("stackId")) or "")
     return {
         IDENTITY: state["identity"],

@@ -122,7 +122,7 @@ class Foreign:
         return f"{self.kind}/{self.name}"
 
     def is_named(self, words: Collection[str]) -> bool:
-        """Whether one of some words, in lower-case letters, names it."""
+        """True where one of some words, in lower-case letters, names it."""
         return not {"*", f"{self.kind}/*".lower(), str(self).lower(), self.name.lower(), self.id.lower()}.isdisjoint(
             words
         )
@@ -217,19 +217,19 @@ def listed(found: Collection[Foreign]) -> str:
 
 
 def _marked(item: Mapping[str, Any], owners: Collection[str]) -> bool:
-    """Whether the stack's own mark is on it, as on schedules."""
+    """True where the stack's own mark is on it, as on schedules."""
     properties = item.get("properties") or {}
     return (properties.get("properties") or {}).get(OWNER) in owners
 
 
 def _by_content(kind: str, item: Mapping[str, Any]) -> bool:
-    """Whether it is an environment under the hash of its content: stacks share these and leave them behind."""
+    """True where it is an environment under the hash of its content: stacks share these and leave them behind."""
     latest = (item.get("properties") or {}).get("latestVersion")
     return kind == "environments" and re.fullmatch("[0-9a-f]{12,64}", str(latest)) is not None
 
 
 def _of_azure(item: Mapping[str, Any], own: Collection[str]) -> bool:
-    """Whether Azure has made it beside what the stack owns, or manages it for that."""
+    """True where Azure has made it beside what the stack owns, or manages it for that."""
     if str(item.get("managedBy") or "").lower() in own:
         return True
     kind, name = str(item.get("type")).lower(), str(item.get("name")).lower()

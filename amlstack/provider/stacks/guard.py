@@ -111,7 +111,7 @@ class Guards:
         return Difference(updates=(*changed, "jobs") if verdict.kept else changed)
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
-        """What runs without the state's knowledge is either declared, or judged like a job that was removed."""
+        """Judge runs that the state does not know: each is declared, or judged like a job that was removed."""
         state = {**inputs, "owner": owner_of(call.urn)}
         workspace, jobs = bare(inputs.get("workspace")), bare(inputs.get("jobs"))
         if isinstance(workspace, str) and isinstance(jobs, dict):
@@ -158,7 +158,7 @@ class Guards:
                 raise ProviderError(f"{error}; the next `destroy` waits again", ErrorCode.DEADLINE_EXCEEDED) from None
 
     def _spare_others(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values) -> None:
-        """What other stacks have on a workspace that is about to go with this stack.
+        """Refuse where other stacks have active runs on a workspace that is about to go with this stack.
 
         Raises:
             ProviderError: A run of another stack is active on it.
@@ -224,7 +224,7 @@ class Guards:
 
 
 def _going(before: Values, new: Values) -> Going:
-    """What is there before and not any more, or is not known any more: the engine asks so about what it replaces."""
+    """The entries that are no longer there, or no longer known: the engine asks so about what it replaces."""
     clusters: dict[str, str] = {}
     for name, value in before.items():
         cluster_id = bare(value)

@@ -52,7 +52,7 @@ class Records:
         return str(bare(stack_id)), {"stackId": stack_id}
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """What the state says."""
+        """Return the state's own record."""
         if not old:
             raise ProviderError(
                 "a stack's id is not imported: set amlstack:stack_id to the value that the runs have in amlstack.stack"

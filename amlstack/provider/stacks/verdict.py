@@ -18,7 +18,7 @@ _FIRST = "let a first `up` record it and change nothing else"
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What an `up` takes away.
+    """The things that an `up` takes away.
 
     Attributes:
         jobs: ``on_edit`` of the jobs that are no longer declared, by name; None where only the run's record knows it.
@@ -42,7 +42,7 @@ class Going:
 
 @dataclass(frozen=True, slots=True)
 class GuardVerdict:
-    """What is refused, announced and kept.
+    """The verdict: things that are refused, announced and kept.
 
     Attributes:
         refused: One sentence for each run that stands against it.
@@ -89,7 +89,7 @@ def judge(records: Iterable[Record], going: Going) -> GuardVerdict:
 
 
 def _place(computes: Collection[str], going: Going) -> str:
-    """Which place of a run goes, in words; empty when none does."""
+    """The place of a run that is about to go, in words; empty when none is."""
     if going.workspace:
         return "its workspace, or what that stands on, would be replaced"
     for place in sorted(computes):
@@ -101,7 +101,7 @@ def _place(computes: Collection[str], going: Going) -> str:
 
 
 def _unknown(record: Record, going: Going) -> bool:
-    """Whether nothing speaks for a run: a kept one was promised to go on."""
+    """True where nothing speaks for a run: a kept one was promised to go on."""
     return record.name not in going.declared and not record.kept_for
 
 

@@ -92,7 +92,7 @@ class Snapshots:
         return code_id, state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is still registered; code that is not is uploaded again by the next ``up``.
+        """Find the registered code; code that is not registered is uploaded again by the next ``up``.
 
         That its workspace is missing is no other answer: what is named by its content is made again without harm.
         """
@@ -121,7 +121,7 @@ class Snapshots:
                 raise
 
     def _elsewhere(self, workspace: str, digest: str) -> str | None:
-        """Where azure-ai-ml has uploaded the same content under a name of its own, if it has."""
+        """The address at which azure-ai-ml has uploaded the same content under a name of its own, if it has."""
         query = {"hash": digest, "hashVersion": HASH_VERSION}
         answer = self._services.arm.get(f"{workspace}/codes/{digest}/versions", query=query, allow=(404,))
         for version in answer.body.get("value") or ():

@@ -107,7 +107,7 @@ class DataUploads:
         return f"{workspace}/datastores/{store}/paths/LocalUpload/{digest}/{_name(inputs)}", state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is still there; what is not is uploaded again by the next ``up``, and so is it without a record.
+        """Find the uploaded data; the next ``up`` uploads again what is gone, and what has no record.
 
         That its workspace is missing is no other answer: what is named by its content is made again without harm.
         """
@@ -128,7 +128,7 @@ class DataUploads:
         """Retained: other stacks and old runs read the same content."""
 
     def _is_there(self, call: Call, access: containers.ContainerAccess, indicator: str) -> bool:
-        """Whether an upload was completed: a partial one has no mark."""
+        """True where an upload was completed: a partial one has no mark."""
         azure_core.load()
         from azure.core.exceptions import ResourceNotFoundError  # noqa: PLC0415 - as in `client`
 

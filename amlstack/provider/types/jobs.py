@@ -282,7 +282,7 @@ class JobRuns:
 
 @contextlib.contextmanager
 def _ends(what: str, untouched: str = "") -> Iterator[None]:
-    """What interrupts the wait for a run's end is an answer in words; the next ``up`` waits again.
+    """Turn an interruption of the wait for a run's end into an answer in words; the next ``up`` waits again.
 
     Args:
         what: What is true then.

@@ -267,7 +267,7 @@ def _properties(body: Any) -> dict[str, Any]:
 
 
 def _without_empty(body: Any) -> Any:
-    """What a body says: empty values and absent ones are the same to the service, which leaves both out of answers."""
+    """The body's meaning: the service treats empty values and absent ones alike, and leaves both out of answers."""
     if not isinstance(body, dict):
         return body
     kept = {key: _without_empty(value) for key, value in body.items()}
@@ -275,13 +275,13 @@ def _without_empty(body: Any) -> Any:
 
 
 def _enabled(body: Any) -> bool | None:
-    """Whether the body says that it is enabled; None when it says nothing."""
+    """True where the body says that it is enabled; None when it says nothing."""
     enabled = _properties(body).get("isEnabled")
     return enabled if isinstance(enabled, bool) else None
 
 
 def _was_off(before: Values | None) -> bool:
-    """Whether it was this stack that had disabled it: then a body that no longer says so enables it."""
+    """True where it was this stack that had disabled it: then a body that no longer says so enables it."""
     return before is not None and _enabled(before["body"]) is False
 
 

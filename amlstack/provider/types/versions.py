@@ -80,7 +80,7 @@ class RegisteredVersions:
         return version_id, state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is still registered; one that is not, as its workspace may be, is so by the next ``up``."""
+        """Find the registered version; the next ``up`` registers one that is gone, as its workspace may be."""
         try:
             return ("", {}) if self._is_missing(resource_id) else (resource_id, old)
         except ArmError as error:
@@ -264,12 +264,12 @@ class RegisteredData(DeclaredVersions):
 
 
 def _undeclared(there: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """What the service knows of a version and the declaration leaves open."""
+    """The properties of a version that the service knows and the declaration leaves open."""
     return {key: value for key, value in there.items() if key == "referencedUris" and key not in wanted}
 
 
 def _fixed(body: dict[str, Any], data_id: str) -> dict[str, Any]:
-    """What never changes of a version: type and address, the latter without the workspace that it lies in."""
+    """The unchanging part of a version: type and address, the latter without the workspace that it lies in."""
     fixed = {key: value for key, value in body.items() if key not in _LABELS | _SERVICE_S and value is not None}
     return {**fixed, "dataUri": _short(str(fixed.get("dataUri")), data_id)}
 

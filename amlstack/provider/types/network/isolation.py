@@ -46,7 +46,7 @@ class Isolations:
         return SHAPE.check(inputs, failures)
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
-        """What is asked for anew is judged now, by what the workspace has; it is changed nowhere but there."""
+        """Judge a new request now, by the state of the workspace; it is changed nowhere but there."""
         before = old_inputs or old
         names = [name for name in ("wanted", "given", "excluded") if before.get(name) != new.get(name)]
         if not same_arm_id(before.get("workspace"), new.get("workspace")):
@@ -60,7 +60,7 @@ class Isolations:
         return ("" if call.preview else str(inputs["workspace"])), self._state(call, inputs)
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """What the workspace has; without a workspace it is decided anew by the next ``up``."""
+        """The isolation that the workspace has; without a workspace the next ``up`` decides it anew."""
         if not old:
             raise ProviderError("the isolation of a workspace is not imported: declare it")
         found = live.network(self._services.arm, resource_id)

@@ -63,7 +63,7 @@ def rules(arm: ArmClient, workspace: str) -> dict[str, dict[str, Any]]:
 
 
 def same(declared: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether a rule says what it is to say: Azure adds to it, and writes ids and tags in letters of its own."""
+    """True where a rule says what it is to say: Azure adds to it, and writes ids and tags in letters of its own."""
     return all(_same(value, found.get(name)) for name, value in declared.items() if name not in _READ_ONLY)
 
 

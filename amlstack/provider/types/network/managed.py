@@ -48,7 +48,7 @@ class ManagedNetworks:
         return SHAPE.check(inputs, failures)
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
-        """What is declared anew, and what the network itself has otherwise.
+        """The rules that are declared anew, and those that the network itself has otherwise.
 
         A workspace that is written whole may bring back rules that it had when it was last read.
         """
@@ -72,7 +72,7 @@ class ManagedNetworks:
         return str(inputs["workspace"]), self._converged(call, inputs)
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Whether it is provisioned; its rules are compared with what is declared at every preview."""
+        """Read the provisioned network; its rules are compared with what is declared at every preview."""
         if not old:
             raise ProviderError("a managed network is not imported: declare it")
         found = live.network(self._services.arm, resource_id)

@@ -81,7 +81,7 @@ class Nodes:
     started: list[subprocess.Popen[str]]
 
     def deepspeed(self, script: str) -> None:
-        """What `deepspeed` is on these nodes."""
+        """Write the script that is `deepspeed` on these nodes."""
         program = self.folder / "bin" / "deepspeed"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/bash\n{script}")

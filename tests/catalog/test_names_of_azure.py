@@ -109,7 +109,7 @@ ALIASES = {
 
 
 def source(pattern: str, *paths: str) -> set[str]:
-    """What a pattern finds in tracked files outside tests and examples; all files where no paths are given."""
+    """The matches of a pattern in tracked files outside tests and examples; in all files where no paths are given."""
     command = ["git", "-C", str(PROJECT), "grep", "-IohE", "--untracked", pattern, "--", *(paths or ("*.py", "*.md"))]
     found = subprocess.run([*command, ":!tests", ":!examples"], capture_output=True, text=True, check=True)
     return set(found.stdout.split())

@@ -43,7 +43,7 @@ ITEMS = [
 
 
 class Listing:
-    """What the list has, and what it was asked; an answer is cut into pages."""
+    """The rows of the list, and the questions put to it; an answer is cut into pages."""
 
     def __init__(self) -> None:
         self.items: Any = ITEMS

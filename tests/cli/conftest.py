@@ -37,7 +37,7 @@ def repository(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def changed(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """What the verb prints as JSON, and its exit status where it is not 0."""
+    """The verb's output as JSON, and its exit status where it is not 0."""
 
     def ask(*words: str, code: int = 0) -> Any:
         assert main(["check", "--changed", *words, "--json"]) == code

@@ -81,7 +81,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 def read_until(stream: Any, wanted: str) -> str:
-    """What a verb writes, up to a line with these words."""
+    """The output of a verb, up to a line with these words."""
     seen = []
     for line in stream:
         seen.append(line)
@@ -124,7 +124,7 @@ def test_what_a_job_is_called_and_prints_does_not_act(space: Workspace) -> None:
 
 
 def client_of_microsoft(space: Workspace, name: str) -> Any:
-    """What azure-ai-ml reads of a job, in a process of its own."""
+    """The job as azure-ai-ml reads it, in a process of its own."""
     script = (
         "import json, os, sys; from azure.ai.ml import MLClient; from azure.identity import DefaultAzureCredential\n"
         "client = MLClient(DefaultAzureCredential(), os.environ['AZURE_SUBSCRIPTION_ID'], 'ws-verbs', 'ws-verbs')\n"

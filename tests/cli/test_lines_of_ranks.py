@@ -28,7 +28,7 @@ def printed(folder: Path, logs: dict[str, list[str]], only: int | None = None, p
 
 
 def follow(folder: Path, logs: dict[str, list[str]], order: list[str], following: Logs) -> list[str]:
-    """What is printed when the logs appear one after the other, with a look after each."""
+    """The output when the logs appear one after the other, with a look after each."""
     (folder / "user_logs").mkdir(exist_ok=True)
     found = []
     for name in order:

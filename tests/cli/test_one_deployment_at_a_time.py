@@ -63,7 +63,7 @@ def test_the_engines_own_lock_is_one_line(words: str, who: str) -> None:
 
 
 def locked(seconds_ago: float) -> Outcome:
-    """What the engine answers where another one has taken the lock so long ago."""
+    """The engine's answer where another one has taken the lock so long ago."""
     moment = datetime.fromtimestamp(time.time() - seconds_ago, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Outcome(code=255, diagnostics=[("error", "", LOCKED.replace("2026-11-22T10:00:00Z", moment))])
 

@@ -18,7 +18,7 @@ CHECKED = {"name": "gpus", "size": "Standard_ND96asr_v4", "nodes": {"max": 4}, "
 
 
 def notes(folder: Path, capsys: pytest.CaptureFixture[str], compute: str, **cluster: Any) -> list[str]:
-    """What a dry run says of fabric checks, of a job on a cluster of a stack with these settings."""
+    """The words of a dry run on fabric checks, of a job on a cluster of a stack with these settings."""
     clusters = [{**CHECKED, **cluster}, {"name": "plain", "size": "Standard_ND96asr_v4", "nodes": {"max": 1}}]
     config = {"location": "westeurope", "workspace": "aml-team", "clusters": clusters}
     stack = yaml.safe_dump({"config": {f"amlstack:{key}": value for key, value in config.items()}})

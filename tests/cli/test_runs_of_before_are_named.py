@@ -35,7 +35,7 @@ class Arm:
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What was printed: ``done``, ``fail`` or ``note``, and the text."""
+    """The lines printed: ``done``, ``fail`` or ``note``, and the text."""
     found: list[tuple[str, str]] = []
     for kind in ("done", "fail", "note"):
         monkeypatch.setattr(Progress, kind, lambda _, text, kind=kind: found.append((kind, text)))

@@ -99,7 +99,7 @@ def test_the_pod_signs_in_as_its_service_account_with_no_secret() -> None:
 
 
 def health(status: Any, generation: int = 3) -> tuple[str, str]:
-    """What Argo CD's interpreter gets from the lines of the patch."""
+    """The values that Argo CD's interpreter gets from the lines of the patch."""
     patch = yaml.safe_load((operator_pod.FILES / "argocd" / "health-patch.yaml").read_text("utf-8"))
     lua = lupa.LuaRuntime(register_eval=False, attribute_filter=_none)
     found: Any = {"metadata": {"generation": generation}} | ({} if status is None else {"status": status})

@@ -137,7 +137,7 @@ def by_hand(team: Team, body: dict[str, Any]) -> None:
 
 
 def look(team: Team, step: str) -> None:
-    """What is on Azure after a step."""
+    """The resources on Azure after a step."""
     with store_of(team.azure.home) as store:
         (cluster,) = store.clusters()
         team.seen["nodes"][step] = cluster.body["properties"]["properties"]["scaleSettings"]["maxNodeCount"]

@@ -124,7 +124,7 @@ def azure(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def trusting(folder: Path, env: Mapping[str, str], authority: Path, forge: Forge) -> dict[str, str]:
-    """What steps have in this world: where Azure is, whom they trust beside it, what is installed."""
+    """The surroundings of a step: Azure's address, the authorities it trusts beside it, the installed packages."""
     bundle = folder / "bundle.pem"
     bundle.write_bytes(Path(env["REQUESTS_CA_BUNDLE"]).read_bytes() + authority.read_bytes())
     where = {name: env[name] for name in ("AMLSTACK_ARM_ENDPOINT", "AZURE_AUTHORITY_HOST", "NO_PROXY")}

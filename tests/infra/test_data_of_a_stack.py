@@ -31,7 +31,7 @@ RAW = {"name": "raw", "path": "azureml://datastores/corpora/paths/raw/", "versio
 
 
 def declared(folder: Path, job: dict[str, Any] | None = None, **settings: Any) -> Declaration:
-    """What a stack with these settings declares, and a job of this form."""
+    """The declarations of a stack with these settings, and a job of this form."""
     if job is not None:
         body = {
             "command": "true",

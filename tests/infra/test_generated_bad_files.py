@@ -64,7 +64,7 @@ def judged(file: garbage.Garbage, folder: Path) -> tuple[Finding, ...]:
 
 
 def is_refused(file: garbage.Garbage, folder: Path, again: str = "") -> bool:
-    """Whether something is wrong with a file; fails, saying how to do it again, where that is not said in findings."""
+    """True where something is wrong with a file; fails, saying how to repeat it, where findings do not say that."""
     try:
         findings = judged(file, folder)
         json.dumps([finding.as_dict() for finding in findings])

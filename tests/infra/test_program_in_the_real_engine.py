@@ -66,7 +66,7 @@ def declared(one: Stack, workspace: str, *jobs: Path, size: str = "Standard_ND96
 
 @pytest.fixture(scope="module")
 def plans(engine: Engine, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Result]]:
-    """What is planned for the same two jobs in a team's stack and in the sandbox's."""
+    """The plans of the same two jobs in a team's stack and in the sandbox's."""
     job_file = files(tmp_path_factory.mktemp("jobs"))
     other, conda = job_file.with_name("ddp.yml"), job_file.with_name("conda.yml")
     other.write_text(OWN_ENVIRONMENT)

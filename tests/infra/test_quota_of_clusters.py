@@ -87,7 +87,7 @@ def test_a_stack_that_does_not_grow_is_no_finding(current: int) -> None:
 
 
 def test_own_nodes_are_not_taken_for_those_of_others() -> None:
-    """Whether Azure counts the nodes that there are or the most that there may be."""
+    """Azure counts either the nodes that there are or the most that there may be."""
     grown = demands(one(most=5))
     assert short(grown, region(usage(FAMILY, 480, current=384)), existing()) == []
     assert short(grown, region(usage(FAMILY, 480, current=0)), existing()) == []

@@ -21,7 +21,7 @@ CLUSTER = {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
 
 
 def marked(**settings: Any) -> set[str]:
-    """Where the schema marks something, as a dotted path below ``config``."""
+    """The places that the schema marks, as dotted paths below ``config``."""
     errors = VALIDATOR.iter_errors({"config": {f"amlstack:{name}": value for name, value in settings.items()}})
     return {".".join(map(str, list(error.absolute_path)[1:])) for error in errors}
 

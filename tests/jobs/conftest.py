@@ -34,7 +34,7 @@ class Table:
 
 
 def verdict(report: pytest.TestReport, test: str, result: object) -> str:
-    """What the comparison came to; a test that failed is named as such, whatever it recorded before."""
+    """The outcome of the comparison; a failed test is named as such, whatever it recorded before."""
     if report.failed:
         return "DIFFERS"
     if report.skipped:

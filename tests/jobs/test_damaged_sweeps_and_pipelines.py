@@ -87,7 +87,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def judged(place: Path) -> list[Any]:
-    """What is wrong with a file, the plan's findings among it; a body is rendered where nothing is."""
+    """The faults of a file, the plan's findings among them; a body is rendered where there is none."""
     loaded = jobs.load(place)
     plans = [jobs.resolve(each, lambda _: (jobs.Target(), ()), source=loaded.source) for each in loaded.jobs]
     found = [*loaded.findings, *(finding for plan in plans for finding in plan.findings)]

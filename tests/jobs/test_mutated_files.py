@@ -78,7 +78,7 @@ SHARE, SHARE_OF_CORPUS = (int(os.environ.get("AMLSTACK_MUTATIONS", default)) for
 
 
 def judge(place: Path, each: mutations.Mutation) -> str:
-    """What both say of a damaged file; fails where ours is no answer."""
+    """The verdict of both on a damaged file; fails where ours is no answer."""
     place.write_bytes(each.content)
     body, errors = ours(place)
     try:

@@ -53,7 +53,7 @@ TAKEN: dict[str, Any] = {
 
 
 def marks(content: Any) -> list[str]:
-    """What the schema marks in a file, in which keys are text and dates are no dates."""
+    """The errors that the schema marks in a file in which keys are text and dates are no dates."""
     return [error.message for error in VALIDATOR.iter_errors(json.loads(json.dumps(content, default=str)))]
 
 

@@ -60,7 +60,7 @@ PLACE = PolicyPlace()
 
 
 def hits(definition: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
-    """What Azure's language makes of a resource, with the parameters' defaults."""
+    """The verdict of Azure's language on a resource, with the parameters' defaults."""
     parameters = with_defaults(definition["properties"]["parameters"], {})
     assessment = assessed(definition["properties"]["policyRule"], parameters, PolicyTarget(TYPE, "", resource), PLACE)
     assert assessment.ruling in {Ruling.DENIES, Ruling.PASSES}, assessment

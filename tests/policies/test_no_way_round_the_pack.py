@@ -51,7 +51,7 @@ VIOLATING = [(WITHOUT_FABRIC, 4), ("Standard_NC24rs_v3", 1), (WITHOUT_FABRIC, "4
 
 
 def meant(dice: Random, *, violating: bool) -> list[Meant]:
-    """What a program asks for; a violating one differs in one value."""
+    """The request of a program; a violating one differs in one value."""
     which = dice.randrange(4)
     size, nodes = dice.choice(VIOLATING)
     if not violating:

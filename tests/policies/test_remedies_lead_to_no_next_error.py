@@ -43,7 +43,7 @@ ADVISED: list[tuple[str, dict[str, Any], str, list[dict[str, Any]]]] = [
 
 
 def findings(root: Path, code: str, cluster: dict[str, Any], job: str = "") -> list[Finding]:
-    """What the declaration gate finds of a stack with one rule enforced."""
+    """The declaration gate's findings on a stack with one rule enforced."""
     (root / "rules.json").write_text(json.dumps({code: "mandatory"}))
     values = {"location": "westeurope", "workspace": "w-team", "clusters": [{**CLUSTER, **cluster}],
               "policies": "rules.json", "jobs": [job] if job else []}  # fmt: skip

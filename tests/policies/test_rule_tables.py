@@ -30,7 +30,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def outcome(module: ModuleType, name: str, row: Row) -> str | None:
-    """What the rule says, all findings in one text; None for nothing."""
+    """The rule's findings in one text; None for none."""
     found = getattr(module, row.function.replace("check", f"check_{name}", 1))(*row.args, **row.named)
     findings = found if isinstance(found, tuple) else () if found is None else (found,)
     assert all(isinstance(one, Finding) for one in findings)

@@ -36,7 +36,7 @@ def never() -> Iterator[threading.Event]:
 
 
 def interrupted(wire: Wire, act: Callable[[], Any], under_way: Callable[[], bool]) -> Refused:
-    """What the provider answers when it is cancelled at a moment when ``under_way`` holds."""
+    """The provider's answer when it is cancelled at a moment when ``under_way`` holds."""
     refused: list[Refused] = []
 
     def run() -> None:

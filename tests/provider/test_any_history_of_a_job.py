@@ -51,7 +51,7 @@ def run_of(inputs: dict[str, Any]) -> str:
 
 @dataclass
 class Model:
-    """What was asked for and promised so far.
+    """The requests and promises so far.
 
     Attributes:
         promised: Runs that were let go on, and that no later deployment has declared again.

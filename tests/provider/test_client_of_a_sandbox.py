@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def sandbox(arm: FakeArm) -> Endpoint:
-    """What a sandbox at the fake's address would announce."""
+    """The announcement of a sandbox at the fake's address."""
     ca = arm.home / "ca.pem"
     names = {"tenant": "tenant", "client": "client", "subscription": "s", "cloud": "c"}
     return Endpoint(Path("/home"), arm.url, os.getpid(), 0, ca, ca, arm.home / "token", **names)

@@ -104,7 +104,7 @@ def test_a_run_without_a_resource_holds_its_cluster_too(wire: Wire, arm: FakeArm
 
 
 def replaced_and_killed(wire: Wire, arm: FakeArm, on_edit: str) -> tuple[Resource, Resource]:
-    """What a replacement leaves that was killed before its last step was saved: the new resource, and the old copy."""
+    """The rest of a replacement that was killed before its last step was saved: the new resource, and the old copy."""
     job = running(wire, arm, onEdit=on_edit)
     arm.set_status(job.id, "Completed")
     pending = wire.job(id=job.id, inputs=job.inputs, outputs=job.outputs)

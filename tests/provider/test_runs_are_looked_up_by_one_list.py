@@ -63,7 +63,7 @@ def _fill(arm: FakeArm, count: int = MANY, **properties: Any) -> list[str]:
 
 
 def _asked(arm: FakeArm) -> tuple[int, int]:
-    """How many runs were asked for one by one, and how many pages of the list."""
+    """The number of runs that were asked for one by one, and of the list's pages."""
     return arm.count("GET", "/jobs/"), arm.count("GET", "/jobs$")
 
 
@@ -241,7 +241,7 @@ def test_a_refresh_asks_for_a_run_by_itself_where_its_status_decides(
 
 
 def _read(job: Resource) -> dict[str, Any]:
-    """What a refresh of many resources records of one: the provider is configured once for all."""
+    """The record of one of many resources after a refresh: the provider is configured once for all."""
     request = provider_pb2.ReadRequest(
         id=job.id, urn=job.urn, properties=encode(job.outputs), inputs=encode(job.inputs)
     )

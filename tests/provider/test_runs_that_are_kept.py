@@ -171,7 +171,7 @@ def test_jobs_are_listed_once_in_a_deployment(wire: Wire, arm: FakeArm) -> None:
 
 
 def test_a_copy_pending_deletion_does_not_end_the_run_that_lives(wire: Wire, arm: FakeArm, log: Log) -> None:
-    """What a kill between the creation and the deletion of a forced replacement leaves in the state."""
+    """The state that a kill leaves between the creation and the deletion of a forced replacement."""
     job, (run,) = edited(wire, arm, 0.1)
     copy = job.id, job.inputs, job.outputs
     wire.restart()

@@ -142,7 +142,7 @@ def canaries(value: Any) -> set[str]:
 
 
 class Seen:
-    """What the provider has answered, secrets left out: what the engine shows, logs and keeps in clear text."""
+    """The provider's answers, secrets left out: the engine shows, logs and keeps them in clear text."""
 
     def __init__(self, wire: Wire, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
         self.answers: list[Any] = []
@@ -213,7 +213,7 @@ def edited(token: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def life(wire: Wire, arm: FakeArm, token: str, inputs: dict[str, Any]) -> list[Any]:
-    """What a resource does from its preview to its end, and what it has written into the workspace."""
+    """The answers to a resource from its preview to its end, and the records that it wrote into the workspace."""
     resource = Resource(wire, token, "a")
     arm.network.mode = "AllowOnlyApprovedOutbound" if token == NETWORK else ""
     steps: list[Any] = [sorted(resource.preview(inputs)), resource.up(inputs), resource.up(inputs)]

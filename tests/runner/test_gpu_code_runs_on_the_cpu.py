@@ -161,7 +161,7 @@ def test_without_the_shim_the_script_fails_as_torch_says(lab: Lab) -> None:
 
 @pytest.fixture(scope="module")
 def kept() -> dict[str, str]:
-    """What the snippets left behind: they run in one process, once for all tests."""
+    """The results of the snippets: they run in one process, once for all tests."""
     return {}
 
 

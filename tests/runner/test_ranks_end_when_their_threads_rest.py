@@ -10,7 +10,7 @@ from amlstack.base.paths import PROJECT
 
 
 def printed(program: str) -> str:
-    """What a Python prints that starts as a rank's does, in a process of its own: the shim changes imports."""
+    """The output of a Python that starts as a rank's does, in a process of its own: the shim changes imports."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         check=False, cwd=PROJECT, capture_output=True, text=True, timeout=60,

@@ -90,7 +90,7 @@ CAPABILITIES: Mapping[str, Any] = {
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one session of the client found out; the SDK takes seconds to import, so that there is only one."""
+    """The findings of one session of the client; the SDK takes seconds to import, so that there is only one."""
     folder = tmp_path_factory.mktemp("capabilities")
     with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
         arm = Arm(sandbox.endpoint)

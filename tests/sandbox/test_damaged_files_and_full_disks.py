@@ -200,7 +200,7 @@ done
 
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What verbs print on a disk of 1 MiB, and on the same when it is read-only."""
+    """The output of verbs on a disk of 1 MiB, and on the same when it is read-only."""
     try:
         allowed = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
     except FileNotFoundError:

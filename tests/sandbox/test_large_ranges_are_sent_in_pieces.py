@@ -32,7 +32,7 @@ def blob(store: Store) -> Blob:
 
 
 def sent(blob: Blob, wanted: str) -> list[MutableMapping[str, Any]]:
-    """What a server is given for a GET with this range."""
+    """The messages that a server is given for a GET with this range."""
     scope = {"type": "http", "method": "GET", "headers": [(b"x-ms-range", wanted.encode())]}
     answer, messages = content.answer(Request(scope), blob), []
 

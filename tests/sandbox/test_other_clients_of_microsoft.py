@@ -61,7 +61,7 @@ CAPABILITIES: Mapping[str, Any] = {
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one session of the clients found out, in an environment of their own: azureml-mlflow caps what ours need."""
+    """The findings of one session of the clients, in their own environment: azureml-mlflow caps what ours need."""
     support = PROJECT / "tests" / "support" / "sandbox"
     uv = [str(Path(sys.executable).with_name("uv")), "run", "--no-project", "--quiet", "--isolated"]
     asked = [*uv, "--python", sys.executable, "--with-requirements", str(support / "other_clients.txt")]

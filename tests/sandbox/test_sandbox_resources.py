@@ -268,7 +268,7 @@ def test_a_verb_that_is_not_emulated_is_refused(manager: Manager) -> None:
 
 
 def test_every_kind_that_takes_a_patch_takes_one_of_what_a_get_answered(manager: Manager) -> None:
-    """What the service assigned is stored with the rest; a merge with it is no body that a client wrote."""
+    """The service stores its own values with the rest; a merge with them is no body that a client wrote."""
     manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
     manager.settle()
     patched = []

@@ -54,7 +54,7 @@ def theirs(base: Path, includes: list[str]) -> Iterator[Path]:
 
 
 def their_hash(folder: Path) -> str:
-    """What azure-ai-ml looks for an earlier upload by."""
+    """The hash by which azure-ai-ml looks for an earlier upload."""
     from azure.ai.ml._utils._asset_utils import get_content_hash
     from azure.ai.ml.entities._component.code import ComponentIgnoreFile
 

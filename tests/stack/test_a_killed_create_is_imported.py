@@ -21,7 +21,7 @@ LOST = {"workspace", "busy", "spare", "workspace-contributor-on-workspace", "wor
 
 
 def made(own: Own, name: str) -> float:
-    """When the service made the resource of that name."""
+    """The time at which the service made the resource of that name."""
     with store_of(own.home) as store:
         (found,) = (one for one in store.resources.all() if one.name == name)
         return found.created

@@ -51,7 +51,7 @@ resources: {instance_count: 2}
 
 @dataclass
 class Visit:
-    """What each command printed, and the runs that the sandbox knew after it."""
+    """The output of each command, and the runs that the sandbox knew after it."""
 
     clone: Clone
     outputs: dict[str, Output] = field(default_factory=dict)

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
 @dataclass
 class Adoption:
-    """What was done, and the runs that the sandbox knew at the end."""
+    """The steps done, and the runs that the sandbox knew at the end."""
 
     submitted: Ran
     again: Ran

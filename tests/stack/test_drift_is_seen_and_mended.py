@@ -37,7 +37,7 @@ SETTINGS = {
 
 @dataclass
 class Story:
-    """What each command printed."""
+    """The output of each command."""
 
     clone: Clone
     outputs: dict[str, Output] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def played(story: Story) -> Story:
 
 
 def others_work(arm: SandboxArm, home: Path) -> None:
-    """What is done in the portal: nodes of a cluster, a tag, an environment and the record of a run that go."""
+    """Make a person's changes in the portal: nodes of a cluster, a tag, an environment and a run's record go."""
     with store_of(home) as store:
         ids = [row.id for row in store.resources.all()]
         lost = next(row.id for row in store.jobs.list() if row.name.startswith("lost-"))

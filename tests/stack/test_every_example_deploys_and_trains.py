@@ -38,7 +38,7 @@ FILES = [*JOBS, *COMPOSED, *SCHEDULES]
 
 @dataclass
 class Deployed:
-    """What the engine did, and what the sandbox had: its runs and the files of each, kept past the stack's end."""
+    """The engine's steps, and the sandbox's runs with the files of each, kept past the stack's end."""
 
     home: Path
     left_out: frozenset[str]
@@ -99,7 +99,7 @@ def name_of(file: str) -> str:
 
 
 def on_horovod(file: str) -> bool:
-    """Whether an example's environment is compiled against the machine's Open MPI; others bring their own."""
+    """True where an example's environment is compiled against the machine's Open MPI; others bring their own."""
     return "horovod(" in (PROJECT / file).read_text("utf-8").lower()
 
 
@@ -110,7 +110,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def why(row: JobRow, files: dict[str, str]) -> Any:
-    """What a failed assertion shows: the run's error and the ends of its logs."""
+    """The text that a failed assertion shows: the run's error and the ends of its logs."""
     return row.error, {name: text[-1500:] for name, text in files.items() if name.endswith(".txt")}
 
 

@@ -110,7 +110,7 @@ class Load:
 
 
 class Edits:
-    """What a person might change between two `up`s, drawn from a seed: the stack's files after each call."""
+    """The changes that a person might make between two `up`s, drawn from a seed: the stack's files after each call."""
 
     def __init__(self, stack: Stack, folder: Path) -> None:
         self.stack, self.folder = stack, folder
@@ -153,7 +153,7 @@ class Edits:
 
     @property
     def started(self) -> Counter[str]:
-        """How often each declaration, ``NAME EDIT``, has been started, by the words of its own process."""
+        """The number of starts of each declaration, ``NAME EDIT``, by the words of its own process."""
         return Counter(self.starts.read_text().splitlines() if self.starts.exists() else ())
 
     def wait_for_starts(self) -> None:

@@ -45,7 +45,7 @@ WITHOUT = "up --stack dev --preview --without-secrets"
 
 @dataclass
 class Story:
-    """What each step printed, and what it left."""
+    """The output of each step, and the things that it left."""
 
     clone: Clone
     azure: Path

@@ -61,7 +61,7 @@ create_job: ./steps.yml
 
 
 def forms(secret: str) -> dict[str, bytes]:
-    """How a secret may lie in a file."""
+    """The forms in which a secret may lie in a file."""
     found = {
         "itself": secret.encode(),
         "in a URL": quote(secret, safe="").encode(),
@@ -75,7 +75,7 @@ def forms(secret: str) -> dict[str, bytes]:
 
 @dataclass
 class Search:
-    """Where the secret was found, by step."""
+    """The places where the secret was found, by step."""
 
     found: list[str] = field(default_factory=list)
     looked_at: int = 0

@@ -36,7 +36,7 @@ PLAIN = {
 
 @dataclass
 class Visit:
-    """What each command printed, and what was found after it."""
+    """The output of each command, and the things found after it."""
 
     clone: Clone
     outputs: dict[str, Output] = field(default_factory=dict)

@@ -87,7 +87,7 @@ create_job: {job: ./pipeline.yml, inputs: {epochs: 3}, experiment_name: again}
 
 @dataclass(frozen=True)
 class Registered:
-    """What the workspace held: jobs and schedules by name, component versions by id, hashes of code."""
+    """The workspace's contents: jobs and schedules by name, component versions by id, hashes of code."""
 
     workspace: str
     jobs: dict[str, dict[str, Any]]

@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What the engine, the program or a provider reported: ``severity`` is error, warning, info or info#err."""
+    """One report of the engine, the program or a provider: ``severity`` is error, warning, info or info#err."""
 
     severity: str
     message: str
@@ -70,7 +70,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Result:
-    """What one engine command did: exit code, its text, its events. The properties read the events."""
+    """The result of one engine command: exit code, its text, its events. The properties read the events."""
 
     command: tuple[str, ...]
     code: int
@@ -95,12 +95,12 @@ class Result:
 
     @cached_property
     def planned(self) -> tuple[Step, ...]:
-        """What the engine set out to do, in order."""
+        """The steps that the engine set out to do, in order."""
         return tuple(Step.of(event) for event in self.of("resourcePreEvent"))
 
     @cached_property
     def done(self) -> tuple[Step, ...]:
-        """What it finished."""
+        """The steps that it finished."""
         return tuple(Step.of(event) for event in self.of("resOutputsEvent"))
 
     @property

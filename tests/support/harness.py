@@ -112,7 +112,7 @@ class Running:
         return self.result()
 
     def interrupt(self) -> None:
-        """What Ctrl-C sends: the engine ends after the operations in flight."""
+        """Send the signal of Ctrl-C: the engine ends after the operations in flight."""
         _signal(self.process.pid, signal.SIGINT)
 
     def result(self, limit: float = LIMIT) -> Result:

@@ -67,7 +67,7 @@ class Loopback:
         self._server.server_close()
 
     def environ(self) -> dict[str, str]:
-        """What makes a client of Azure a client of this server."""
+        """The variables that make a client of Azure a client of this server."""
         return {
             "AMLSTACK_ARM_ENDPOINT": self.url,
             "AZURE_AUTHORITY_HOST": self.url,

@@ -35,7 +35,7 @@ def plan(file: Path) -> jobs.Planned:
 
 
 def data(file: Path, *options: str) -> inputs.Data:
-    """Where its inputs are read, with these options of ``--input``."""
+    """The places from which its inputs are read, with these options of ``--input``."""
     planned = plan(file)
     chosen, wrong = inputs.options(options, (planned,))
     assert wrong == ()

@@ -10,7 +10,7 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(text: str) -> Any:
-    """What `yaml.safe_load` reads.
+    """The value that `yaml.safe_load` reads.
 
     Raises:
         yaml.YAMLError: The text is no YAML.

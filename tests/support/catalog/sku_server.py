@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Azure:
-    """What it answers, and what it was asked."""
+    """The rows that it answers with, and the questions that it was asked."""
 
     skus: list[dict[str, Any]]
     listed: list[dict[str, Any]]

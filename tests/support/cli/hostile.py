@@ -25,6 +25,6 @@ _OURS = re.compile(r"\x1b\[(?:0|1|2|3[1-6])m")
 
 
 def acting(output: str) -> list[str]:
-    """What of an output acts: nothing should."""
+    """The parts of an output that act: there should be none."""
     output = _OURS.sub("", output)
     return [*_ACTS.findall(output), *_COMMANDS.findall(output)]

@@ -19,7 +19,7 @@ LIMIT = 120.0
 
 @dataclass(frozen=True)
 class Ran:
-    """How a verb ended."""
+    """The end of a verb."""
 
     code: int
     out: str
@@ -37,7 +37,7 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """What a program reads."""
+        """The output as a program reads it."""
         return json.loads(self.ok().out)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """Where states lie, and the key of their secrets.
+    """The place where states lie, and the key of their secrets.
 
     Attributes:
         backend: ``azblob://…``, for ``PULUMI_BACKEND_URL``.
@@ -58,7 +58,7 @@ def made(engine: Engine, sandbox: Sandbox, folder: Path, name: str) -> Place:
 
 
 def environ(sandbox: Sandbox) -> dict[str, str]:
-    """What makes the engine's own drivers for states and secrets clients of the sandbox, beside all others."""
+    """The variables that make all clients use the sandbox, the engine's own drivers for states and secrets too."""
     return {**sandbox.environ, **sandbox.endpoint.azure_names()}
 
 

@@ -21,7 +21,7 @@ LEFT_OUT = ("cd ", "az ", "export PULUMI_CONFIG_PASSPHRASE=", "pulumi stack init
 
 @dataclass
 class Story:
-    """What is played, and what each step did.
+    """The story's surroundings, and the result of each step.
 
     Attributes:
         place: The stack of deploy/state.

@@ -123,7 +123,7 @@ class Machine:
 
     @property
     def cached(self) -> list[str]:
-        """What the cache holds, the lock files aside."""
+        """The contents of the cache, the lock files aside."""
         return sorted(path.name for path in self.root.glob("cache/engine/*") if not path.name.endswith(".lock"))
 
 

@@ -123,7 +123,7 @@ class _Build:
         return done
 
     def _commands(self, text: str, step: Mapping[str, Any], done: JobRun) -> None:
-        """What a step asks the agent for in its output."""
+        """Carry out the commands to the agent in the output of a step."""
         for found in COMMAND.finditer(text):
             if found["name"] == "task.prependpath":
                 self.paths.insert(0, found["value"])

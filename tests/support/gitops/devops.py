@@ -24,7 +24,7 @@ VERSION = ("api-version", "7.1")
 
 @dataclass
 class DevOps:
-    """What is kept of it."""
+    """The record that is kept of it."""
 
     threads: list[dict[str, Any]] = field(default_factory=list)
     items: list[dict[str, Any]] = field(default_factory=list)

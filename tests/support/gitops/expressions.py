@@ -24,7 +24,7 @@ class ExpressionError(Exception):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What expressions may name.
+    """The names that expressions may use.
 
     Attributes:
         contexts: ``github``, ``env``, ``vars``, ``needs``, ``steps``, ``runner``.
@@ -42,7 +42,7 @@ class Surroundings:
         return re.sub(r"\$\{\{(.*?)\}\}", lambda found: shown(self.value(found[1])), text, flags=re.DOTALL)
 
     def met(self, condition: str | None) -> bool:
-        """Whether an ``if`` lets its step or job run."""
+        """True where an ``if`` lets its step or job run."""
         if condition is None:
             return not self.failed and not self.cancelled
         expression = re.sub(r"^\s*\$\{\{(.*)\}\}\s*$", r"\1", str(condition), flags=re.DOTALL)
@@ -168,7 +168,7 @@ class _Reading:
 
 
 def truth(value: Any) -> bool:
-    """What counts as true in a condition."""
+    """The truth of a value in a condition."""
     return bool(value)
 
 

@@ -26,7 +26,7 @@ SHELL = {"bash": ("bash", "--noprofile", "--norc", "-eo", "pipefail")}
 
 @dataclass
 class StepRun:
-    """How a step ended: None as its code where it was skipped."""
+    """The end of a step: None as its code where it was skipped."""
 
     name: str
     code: int | None
@@ -35,7 +35,7 @@ class StepRun:
 
 @dataclass
 class JobRun:
-    """How a job ended: ``success``, ``failure``, ``skipped``, or ``waiting`` for an approval."""
+    """The end of a job: ``success``, ``failure``, ``skipped``, or ``waiting`` for an approval."""
 
     result: str
     steps: list[StepRun] = field(default_factory=list)
@@ -56,7 +56,7 @@ class JobRun:
 
 @dataclass
 class Runner:
-    """What a hosted runner is for one repository.
+    """A hosted runner of one repository.
 
     Attributes:
         forge: The repository.

@@ -105,7 +105,7 @@ class Team:
         return self.runs[step]
 
     def pushed(self, step: str, commit: str, *, approved: tuple[str, ...] = ("prod",)) -> dict[str, JobRun]:
-        """What a push of main does, with the environments that somebody approves."""
+        """Run the workflow that a push of main starts, with the environments that somebody approves."""
         self.runs[step] = self.runner.run("amlstack-main.yml", "push", {}, commit, approved=approved)
         return self.runs[step]
 
@@ -114,7 +114,7 @@ class Team:
         self.runs[step] = self.runner.go_on(("prod",))
 
     def nightly(self, step: str) -> None:
-        """What the night brings: the workflow of drift on main, and the issues that there are then."""
+        """Run the nightly workflow of drift on main, and keep the issues that there are then."""
         main = self.forge.git("rev-parse", "refs/heads/main", at=self.forge.origin)
         self.runs[step] = self.runner.run("amlstack-drift.yml", "schedule", {}, main)
         self.seen.setdefault("issues", {})[step] = self.forge.state()["issues"]

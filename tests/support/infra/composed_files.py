@@ -63,12 +63,12 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def judged(project: Path) -> Declaration:
-    """What the stack of the folder declares, and what is wrong with it."""
+    """The declarations of the folder's stack, and their faults."""
     return declare(read_file(project / "Pulumi.team.yaml"), on=TODAY, root=project)
 
 
 def errors(project: Path) -> list[str]:
-    """What is wrong, in words."""
+    """The faults, in words."""
     return [str(finding) for finding in judged(project).findings if finding.level == "error"]
 
 

@@ -21,7 +21,7 @@ GROUP = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/grou
 
 @dataclass(frozen=True)
 class Meant:
-    """What a program asks for: a resource of a workspace in the resource manager's own layout.
+    """The request of a program: a resource of a workspace in the resource manager's own layout.
 
     Attributes:
         kind: ``computes`` or ``jobs``.

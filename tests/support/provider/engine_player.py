@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a deployment is killed.
+    """The point at which a deployment is killed.
 
     Attributes:
         at: ``write`` (at that write of the provider), ``unsaved`` (a step is done and not in the state) or ``saved``.

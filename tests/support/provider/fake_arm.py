@@ -159,7 +159,7 @@ class FakeArm(FakeWorkspace):
         return 200, {"access_token": token, "expires_in": 3600, "token_type": "Bearer"}
 
     def _unavailable(self, command: str) -> tuple[int, Any] | None:
-        """What is answered without a look at the request: the service is down, or the asking process was killed."""
+        """The answer without a look at the request, where the service is down or the asking process was killed."""
         if self.down_after is not None and len(self.asked) > self.down_after:
             return 503, {"error": {"code": "ServiceUnavailable", "message": "later"}}
         kills = command != "GET" and self._kills()

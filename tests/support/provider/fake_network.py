@@ -10,7 +10,7 @@ ACTIVE = "Active"
 
 @dataclass
 class FakeNetwork:
-    """What a workspace has of a managed network.
+    """The managed network of a workspace.
 
     Attributes:
         mode: Its isolation; empty for none.

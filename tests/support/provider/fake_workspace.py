@@ -225,6 +225,6 @@ class FakeWorkspace:
 
 
 def _without_labels(path: str, body: Any) -> Any:
-    """What never changes of a version; of data its labels do."""
+    """The unchanging part of a version; of data its labels change."""
     labels = {"tags", "description", "isArchived"} if "/data/" in path else set()
     return {key: value for key, value in body["properties"].items() if key not in labels}

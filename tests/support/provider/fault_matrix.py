@@ -48,7 +48,7 @@ class Bench:
     resource: Resource | None = None
 
     def seen(self) -> Any:
-        """What the workspace holds: equal for two benches on which the same was done."""
+        """The contents of the workspace: equal for two benches on which the same was done."""
         jobs = {
             path: {**job["properties"], "status": job["properties"]["status"] == "Canceled"}
             for path, job in self.arm.jobs.items()
@@ -320,7 +320,7 @@ def _acted(one: Bench, operation: Operation, resource: Resource) -> str:
 
 
 def _once(operation: Operation, fault: Fault, failure: Failure, expected: Any, cell: Cell) -> str:
-    """What is wrong; empty when nothing is."""
+    """The faults; empty when there are none."""
     lasting = failure.times is None
     if lasting and not fault.ends:
         return ""

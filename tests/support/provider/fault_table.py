@@ -39,7 +39,7 @@ def documented(first: tuple[str, ...]) -> Table:
 
 
 def differences(printed: Table, page: Table) -> Iterator[str]:
-    """What was seen and the page says otherwise, in the columns that were played; and rows that one of them lacks."""
+    """The results that differ from the page, in the columns that were played; and rows that one of them lacks."""
     for row in sorted({*printed, *page}):
         if row not in page or row not in printed:
             yield f"{row}: only {'the page' if row in page else 'what was played'} has this row"

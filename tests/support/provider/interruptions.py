@@ -46,7 +46,7 @@ class InterruptedOperation:
 
 
 def too_slow(seconds: float) -> list[str]:
-    """What is wrong with an end after so many seconds, in words."""
+    """The faults of an end after so many seconds, in words."""
     return [f"{seconds:.2f} s to the end, and {BOUND:.0f} s are the bound"] if seconds > BOUND else []
 
 
@@ -66,7 +66,7 @@ def interrupted(operation: Operation, *, most: int | None = None) -> Interrupted
 
 
 def _once(operation: Operation, held: Failure, expected: Any, measured: InterruptedOperation) -> str:
-    """What is wrong with an interruption in one request; empty when nothing is."""
+    """The faults of an interruption in one request; empty when there are none."""
     assert held.hold is not None
     with bench() as one:
         resource = prepared(one, operation)

@@ -40,7 +40,7 @@ class Log(engine_pb2_grpc.EngineServicer):
 
 
 class Refused(Exception):  # noqa: N818
-    """What the engine would show."""
+    """The messages that the engine would show."""
 
     def __init__(self, error: grpc.RpcError) -> None:
         super().__init__(error.details())
@@ -90,7 +90,7 @@ class Resource:
         return self.wire.call("Diff", request)
 
     def preview(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """What a preview of the creation foretells."""
+        """The outputs that a preview of the creation foretells."""
         request = provider_pb2.CreateRequest(
             urn=self.urn, properties=encode(self.check(inputs), keep_unknowns=True), preview=True
         )

@@ -84,7 +84,7 @@ main()
 
 @dataclass(frozen=True)
 class Way:
-    """How a rank breaks: Python that it runs, the cause to be named, what the job asks for besides."""
+    """A way for a rank to break: Python that it runs, the cause to be named, the job's further requests."""
 
     how: str
     cause: str

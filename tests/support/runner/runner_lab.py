@@ -152,7 +152,7 @@ class Lab:
         return path
 
     def survivors(self) -> tuple[int, ...]:
-        """What jobs have left running; a runner that comes to its end by itself is none."""
+        """The processes that jobs have left running; a runner that comes to its end by itself is none."""
         self.rest()
         return processes.marked(self.home)
 

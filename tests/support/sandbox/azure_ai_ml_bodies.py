@@ -103,7 +103,7 @@ def main(name: str, folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(client: MLClient, folder: Path, version: str, exchanges: Exchanges) -> dict[str, Any]:
-    """What the client sends for resources of its own, and what it is answered."""
+    """The client's requests for resources of its own, and the answers to them."""
     (folder / "train.py").write_text("print('trained')\n")
     environment = Environment(name="theirs", version=version, image=IMAGE, conda_file=CONDA, tags={"team": "a"})
     cluster = AmlCompute(name="theirs", size="Standard_ND96asr_v4", max_instances=2, idle_time_before_scale_down=240)

@@ -21,7 +21,7 @@ from azure.identity import DefaultAzureCredential
 
 
 class Streamed(io.StringIO):
-    """What is streamed; says by a byte in the pipe of the environment that a run is being looked at."""
+    """The streamed text; says by a byte in the pipe of the environment that a run is being looked at."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Streamed(io.StringIO):
 
 
 def submitted(client: MLClient, file: Path, folder: Path) -> dict[str, Any]:
-    """What became of one job file: its run's status, what was streamed, and the files that were downloaded."""
+    """The outcome of one job file: its run's status, the streamed text, and the downloaded files."""
     streamed = Streamed()
     with contextlib.redirect_stdout(streamed):
         run = client.jobs.create_or_update(load_job(file))

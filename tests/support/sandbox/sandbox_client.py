@@ -43,7 +43,7 @@ def version_of(path: str) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; ``body`` is JSON, or None."""
+    """The answer that came back; ``body`` is JSON, or None."""
 
     status: int
     body: Any

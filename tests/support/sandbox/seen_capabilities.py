@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SeenCapabilities:
-    """What each capability gave, or the words of its error."""
+    """The result of each capability, or the words of its error."""
 
     def __init__(self) -> None:
         self.seen: dict[str, Any] = {}

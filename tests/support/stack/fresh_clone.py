@@ -26,7 +26,7 @@ LIMIT = 900.0
 
 @dataclass(frozen=True)
 class Output:
-    """What a command printed, both streams together, and its exit status."""
+    """The output of a command, both streams together, and its exit status."""
 
     code: int
     text: str

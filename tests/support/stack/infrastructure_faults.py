@@ -143,7 +143,7 @@ class Ground:
         return self.stack.destroy() if operation == "delete" else self.stack.up()
 
     def seen(self) -> dict[str, Any]:
-        """What the service has and the state records: equal where the same was done."""
+        """The service's resources and the state's records: equal where the same was done."""
         with store_of(self.home) as store:
             rows = store.resources.all()
         state = self.stack.state()
@@ -222,7 +222,7 @@ def _rules(
 
 
 def _wrong_words(result: Result, times: int | None) -> list[str]:
-    """What is wrong with a command that failed."""
+    """The faults of a command that failed."""
     text = "\n".join(result.errors)
     found = [f"failed at once, though it could be repeated: {text}"] if times else []
     if not text or re.search(r"Traceback|unexpected \w+Error", text):
@@ -231,7 +231,7 @@ def _wrong_words(result: Result, times: int | None) -> list[str]:
 
 
 def _differences(ground: Ground, operation: str, known: int) -> Iterator[tuple[str, str]]:
-    """What is other than without a fault: path and words."""
+    """The differences from a run without a fault: path and words."""
     seen, expected = ground.seen(), ground.expected[operation]
     for path in sorted({*seen["held"], *expected["held"]}):
         if path not in seen["held"]:

@@ -65,11 +65,11 @@ class StepOfUp:
 
     @property
     def rule(self) -> dict[str, Any]:
-        """What the sandbox is asked to hold."""
+        """The rule by which the sandbox holds the request."""
         return {"fault": HELD, "method": self.method, "path": self.path}
 
     def meets(self, method: str, path: str) -> bool:
-        """Whether that is the request of this step."""
+        """True where that is the request of this step."""
         return method == self.method and re.fullmatch(self.path, path, re.IGNORECASE) is not None
 
 
@@ -100,7 +100,7 @@ STEPS: Final = (
 
 @dataclass
 class Interrupted:
-    """How a command ended after Ctrl-C.
+    """The end of a command after Ctrl-C.
 
     Attributes:
         step: Where it was.
@@ -120,7 +120,7 @@ class Interrupted:
 
     @property
     def wrong(self) -> list[str]:
-        """What is other than it has to be, in words; the seconds are judged by `make interruptions` alone."""
+        """The differences from the promise, in words; `make interruptions` alone judges the seconds."""
         found = [] if self.code == 130 else [f"exit status {self.code}"]
         if "Traceback" in self.text:
             found.append("a traceback is no sentence")
@@ -162,7 +162,7 @@ class Typed:
             time.sleep(0.01)
 
     def rests(self) -> bool:
-        """Whether its main thread sleeps, and went on sleeping for a while: it waits for what is typed.
+        """True where its main thread sleeps, and went on sleeping for a while: it waits for what is typed.
 
         Python looks for signals before it waits for a key: one that comes in between is seen at the next key alone.
         """
@@ -277,5 +277,5 @@ class Interruptions:
 
 
 def _is_ours(words: str) -> bool:
-    """Whether a process belongs to a command, and not to the sandbox or a run of it."""
+    """True where a process belongs to a command, and not to the sandbox or a run of it."""
     return "pulumi" in words or "amlstack.provider" in words or "amlstack.cli.main" in words

@@ -34,7 +34,7 @@ class Own:
 
 @dataclass
 class StackLife:
-    """What the engine did at each step of a stack's life."""
+    """The engine's results at each step of a stack's life."""
 
     home: Path
     results: dict[str, Result] = field(default_factory=dict)
@@ -91,7 +91,7 @@ def runs_of(home: Path, name: str) -> list[JobRow]:
 
 
 def cluster(home: Path, name: str) -> dict[str, Any]:
-    """What the service says of a cluster: ``properties.properties``."""
+    """The service's record of a cluster: ``properties.properties``."""
     with store_of(home) as store:
         (found,) = (one for one in store.clusters() if one.name == name)
         body: dict[str, Any] = found.body["properties"]["properties"]

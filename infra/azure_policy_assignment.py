@@ -50,7 +50,7 @@ class Assigned:
 
 
 def assigned(spec: AzurePolicy, config: Config, names: Names, *, on: date) -> Assigned:
-    """What the settings assign.
+    """The assignments that the settings ask for.
 
     Args:
         spec: The settings.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a stack declares.
+    """The declaration of a stack.
 
     Attributes:
         runs: Its training runs, jobs, sweeps and pipelines, and its schedules of such.
@@ -55,7 +55,7 @@ class Declaration:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing refuses it."""
+        """True where nothing refuses it."""
         return not errors(self.findings)
 
 
@@ -261,7 +261,7 @@ class _Stack:
         return self.known_environments[wanted]
 
     def target(self, job: jobs.Job) -> tuple[jobs.Target, list[Finding]]:
-        """Where a job runs, and what is wrong with that; each cluster is looked up once."""
+        """The target of a job and the findings about it; each cluster is looked up once."""
         wanted = job.compute, job.instance_type
         if wanted not in self.known_targets:
             self.known_targets[wanted] = resolve_target(job, self.reading)
@@ -287,7 +287,7 @@ class _Stack:
 
 
 def _of_a_stack(finding: Finding) -> Finding:
-    """What is a warning where azure-ai-ml may submit the file later, and refuses a stack, which uploads data now."""
+    """A warning where azure-ai-ml may submit the file later, and refuses a stack, which uploads data now."""
     return replace(finding, level=Level.ERROR) if finding.code == MISSING else finding
 
 

@@ -22,7 +22,7 @@ UNNAMED = "amlstack-inline"
 
 
 def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Path) -> dict[str, Any]:
-    """What a job's environment means in a stack: one of its own by name, also with ``@latest``, or a curated one.
+    """The meaning of a job's environment in a stack: its own by name, also with ``@latest``, or a curated one.
 
     Args:
         job: As its file declares it.
@@ -67,7 +67,7 @@ class RegisteredEnvironment:
 
     @classmethod
     def of(cls, inline: jobs.Environment, base: Path) -> RegisteredEnvironment:
-        """What an inline environment becomes.
+        """The registered environment that an inline one becomes.
 
         Args:
             inline: As the job or the stack declares it, with an image.

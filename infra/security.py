@@ -84,12 +84,12 @@ class Security:
 
     @property
     def limited(self) -> bool:
-        """Whether anybody is kept out."""
+        """True where anybody is kept out."""
         return not self.public or bool(self.allowed)
 
 
 def is_protected(settings: Settings, stack: str) -> bool:
-    """Whether the engine refuses to delete what holds data."""
+    """True where the engine refuses to delete the resources that hold data."""
     return stack != SANDBOX if settings.protect == "auto" else settings.protect == "true"
 
 

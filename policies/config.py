@@ -56,14 +56,14 @@ class Config:
         object.__setattr__(self, "everything", everything)
 
     def level(self, code: str) -> Level:
-        """How a rule is enforced."""
+        """The enforcement level of a rule."""
         level = self.levels.get(code) or _LEVELS[code]
         if level == "advisory" and code in _MANDATORY_WITH and self.values.get(code, {}).get(_MANDATORY_WITH[code]):
             return "mandatory"
         return level
 
     def enabled(self, code: str) -> bool:
-        """Whether a rule judges at all."""
+        """True where a rule judges at all."""
         return self.level(code) != "disabled"
 
     def settings(self, code: str) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class Gate:
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
 
     def _stays_as_it_is(self, token: str, props: Any, unreadable: Collection[Path]) -> bool:
-        """Whether the judgement never writes into properties, now or later, and all of them is JSON already."""
+        """True where the judgement never writes into properties, now or later, and all of them is JSON already."""
         written = unreadable or self._sums or self._context.components or component(token, props)
         return not written and wholly_known(props)
 

@@ -45,11 +45,11 @@ class Waiver:
     expires: date
 
     def covers(self, code: str, name: str, urn: str) -> bool:
-        """Whether it speaks about this rule on this resource, expired or not."""
+        """True where it speaks about this rule on this resource, expired or not."""
         return self.rule == code and (fnmatchcase(name, self.resource) or fnmatchcase(urn, self.resource))
 
     def counts_on(self, on: date) -> bool:
-        """Whether it has not expired yet."""
+        """True where it has not expired yet."""
         return on <= self.expires
 
     def finding(self) -> Finding:

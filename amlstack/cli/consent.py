@@ -19,7 +19,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before someth
 
 
 def on_a_terminal() -> bool:
-    """Whether a person can be asked."""
+    """True where a person can be asked."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

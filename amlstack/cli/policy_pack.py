@@ -53,7 +53,7 @@ class NoPackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GivenRules:
-    """What was given for a command.
+    """The rules given for a command.
 
     Attributes:
         pack: Folder of a policy pack, or its executable; None for this project's.

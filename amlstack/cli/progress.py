@@ -76,7 +76,7 @@ class Progress:
         self._line(" ", text, None)
 
     def follow(self, *phases: str) -> Callable[[Mapping[str, Any]], None]:
-        """What to call with each event of the engine's next command.
+        """The function to call with each event of the engine's next command.
 
         Args:
             phases: What the command does, one word after the other; in `LOUD` ones each resource has a line.
@@ -105,7 +105,7 @@ class Progress:
                     self.note(who + line)
 
     def _count(self) -> None:
-        """How far a phase is that has no lines of its own: on a terminal, one line that is written over and over."""
+        """Show the progress of a phase without lines of its own: on a terminal, one line written over and over."""
         if sys.stdout.isatty():
             elapsed = style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
             count = f"{self._looked_at} resource{'' if self._looked_at == 1 else 's'}"

@@ -26,7 +26,7 @@ class Tool(StrEnum):
 
 
 def lines(endpoint: Endpoint, tool: Tool) -> Iterator[str]:
-    """What to evaluate, or to paste into a notebook, line by line.
+    """The lines to evaluate in a shell, or to paste into a notebook.
 
     Raises:
         EngineError: For a tool that runs Pulumi: no engine could be had, or it refused to create the stack.

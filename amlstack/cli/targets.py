@@ -24,7 +24,7 @@ NAMESPACE = "amlstack"
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Where jobs would run.
+    """The targets that jobs would run on.
 
     Attributes:
         size: The size that was asked for by an option; it stands for every cluster.
@@ -75,18 +75,18 @@ class Targets:
 
     @property
     def _is_certain(self) -> bool:
-        """Whether the stack was asked for, or lists the file. Looked up only where something is wrong."""
+        """True where the stack was asked for, or lists the file. Looked up only where a finding needs it."""
         if self.asked or self.settings is None or self.file is None:
             return self.asked
         return self.listing(self.file) is not None
 
     @property
     def _is_outside(self) -> bool:
-        """Whether the file lies outside of the folder of a stack that was not asked for."""
+        """True where the file lies outside of the folder of a stack that was not asked for."""
         return self.file is not None and not self.file.resolve().is_relative_to(self.root.resolve())
 
     def _of_a_found_stack(self, finding: Finding) -> Finding:
-        """What an `up` refuses, where it is not known that the job belongs to this stack."""
+        """The finding that an `up` refuses, where it is not known that the job belongs to this stack."""
         return replace(
             finding,
             seen=finding.seen.replace("The stack has", f"The stack `{self.stack}` has"),
@@ -115,7 +115,7 @@ class Targets:
         return StackData.unread(self.settings)
 
     def environment_of(self, job: Job) -> dict[str, Any]:
-        """What the job's environment means in the stack, for ``model_copy(update=...)``; nothing without a stack."""
+        """The meaning of the job's environment in the stack, for ``model_copy(update=...)``; empty without a stack."""
         if self.settings is None:
             return {}
         from infra.environments import environment_of

@@ -53,7 +53,7 @@ async def findings(
     workspace: str,
     provider: pulumi.ProviderResource | None,
 ) -> tuple[Finding, ...]:
-    """What the subscription has no room for; one question for all regions, and one more only where it seems short.
+    """The shortages of the subscription; one question for all regions, and one more only where it seems short.
 
     Args:
         settings: The stack's.

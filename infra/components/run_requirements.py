@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRequirements:
-    """What comes before every run.
+    """The resources that come before every run.
 
     Attributes:
         id: The stack's random id.

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StackDeclaration:
-    """What a stack declares, judged.
+    """The judged declaration of a stack.
 
     Attributes:
         settings: Its settings.
@@ -159,7 +159,7 @@ def _datastores(
     clusters: dict[str, RdmaCluster],
     tree: StackTree,
 ) -> dict[str, list[pulumi.Resource]]:
-    """What comes before the use of each datastore."""
+    """The resources that come before the use of each datastore."""
     if not settings.datastores:
         return {}
     return data.register_datastores(

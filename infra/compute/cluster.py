@@ -188,7 +188,7 @@ def _within(wire: str, whole: str) -> bool:
 
 
 def _says(spec: Any, path: tuple[str, ...]) -> bool:
-    """Whether a person has written a setting."""
+    """True where a person has written a setting."""
     for name in path:
         if name not in spec.model_fields_set:
             return False

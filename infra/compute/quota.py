@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one cluster may use.
+    """The nodes and vCPUs that one cluster may use.
 
     Attributes:
         index: Of the cluster in the settings.
@@ -55,7 +55,7 @@ class Existing:
         return cls({str(row["name"]).lower(): row for row in rows})
 
     def has(self, demand: Demand) -> bool:
-        """Whether a cluster is there already, with this size in this region."""
+        """True where a cluster is there already, with this size in this region."""
         row = self.clusters.get(demand.name.lower(), {})
         same = str(row.get("size", "")).lower() == demand.size.lower() and row.get("location") == demand.location
         return same and (row.get("priority") == "LowPriority") == demand.low_priority
@@ -66,7 +66,7 @@ class Existing:
 
 
 def demands(settings: Settings) -> tuple[Demand, ...]:
-    """What the clusters of a stack may use."""
+    """The demands of a stack's clusters."""
     return tuple(
         Demand(
             index,
@@ -82,7 +82,7 @@ def demands(settings: Settings) -> tuple[Demand, ...]:
 
 
 def regions(wanted: Iterable[Demand]) -> dict[str, set[str]]:
-    """What to ask: regions, and the sizes that are declared there."""
+    """The regions to ask, and the sizes that are declared there."""
     found: dict[str, set[str]] = defaultdict(set)
     for demand in wanted:
         found[demand.location].add(demand.size)
@@ -111,7 +111,7 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """What vCPUs are granted from: a family, low priority, or all dedicated nodes of a region."""
+    """The source of vCPUs: a family, low priority, or all dedicated nodes of a region."""
 
     region: str
     name: str
@@ -125,7 +125,7 @@ class _Pool:
         )
 
     def request(self, number: int) -> str:
-        """How to ask for more; the names that `az quota` takes are documented for families and for low priority."""
+        """The request for more quota; the names in `az quota` are documented for families and for low priority."""
         if self.name == OF_REGION:
             return _PORTAL
         kind = "lowPriority" if self.name == _LOW_PRIORITY else "dedicated"
@@ -167,7 +167,7 @@ def shortages(
     subscription: str,
     existing: Existing | None = None,
 ) -> tuple[Shortage, ...]:
-    """What a subscription has no room for, or does not offer.
+    """The demands that a subscription has no room for, or does not offer.
 
     Args:
         wanted: What the clusters may use.
@@ -205,7 +205,7 @@ def shortages(
 def _beyond_part(
     region: str, family: str, members: list[tuple[Demand, int]], limit: int, had: Existing
 ) -> Shortage | None:
-    """What is above the part of a family's quota that the workspace was given; what others there use is not known."""
+    """The excess over a workspace's part of a family's quota; the use by others there is not known."""
     requested = sum(demand.most * vcpus for demand, vcpus in members)
     own = sum(had.most(demand) * vcpus for demand, vcpus in members)
     if limit < 0 or requested <= max(limit, own):

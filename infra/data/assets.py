@@ -72,7 +72,7 @@ class PlannedAsset:
 
 @dataclass(frozen=True, slots=True)
 class StackData:
-    """What jobs of a stack may name.
+    """The data assets that jobs of a stack may name.
 
     Attributes:
         assets: The versions of each data asset by its name, in the order of the settings.
@@ -141,7 +141,7 @@ def _planned(spec: DataAsset, root: Path, folders: DataFolders) -> tuple[Planned
 
 
 def _references(file: Path) -> tuple[tuple[str, ...], list[Finding]]:
-    """What a table refers to, and what is wrong with its file."""
+    """The references of a table, and the findings about its file."""
     if not file.is_file():
         rule = f"Data of the type mltable are a folder with a file `{MLTABLE}` that says how it is read"
         return (), [Finding("mltable-missing", "path", f"There is no `{file.parent.name}/{MLTABLE}`", rule)]
@@ -173,7 +173,7 @@ _DATA_TYPES: Final = frozenset({"uri_file", "uri_folder", "mltable"})
 
 @dataclass(frozen=True, slots=True)
 class MeantData:
-    """What a run reads of the stack's data assets.
+    """The data assets of the stack that a run reads.
 
     Attributes:
         by_input: The asset by the input's place.
@@ -187,7 +187,7 @@ class MeantData:
 
 
 def meant(plan: jobs.Planned, known: StackData) -> MeantData:
-    """What of the stack's data a run reads by name."""
+    """The stack's data that a run reads by name."""
     by_input: dict[str, PlannedAsset] = {}
     labelled: dict[str, str] = {}
     found: list[Finding] = []

@@ -73,7 +73,7 @@ def account_id(spec: Datastore, names: Names) -> str:
 
 
 def is_created(spec: Datastore, settings: Settings) -> bool:
-    """Whether the stack creates the container of a datastore: where it creates the account."""
+    """True where the stack creates the container of a datastore: where it creates the account."""
     workspace = settings.workspace
     own = not (workspace.existing or workspace.adopted or workspace.storage.existing)
     return own and spec.account is None
@@ -177,7 +177,7 @@ def _judged(spec: Datastore, *, created: bool) -> tuple[str, Finding | None]:
 
 
 def _command(spec: Datastore) -> str:
-    """How to create a container in an account that exists, without a key."""
+    """The command that creates a container in an account that exists, without a key."""
     if spec.kind == "file":
         return f"az storage share-rm create --storage-account ACCOUNT --name {spec.container}"
     return f"az storage container create --account-name ACCOUNT --auth-mode login --name {spec.container}"

@@ -27,7 +27,7 @@ MODES: Final[Mapping[str, str]] = {"off": OFF, "allow_internet_outbound": OPEN, 
 
 @dataclass(frozen=True, slots=True)
 class WantedIsolation:
-    """What the settings ask of the workspace's isolation.
+    """The isolation that the settings ask of the workspace.
 
     Attributes:
         mode: In Azure's words.
@@ -51,7 +51,7 @@ def declared(settings: Settings) -> str | None:
 
 
 def wanted(settings: Settings, stack: str) -> WantedIsolation | None:
-    """What is asked of the workspace's isolation; None where nothing is, and nothing is to be looked at.
+    """The isolation asked of the workspace; None where none is asked, and nothing is to be looked at.
 
     Args:
         settings: The stack's settings.

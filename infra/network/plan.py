@@ -34,7 +34,7 @@ class NetworkPlan:
 
     @property
     def needs_premium(self) -> bool:
-        """Whether private endpoints lead to the registry, which only its premium tier takes."""
+        """True where private endpoints lead to the registry, which only its premium tier takes."""
         approved = self.wanted is not None and self.wanted.mode == managed.APPROVED
         return approved or (self.own is not None and "registry" in self.own.links)
 

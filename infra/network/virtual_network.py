@@ -274,7 +274,7 @@ class OwnNetwork:
 
 
 def is_range(subnet: str | None) -> bool:
-    """Whether a subnet of the settings is one that the stack makes."""
+    """True where a subnet of the settings is one that the stack makes."""
     return subnet is not None and not subnet.startswith("/")
 
 
@@ -307,12 +307,12 @@ def own_network(settings: Settings, names: Names, cloud: str = "public") -> OwnN
 
 
 def stem(names: Names) -> str:
-    """What names of network resources end in."""
+    """The ending of the names of network resources."""
     return re.sub(r"[^A-Za-z0-9]+", "-", names.workspace).strip("-")
 
 
 def addresses(subnet: str) -> int:
-    """How many nodes fit into a range: Azure keeps five addresses of each subnet."""
+    """The number of nodes that fit into a range: Azure keeps five addresses of each subnet."""
     return max(ipaddress.ip_network(subnet, strict=False).num_addresses - 5, 0)
 
 

@@ -53,12 +53,12 @@ class Run:
 
     @property
     def declared(self) -> Any:
-        """What is planned: a job, a sweep or a pipeline with its settings of runs, or a schedule with its trigger."""
+        """The planned object: a job, sweep or pipeline with its settings of runs, or a schedule with its trigger."""
         return self.plan.job
 
     @property
     def is_schedule(self) -> bool:
-        """Whether it starts runs over time instead of being one."""
+        """True where it starts runs over time instead of being one."""
         return self.plan.timed
 
 
@@ -108,7 +108,7 @@ class CodeFolders:
         return found
 
     def own_code(self, plan: jobs.Planned, codes: Mapping[str, snapshot.Snapshot], file: Path) -> snapshot.OwnCode:
-        """What of a plan's code counts for its run's identity.
+        """The part of a plan's code that counts for its run's identity.
 
         Args:
             plan: The plan.
@@ -157,7 +157,7 @@ class _Own(NamedTuple):
 
 
 def with_overrides(declared: jobs.Declared, job_file: JobFile, environment: Environment) -> jobs.Declared:
-    """What a file declares, as the stack means it: with the settings' overrides and environments.
+    """The declaration of a file, as the stack means it: with the settings' overrides and environments.
 
     Args:
         declared: As its file has it.

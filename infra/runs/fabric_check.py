@@ -93,7 +93,7 @@ class FabricChecks:
             self.gates[run.name] = (*self.gates.get(run.name, ()), check.name)
 
     def gated(self, members: Iterable[OrderedRun]) -> Iterator[OrderedRun]:
-        """What comes after what, the checks included."""
+        """Yield the runs in their order, the checks included."""
         for member in members:
             gates = () if member.is_schedule else self.gates.get(member.name, ())
             wanted = tuple(Wanted(name, lambda finding: finding) for name in gates)
@@ -102,7 +102,7 @@ class FabricChecks:
 
 
 def faults(cluster: Cluster, declared: Iterable[Run], where: str) -> list[Finding]:
-    """What keeps a cluster's check from being declared."""
+    """The faults that keep a cluster's check from being declared."""
     found = [one] if (one := _takes_too_many(cluster, where)) is not None else []
     if (name := name_of(cluster.name)) in {run.name for run in declared if not run.is_schedule}:
         seen, rule = f"A job of the stack is named `{name}`", "That is the name of the cluster's fabric check"
@@ -123,7 +123,7 @@ def _takes_too_many(cluster: Cluster, where: str) -> Finding | None:
 
 
 def announced(run: Run, where: str) -> Finding:
-    """What the check is and may cost."""
+    """The announcement of the check and its highest cost."""
     (plan,) = run.plan.parts.values()
     nodes = f"{plan.nodes} node{'' if plan.nodes == 1 else 's'} of {plan.target.size}"
     price = costs(run.plan).get("")

@@ -52,7 +52,7 @@ class OrderedRun:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What comes after what.
+    """The order of runs.
 
     Attributes:
         before: Run → the runs that it comes after, as they are written; without those that a finding is about.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunPart:
-    """What one command job of a run needs, cluster first.
+    """The requirements of a run's command job, cluster first.
 
     Attributes:
         cluster: Name of the cluster it names; None for none.
@@ -40,7 +40,7 @@ class RunPart:
     environment: RegisteredEnvironment | None
 
     def refs(self, names: Names) -> jobs.Refs:
-        """Where its code and environment will be."""
+        """The references to its code and environment."""
         return jobs.Refs(
             names.workspace_id,
             f"{names.workspace_id}/codes/{self.code.hash}/versions/1" if self.code else None,
@@ -66,7 +66,7 @@ class ComponentVersion:
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether it names the components of its own steps, which come before it."""
+        """True where it names the components of its own steps, which come before it."""
         return bool(self.properties["componentSpec"].get("type") == "pipeline")
 
 

@@ -37,7 +37,7 @@ def with_secrets(declared: jobs.Declared, job_file: JobFile) -> jobs.Declared:
 def findings(
     declared: jobs.Declared, job_file: JobFile, reading: Reading, index: int, source: jobs.Source
 ) -> Iterator[Finding]:
-    """What is wrong with the secrets that a declaration names: each one has to be among the stack's.
+    """The findings about the secrets that a declaration names: each one has to be among the stack's.
 
     Args:
         declared: As the stack means it, `with_secrets`.

@@ -148,7 +148,7 @@ def _including(entry: Any) -> str | None:
 
 @lru_cache(maxsize=64)
 def _meant(key: str) -> bool:
-    """Whether a key is `include`, misspelt; thousands of entries have the same few keys."""
+    """True where a key is `include`, misspelt; thousands of entries have the same few keys."""
     return bool(near(key, (INCLUDE,)))
 
 

@@ -34,7 +34,7 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of stack settings.
+    """The result of reading stack settings.
 
     Attributes:
         findings: All that is wrong, in the order of the file.
@@ -65,7 +65,7 @@ class Reading:
         return found[1] if found else ""
 
     def doubts(self, *loc: str | int) -> bool:
-        """Whether a setting, something in it or something around it was made up."""
+        """True where a setting, something in it or something around it was made up."""
         return any(made[: len(loc)] == loc or loc[: len(made)] == made for made in self.doubtful)
 
     def locate(self, loc: Loc, finding: Finding) -> Finding:
@@ -190,7 +190,7 @@ def parse(
 
 
 def _encrypted(values: Mapping[str, Any], origins: Origins) -> Iterator[Loc]:
-    """What included files hold encrypted."""
+    """Yield the places of values that included files hold encrypted."""
     for key, entries in origins.entries.items():
         for index, (included_file, _) in enumerate(entries):
             if included_file is not None:

@@ -62,7 +62,7 @@ class Mending:
         return [error for error in errors if not self._follows(error, given)]
 
     def _follows(self, error: ErrorDetails, given: set[Loc]) -> bool:
-        """Whether it follows from another error: of a key that was misspelt or dropped, of values made up."""
+        """True where it follows from another error: of a key that was misspelt or dropped, of values made up."""
         loc = EXPLAINER.written(error["loc"])
         made_up = error["type"] == "value_error" and any(one[: len(loc)] == loc != one for one in self.doubtful)
         return made_up or (error["type"] == "missing" and loc in given)
@@ -107,11 +107,11 @@ class Mending:
         self._put(loc, value)
 
     def gone(self, *locs: Loc) -> bool:
-        """Whether any of these is not what the person wrote: made up, or left out."""
+        """True where any of these is not as the person wrote it: made up, or left out."""
         return any(loc in self.doubtful or loc in self._dropped for loc in locs)
 
     def written(self, loc: Loc) -> Loc:
-        """Where the person wrote what now stands at pydantic's path ``loc``."""
+        """The place of the person's text for the value at pydantic's path ``loc``."""
         found = EXPLAINER.written(loc)
         for length in range(len(found), 0, -1):
             if source := self._renamed.get(found[:length]):

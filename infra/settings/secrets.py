@@ -38,7 +38,7 @@ PASSED_ON: Final[tuple[tuple[str, ...], ...]] = (
 
 
 def can_be(loc: Loc) -> bool:
-    """Whether the setting at a place can be secret."""
+    """True where the setting at a place can be secret."""
     return any(
         len(form) == len(loc) and all(word in (ANY, str(part)) for word, part in zip(form, loc, strict=True))
         for form in PASSED_ON

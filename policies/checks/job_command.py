@@ -90,7 +90,7 @@ def check_fabric_off(
 
 
 def harmful(variables: Mapping[str, object], command: str, docker_args: str) -> tuple[tuple[int, str, str], ...]:
-    """What takes some job on some size off its fabric: where it is written, the variable, its value.
+    """The variables that take some job on some size off its fabric: each with its place, name and value.
 
     Args:
         variables: The job's environment variables; place 0.
@@ -147,7 +147,7 @@ SPEAKS = re.compile(r"ckpt|check_?-?point|snapshot|resume|restore|last_?state|lo
 
 
 def restarts(command: str) -> int:
-    """How many restarts a command asks its launcher for."""
+    """The number of restarts that a command asks its launcher for."""
     asked = _RESTARTS.search(command)
     return int(asked["number"]) if asked else 0
 
@@ -323,7 +323,7 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
 
 
 def _names_a_secret(value: Any) -> bool:
-    """Whether a variable names a secret of the stack, `{secret: NAME}`, instead of having a value."""
+    """True where a variable names a secret of the stack, `{secret: NAME}`, instead of having a value."""
     return isinstance(value, dict) and value.keys() == {"secret"}
 
 
@@ -337,5 +337,5 @@ def _seen(name: str, text: str) -> tuple[str, ...]:
 
 
 def may_be_secret(name: str) -> bool:
-    """Whether a value of that name that is not known yet may be a secret."""
+    """True where a value of that name that is not known yet may be a secret."""
     return credentials.named(name, "0123456789abcdefghij")

@@ -208,7 +208,7 @@ def check_image_runs(
 
 
 def _unfit(image: Image, size: Size) -> str:
-    """What of the image does not go with the size; empty for nothing."""
+    """The mismatch between the image and the size; empty for none."""
     if image.architectures and size.architecture not in image.architectures:
         return f"{image.name} is built for {', '.join(image.architectures)}, and {size.name} is {size.architecture}"
     if size.gpu is None:

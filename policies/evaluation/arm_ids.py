@@ -68,7 +68,7 @@ class Address:
     unknown: Unknown | None = None
 
     def may_be(self, other: Address) -> bool:
-        """Whether both may be one resource as far as their places are known; names are compared by the caller."""
+        """True where both may be one resource as far as their places are known; names are compared by the caller."""
         pairs = zip(self._around, other._around, strict=True)
         return all(one is None or two is None or one == two for one, two in pairs)
 

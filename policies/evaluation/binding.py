@@ -59,7 +59,7 @@ def cluster_of(subject: Subject, context: Context) -> KnownCluster | None:
 
 
 def region_of(subject: Subject) -> str | None:
-    """Where a cluster's nodes or those of a serverless job are, as programs write it; None where it is not known."""
+    """The region of a cluster's nodes or a serverless job's, as programs write it; None where it is not known."""
     facts = subject.facts
     try:
         given = facts.text("region") or facts.value("locations")
@@ -70,7 +70,7 @@ def region_of(subject: Subject) -> str | None:
 
 
 def preemptible(subject: Subject, cluster: KnownCluster | None = None) -> bool:
-    """Whether nodes may be taken away: of a cluster, of a serverless job, of a job on the cluster.
+    """True where nodes may be taken away: of a cluster, of a serverless job, of a job on the cluster.
 
     Raises:
         Undecided: Its priority or tier is not known yet.

@@ -147,7 +147,7 @@ def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> F
 
 
 def _bound(subject: Subject) -> tuple[int, int | None]:
-    """How many trials of a sweep run at once, and for how long at most; of any other job one and its timeout."""
+    """The number of trials of a sweep at once, and their longest time; of any other job one and its timeout."""
     facts = subject.facts
     timeout, trials = timeout_of(subject), facts.number("trials")
     if not trials:

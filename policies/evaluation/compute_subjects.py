@@ -127,7 +127,7 @@ def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
 
 @lru_cache(maxsize=64)
 def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
-    """Where a cluster in ARM's layout says what; the same for every resource, so made once."""
+    """The paths of a cluster's properties in ARM's layout; the same for every resource, so made once."""
     paths: dict[str, tuple[Path, ...]] = {
         fact: ((*at, "properties", "properties", *path),) for fact, path in INNER.items()
     }

@@ -155,7 +155,7 @@ _KNOWN = frozenset({str, int, float, bool, type(None)})
 
 
 def wholly_known(value: Any) -> bool:
-    """Whether a value is nothing but JSON, as nearly every job is: no part of it is left to be known later."""
+    """True where a value is nothing but JSON, as nearly every job is: no part of it is left to be known later."""
     kind = type(value)
     if kind is not dict and kind is not list:
         return kind in _KNOWN
@@ -204,7 +204,7 @@ def number_of(value: Any, path: Path) -> int | Unknown | None:
 
 
 def flag(props: Any, *path: str) -> bool | Unknown:
-    """Whether the tag at a path says ``true``; tags are text."""
+    """True where the tag at a path says ``true``; tags are text."""
     value = dig(props, *path)
     if isinstance(value, Unknown):
         return value
@@ -218,12 +218,12 @@ def names(props: Any, *path: str) -> tuple[str, ...]:
 
 
 def is_expression(value: str) -> bool:
-    """Whether Azure works the value out itself: a binding of a pipeline, an expression of an ARM template."""
+    """True where Azure works the value out itself: a binding of a pipeline, an expression of an ARM template."""
     return "${{" in value or (value.startswith("[") and value.endswith("]") and not value.startswith("[["))
 
 
 class Facts:
-    """What a subject declares, by the names that the rules use, wherever its form keeps them."""
+    """The declared values of a subject, by the names that the rules use, wherever its form keeps them."""
 
     def __init__(self, props: Any, paths: Mapping[str, tuple[Path, ...]], *, classic: bool = False) -> None:
         """Read ``props``; ``paths`` lists where each fact may be, and the first place that has it counts."""
@@ -235,7 +235,7 @@ class Facts:
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to read; False for what is unknown as a whole."""
+        """True where there is anything to read; False for a subject that is unknown as a whole."""
         return bool(self._paths)
 
     def at(self, fact: str) -> str:
@@ -306,7 +306,7 @@ class Facts:
         return None if value is None else _known(number_of(value, path))
 
     def boolean(self, fact: str) -> bool | None:
-        """Whether it is true, also when written as text; as `text`."""
+        """The truth value of a fact, also when written as text; as `text`."""
         value = self.value(fact)
         if isinstance(value, str) and is_expression(value):
             raise Undecided(Unknown(self.at(fact), AT_RUN))

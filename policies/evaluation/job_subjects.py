@@ -225,12 +225,12 @@ def _kinds(job: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _runs_component(job: Mapping[str, Any]) -> bool:
-    """Whether it is a step or trial that runs a component registered elsewhere, whose command is not known here."""
+    """True where it is a step or trial that runs a component registered elsewhere, whose command is not known here."""
     return not _kinds(job) <= _NO_COMMAND and any(job.get(key) is not None for key in ("componentId", "component"))
 
 
 def _is_serverless(job: Any, compute: Any, at: Path) -> bool | Unknown:
-    """Whether a job with a size is serverless: elsewhere the instance type is the compute's affair, not a VM size.
+    """True where a job with a size is serverless: elsewhere the instance type is the compute's affair, not a VM size.
 
     Spark jobs bring their own pool and train nothing over the fabric.
     """

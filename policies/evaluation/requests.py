@@ -63,7 +63,7 @@ CLASSIC_TEMPLATE = re.compile(
 
 @lru_cache(maxsize=1024)  # a stack has few types and many resources
 def judged(resource_type: str, *, everything: bool = False) -> bool:
-    """Whether any rule may speak about resources of a type; cheap, so that the others are never read.
+    """True where any rule may speak about resources of a type; cheap, so that the others are never read.
 
     Args:
         resource_type: Pulumi's type token.
@@ -79,7 +79,7 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
 
 @lru_cache(maxsize=1024)
 def holds_template(module: str, kind: str) -> bool:
-    """Whether a type of azure-native is given an ARM template."""
+    """True where a type of azure-native is given an ARM template."""
     return _TEMPLATES.fullmatch(f"{module}:{kind}") is not None
 
 

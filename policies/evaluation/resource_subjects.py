@@ -90,7 +90,7 @@ def fill(resource_type: str, props: Any, components: Mapping[str, Any]) -> None:
 
 
 def subjects(resource_type: str, props: Any, groups: Mapping[str, Any] = _NONE) -> tuple[Subject, ...]:
-    """What a resource asks for; empty for resources that no rule speaks about.
+    """The subjects that a resource asks for; empty for resources that no rule speaks about.
 
     Args:
         resource_type: Pulumi's type token.

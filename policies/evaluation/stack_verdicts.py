@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def judges_sum(config: Config) -> bool:
-    """Whether anything is judged on the sum of a stack: only then must its resources be kept."""
+    """True where anything is judged on the sum of a stack: only then must its resources be kept."""
     return config.enabled(STACK_BUDGET_RULE.code) and any(config.settings(STACK_BUDGET_RULE.code).values())
 
 

@@ -133,7 +133,7 @@ class Early:
 
 @dataclass(slots=True)
 class Context:
-    """What rules know beside the subject.
+    """The facts that rules know beside the subject.
 
     Attributes:
         on: The day of the judgement.

@@ -24,7 +24,7 @@ _OF_THE_PLACE = "the subscription or group is known to the deployment alone"
 
 @dataclass(slots=True)
 class Budget:
-    """How much of one template is worked out before it is given up: no template written by hand is that large."""
+    """The limit of work on one template before it is given up: no template written by hand is that large."""
 
     left: int = 100_000
 
@@ -37,7 +37,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known of the place that a template is deployed to.
+    """The known facts of the place that a template is deployed to.
 
     Attributes:
         group: Name of the resource group; a gap where it is not known.

@@ -40,7 +40,7 @@ _REMEMBERED = {"cluster", "network", "group"}
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rules find in one subject.
+    """The findings of the rules in one subject.
 
     Attributes:
         findings: What is wrong whatever the unknown values turn out to be.
@@ -56,7 +56,7 @@ _NOTHING = Verdict(())
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """How much a finding weighs under a configuration.
+    """The weight of a finding under a configuration.
 
     Attributes:
         level: ``mandatory`` or ``advisory``.
@@ -275,7 +275,7 @@ def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str]
 
 
 def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
-    """What a job's number of nodes makes of its cluster's size, beyond what is wrong with the cluster itself.
+    """The findings of a cluster's size for a job's number of nodes, beyond those about the cluster itself.
 
     Of a cluster that is declared elsewhere nothing has been judged: there the job is judged in its place.
     """
@@ -301,7 +301,7 @@ def _size_of_its_cluster(subject: Subject, context: Context) -> list[Finding]:
 def left_open(
     where: str, waits: Mapping[tuple[Unknown, ...], list[str]], config: Config
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
-    """What is refused because it never becomes known here, and what is only noted."""
+    """The findings refused because they never become known here, and those that are only noted."""
     refused: list[Finding] = []
     notes: list[Finding] = []
     for unknown, codes in waits.items():

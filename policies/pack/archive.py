@@ -109,7 +109,7 @@ def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:
 
 
 def requirements(lock: str) -> str:
-    """What the pack needs, pinned with hashes: the part of uv.lock that its imports reach.
+    """The requirements of the pack, pinned with hashes: the part of uv.lock that its imports reach.
 
     Args:
         lock: The content of uv.lock.

@@ -97,7 +97,7 @@ class PolicyLibrary:
 
 
 def last(arm_id: str) -> str:
-    """What two ids of one definition have in common, wherever it is kept: the last part, in small letters."""
+    """The common part of two ids of one definition, wherever it is kept: the last part, in small letters."""
     return arm_id.rstrip("/").rpartition("/")[2].lower()
 
 

@@ -25,7 +25,7 @@ WITHOUT_TAGS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class DeclaredStack:
-    """What a stack will create.
+    """The resources that a stack will create.
 
     Attributes:
         targets: Its resources, as their requests create them.
@@ -98,7 +98,7 @@ def _with(one: PolicyTarget, connections: list[dict[str, Any]]) -> PolicyTarget:
 
 
 def indexed(kind: str, body: Mapping[str, Any]) -> bool | None:
-    """Whether definitions of the mode ``Indexed`` judge a resource; None where Azure's documents leave it open."""
+    """True where definitions of the mode ``Indexed`` judge a resource; None where Azure's documents leave it open."""
     if kind.lower() in WITHOUT_TAGS:
         return None
     return "location" in body

@@ -61,7 +61,7 @@ def judge_policies(policies: Iterable[AppliedPolicy], stack: DeclaredStack) -> l
 
 
 def _of_the_whole(policy: AppliedPolicy, stack: DeclaredStack) -> Assessment | None:
-    """What is to say of a policy that no resource is asked about; None where they are asked."""
+    """The assessment of a policy that no resource is asked about; None where they are asked."""
     definition = policy.definition
     if definition is None:
         return Assessment(Ruling.OPEN, why="no file has its definition")
@@ -116,7 +116,7 @@ def _about(policy: AppliedPolicy, assessment: Assessment, target: PolicyTarget |
 
 
 def _reached(policy: AppliedPolicy, target: PolicyTarget, stack: DeclaredStack) -> bool:
-    """Whether an assignment reaches a resource; one to a management group reaches all."""
+    """True where an assignment reaches a resource; one to a management group reaches all."""
     place = f"{target.id.lower()}/"
     scope, left_out = policy.scopes
     below = stack.scope(scope)

@@ -23,7 +23,7 @@ OF_ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class SettingAnswer:
-    """What to do about a property.
+    """The answer for a property's setting.
 
     Attributes:
         setting: Path below ``amlstack:``, ``clusters[]`` for the cluster in question; empty where none changes it.
@@ -91,7 +91,7 @@ SHOWN = 3
 
 
 def findings(verdicts: Iterable[TenantVerdict]) -> list[tuple[Finding, PolicyTarget | None, str]]:
-    """What verdicts come to: one finding for all resources of which a policy says the same.
+    """The findings of verdicts: one finding for all resources of which a policy says the same.
 
     Returns:
         Each with the first of its resources and the setting that answers it (a path, or empty).

@@ -21,7 +21,7 @@ NUMBERS: Final = {"vCPUs": "vcpus", "MemoryGB": "memory_gib", "GPUs": "gpus"}
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What came of it.
+    """The outcome of a refresh.
 
     Attributes:
         rows: The catalogue's rows, brought up to date, in their order.
@@ -97,7 +97,7 @@ def text(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def diff(before: str, after: str, data: str = "sizes") -> str:
-    """What changes in a data file, as a unified diff; empty when nothing does."""
+    """The changes of a data file, as a unified diff; empty where there are none."""
     name = f"amlstack/catalog/data/{data}.json"
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", n=0, lineterm="")
     return "\n".join(lines)

@@ -30,7 +30,7 @@ def models(written: str | None, sizes: Sequence[Size]) -> Collection[str] | None
 
 
 def of_family(size: Size, written: str | None) -> bool:
-    """Whether a size is of a series or quota family that contains what was written; all are where nothing was."""
+    """True where a size's series or quota family contains the text given; always true for an empty text."""
     return written is None or written.lower() in f"{size.series} {size.family or ''}".lower()
 
 

@@ -186,7 +186,7 @@ def _of_stack(stack: str | None) -> list[Path]:
 def _changed(
     files: list[Path], stack: str | None, form: str | None, *, as_json: bool, others: tuple[object, ...]
 ) -> int:
-    """What a range of commits touches."""
+    """Print the parts of the repository that a range of commits touches."""
     from amlstack.cli.jobfiles import child_process
     from amlstack.cli.jobfiles.changes import verb as changes
 
@@ -247,7 +247,7 @@ def _check(
 
 
 def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[Finding, ...]) -> dict[str, Any]:
-    """What `--format json` prints."""
+    """The values that `--format json` prints."""
     from jobs.planning.plans import costs
 
     return {

@@ -20,7 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 @app.callback()
 def environments() -> None:
-    """What Azure ML's curated environments are built with, which their names do not promise."""
+    """Print the packages of Azure ML's curated environments, which their names do not promise."""
 
 
 @app.command("list")

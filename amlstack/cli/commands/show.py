@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False)
 
 
 class OutputForm(StrEnum):
-    """What is shown."""
+    """The form of the output."""
 
     PLAN = "plan"
     ARM = "arm"

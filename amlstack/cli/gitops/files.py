@@ -125,7 +125,7 @@ _OWNER: Final = re.compile(r"@?[\w.+-]+(/[\w.-]+)?(@[\w.-]+)?")
 
 
 class NoOwnerError(Exception):
-    """What was given names no owner; the message is for the user."""
+    """The text given names no owner; the message is for the user."""
 
 
 def owners_file(target: str, root: Path, stack: str, owner: str | None) -> FilledFile | None:
@@ -188,7 +188,7 @@ _APART: Final = frozenset({"sandbox", "review"})
 
 @dataclass(frozen=True, slots=True)
 class AskedAdd:
-    """What a person asked for.
+    """A person's request for the files.
 
     Attributes:
         target: A key of ``files.TARGETS``.
@@ -296,7 +296,7 @@ def _write(path: Path, content: str) -> None:
 
 
 def _missing(root: Path, stack: str) -> Iterator[str]:
-    """What the files expect of the repository and is not there."""
+    """The expectations of the files that the repository does not meet."""
     if not (root / "Pulumi.yaml").is_file():
         yield "note: this repository has no Pulumi.yaml; the files expect amlstack's project here (docs/gitops.md)"
     elif not (root / f"Pulumi.{stack}.yaml").is_file():

@@ -16,7 +16,7 @@ _DONE = b"done "
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the process of a verb ended.
+    """The end of a verb's process.
 
     Attributes:
         code: The exit status that the verb asked for; None when it never came to that.
@@ -30,7 +30,7 @@ class Ended:
 
 
 def possible() -> bool:
-    """Whether output of another process reaches the same place as this one's: not so in a test that gathers it."""
+    """True where output of another process reaches the same place as this one's: not so in a test that gathers it."""
     try:
         return hasattr(os, "fork") and sys.stdout.fileno() == 1
     except (OSError, ValueError, AttributeError):

@@ -67,7 +67,7 @@ def repository(start: Path | None = None) -> Path | None:
 
 
 def repository_root() -> Path:
-    """What paths are shown from: the repository, else GitHub's workspace, else the working folder."""
+    """The folder that paths are shown from: the repository, else GitHub's workspace, else the working folder."""
     found = repository()
     if found is None and (workspace := os.environ.get("GITHUB_WORKSPACE")):
         found = Path(workspace).resolve()
@@ -171,7 +171,7 @@ def command(finding: Finding, root: Path) -> str:
 
 
 def lines(findings: Iterable[Finding], root: Path) -> Iterator[str]:
-    """What a step prints: what GitHub shows of each kind, and then the rest, counted, as text in a folded group.
+    """The lines that a step prints: those GitHub shows of each kind, then the rest, counted, in a folded group.
 
     Args:
         findings: In any order.
@@ -270,7 +270,7 @@ def _identity(finding: Finding, uri: Mapping[str, str]) -> str:
 
 
 def _rule(code: str, example: Finding) -> dict[str, Any]:
-    """What is known of a rule: of the policy pack's all, of another what its findings say."""
+    """The properties of a rule: for the policy pack's rules all of them, for others those that findings give."""
     from policies.config import ALL
 
     known = next((rule for rule in ALL if rule.code == code), None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def panel(plan: jobs.Plan, name: str, price: Cost | None = None, *, after: Sequence[str] = ()) -> Group:
-    """What runs where, and below it every added value with its reason.
+    """The parts of a run and their targets; each added value stands below with its reason.
 
     Args:
         plan: The plan.
@@ -31,7 +31,7 @@ def panel(plan: jobs.Plan, name: str, price: Cost | None = None, *, after: Seque
 
 
 def when(plan: jobs.SchedulePlan) -> Table:
-    """When a schedule starts what is shown below it."""
+    """The times at which a schedule starts the runs shown below it."""
     from jobs.model.schedule import trigger_text
 
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -68,7 +68,7 @@ def _facts(plan: jobs.Plan, name: str, price: Cost | None, after: Sequence[str])
 
 
 def _environment(plan: jobs.Plan) -> str:
-    """What a curated environment is and really contains; empty for every other one."""
+    """The name and real packages of a curated environment; empty for every other one."""
     from amlstack.catalog import environments
 
     asked = plan.enriched.environment

@@ -58,7 +58,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class ProcessKind:
-    """What the processes are that the service starts, one log each.
+    """The processes that the service starts, one log each.
 
     Attributes:
         word: ``rank`` where each of them is one; ``node`` where one starts on each node and may start ranks of its own,

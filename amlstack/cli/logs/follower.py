@@ -44,7 +44,7 @@ LOCAL_PATIENCE: Final = 20.0
 
 
 class Shown(Protocol):
-    """Where the lines of ranks and the news about the job go."""
+    """The outputs for the lines of ranks and the news about the job."""
 
     def line(self, who: str, text: str) -> None:
         """One line of a rank."""
@@ -75,12 +75,12 @@ class JobFiles(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
+        """The folder that holds them."""
         ...
 
     @property
     def copies(self) -> CodeCopies | None:
-        """Where the job's code comes from, if that is known."""
+        """The copies of the job's code, if they are known."""
         ...
 
     def look(self) -> bool:
@@ -89,7 +89,7 @@ class JobFiles(Protocol):
 
 
 class JobSource(Protocol):
-    """Where a follower finds the logs of jobs, and how often it looks."""
+    """The place where a follower finds the logs of jobs, and the interval at which it looks."""
 
     def logs(self, name: str) -> JobFiles:
         """The logs of a job, a trial or a step."""
@@ -168,7 +168,7 @@ class SandboxLogs:
         return True
 
     def _changed(self) -> tuple[object, ...]:
-        """What is another whenever the sandbox writes to its tables."""
+        """A value that changes whenever the sandbox writes to its tables."""
         found = []
         for file in sorted(sandbox_folder(self.home).glob("state.db*")):
             try:
@@ -397,7 +397,7 @@ def with_reason(arm: ArmClient, job_id: str, record: Mapping[str, Any]) -> Mappi
 
 
 def is_local(arm_endpoint: str) -> bool:
-    """Whether a resource manager is on this machine."""
+    """True where a resource manager is on this machine."""
     return urlsplit(arm_endpoint).hostname in {"127.0.0.1", "::1", "localhost"}
 
 

@@ -79,12 +79,12 @@ class Feasibility:
 
     @property
     def blocking(self) -> tuple[Aspect, ...]:
-        """What is in the way."""
+        """The aspects that prevent a rehearsal."""
         return tuple(each for each in self.aspects if each.state == "blocks")
 
     @property
     def possible(self) -> bool:
-        """Whether nothing is."""
+        """True where nothing blocks the rehearsal."""
         return not self.blocking
 
     def as_dict(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Stored:
 
 
 def step_aspects(plan: jobs.Planned, stored: Stored, given: Collection[str] = ()) -> Iterator[Aspect]:
-    """What is in the way of each step of a pipeline; nothing for other plans.
+    """Yield the obstacles of each step of a pipeline; nothing for other plans.
 
     Args:
         plan: The plan.
@@ -234,7 +234,7 @@ _KINDS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow"}
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What fixes ports, as `fixed_ports.ports` reads it."""
+    """The settings that fix ports, as `fixed_ports.ports` reads them."""
 
     command: str
     distribution: str | None = None

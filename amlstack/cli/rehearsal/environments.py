@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Environments:
-    """What one plan's environments come to.
+    """The environments of one plan and their aspects.
 
     Attributes:
         by_step: What the sandbox is handed, by step; of a job that is no pipeline under the empty name.
@@ -68,7 +68,7 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
 
 
 def own_stand_ins(files: Sequence[MappingFile]) -> dict[str, OwnStandIn]:
-    """What the user says of environments; the first file that names one counts."""
+    """The user's stand-ins for environments; the first file that names one counts."""
     return {key: each for file in reversed(files) for key, each in file.stand_ins.items()}
 
 
@@ -93,7 +93,7 @@ def declared(part: jobs.Plan) -> images.Declared | None:
 
 
 def _of_a_workspace(wanted: images.Declared) -> bool:
-    """Whether it names what is registered in a workspace."""
+    """True where it names an environment that is registered in a workspace."""
     return wanted.reference.startswith(("azureml:", "/subscriptions/")) and not wanted.reference.startswith(
         ("azureml://registries/", "azureml:AzureML-", "azureml:azureml-")
     )
@@ -141,7 +141,7 @@ def unregistered(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -
 
 
 def unregistered_words(wanted: str, where: Targets) -> tuple[str, str]:
-    """What was looked for and where, and the remedy.
+    """The name and place that were looked up, and the remedy.
 
     Args:
         wanted: The environment's reference.
@@ -179,7 +179,7 @@ def _declared_by_stacks() -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named: str) -> Iterator[Aspect]:
-    """What is missing in an environment that is built; nothing where the job itself installs packages.
+    """Yield what is missing in an environment that is built; nothing where the job itself installs packages.
 
     Args:
         place: The part's place.
@@ -218,12 +218,12 @@ _DEVICES = Path("/dev")
 
 
 def has_gpu() -> bool:
-    """Whether this machine has a GPU of NVIDIA with a driver."""
+    """True where this machine has a GPU of NVIDIA with a driver."""
     return any(_DEVICES.glob("nvidia[0-9]*"))
 
 
 def gpu_aspects(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[Aspect]:
-    """What of a part's code cannot run without a GPU, or runs otherwise, each at its line.
+    """Yield the lines of a part's code that cannot run without a GPU, or run otherwise.
 
     Args:
         place: The part's place.
@@ -258,12 +258,12 @@ def gpu_aspects(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[A
 
 
 def starts_by_mpi(part: jobs.Plan) -> bool:
-    """Whether mpirun starts a part's ranks."""
+    """True where mpirun starts a part's ranks."""
     return isinstance(getattr(part.enriched.launcher, "distribution", None), MpiDistribution)
 
 
 def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
-    """Which mpirun starts the ranks of an MPI job."""
+    """Yield the aspect of the mpirun that starts the ranks of an MPI job."""
     from amlstack.images import openmpi, ready
     from amlstack.sandbox.runner.mpi import mpirun
 
@@ -284,7 +284,7 @@ def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -
 def environment_aspects(
     place: str, part: jobs.Plan, stored: Stored, where: Targets, own: Mapping[str, OwnStandIn]
 ) -> Iterator[tuple[Aspect, EnvironmentAnswer | None]]:
-    """What becomes of one part's environment, with the answer where it is known what the environment is.
+    """Yield the aspects of one part's environment, with the answer where the environment is known.
 
     Args:
         place: The part's place.
@@ -318,7 +318,7 @@ def environment_aspects(
 
 
 def _declared_or_stored(part: jobs.Plan, stored: Stored) -> Declared | None:
-    """What the environment is; None for one that is registered where this machine cannot look."""
+    """The declaration of the environment; None for one that is registered where this machine cannot look."""
     wanted = part.enriched.environment
     if isinstance(wanted, str):
         reference = jobs.Refs(rehearsal_workspace()).environment_id(wanted) or wanted

@@ -48,7 +48,7 @@ class DeclaredInput:
 
     @property
     def label(self) -> str:
-        """How ``--input`` names it: ``NAME`` or ``STEP.NAME``."""
+        """The name of the input in ``--input``: ``NAME`` or ``STEP.NAME``."""
         return f"{self.step}.{self.name}" if self.step else self.name
 
     @property
@@ -64,7 +64,7 @@ class DeclaredInput:
 
     @property
     def path(self) -> str:
-        """Where its data lie as declared; empty for a value and for data that are given elsewhere."""
+        """The declared path of its data; empty for a value and for data that are given elsewhere."""
         return str(getattr(self.value, "path", None) or "")
 
     @property
@@ -86,12 +86,12 @@ class DeclaredInput:
 
     @property
     def is_data(self) -> bool:
-        """Whether it is data, or bound to some; else it is a value."""
+        """True where it is data, or bound to some; else it is a value."""
         return hasattr(self.value, "path") or bool(self.bound) or "${{" in str(self.value)
 
 
 def within(step: str, steps: Collection[str]) -> bool:
-    """Whether a step is one of some steps, or a step in one of them."""
+    """True where a step is one of some steps, or a step in one of them."""
     return any(f"{step}{BELOW}".startswith(f"{each}{BELOW}") for each in steps)
 
 
@@ -109,7 +109,7 @@ def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
 
 
 def _of_pipelines(steps: Mapping[str, Any], above: str) -> Iterator[DeclaredInput]:
-    """What steps that are pipelines are given: a plan's parts are the commands in them."""
+    """Yield the inputs of steps that are pipelines: a plan's parts are the commands in them."""
     for name, step in steps.items():
         if step.steps:
             for port, value in step.inputs.items():
@@ -152,7 +152,7 @@ _FOLDERS = frozenset({"uri_folder", "mltable"})
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Where the inputs of one job are read.
+    """The places that the inputs of one job are read from.
 
     Attributes:
         by_step: Paths of this machine by step and input, as the sandbox takes them beside the body.
@@ -206,7 +206,7 @@ class NamedData:
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
-    """What ``--input NAME=PATH`` gives by label, the text of a value as a path too, and what is wrong with it."""
+    """The paths of ``--input NAME=PATH`` by label, a value's text as a path too, and the findings about them."""
     labels = {each.label: each for plan in plans for each in declared(plan)}
     written = {each.written for each in labels.values()} - {""}
     paths: dict[str, Path] = {}

@@ -38,7 +38,7 @@ _SECONDS: Final = 0.4
 
 
 class InternetNeeds:
-    """What the parts of a job need of the internet; the hosts are asked while the caller judges the rest.
+    """The needs that the parts of a job have of the internet; the hosts are asked while the caller judges the rest.
 
     Args:
         parts: Every part that is to run, by its place.
@@ -56,7 +56,7 @@ class InternetNeeds:
         self._away = unreachable(hosts)
 
     def aspects(self) -> Iterator[Aspect]:
-        """What needs the internet or a program, and whether this machine has it; waits for the hosts."""
+        """Yield the needs of the internet or a program, and if this machine meets them; waits for the hosts."""
         if self._asking is not None:
             self._asking.join()
         for place, found in self._found.items():
@@ -105,7 +105,7 @@ def _programs(place: str, steps: tuple[Sequence[str], ...]) -> Iterator[Aspect]:
 
 
 def _download_aspect(each: Download, instead: str, place: str, file: str | None) -> Aspect:
-    """What becomes of a download; ``instead`` is what to do where its host is out of reach, else empty."""
+    """The aspect of a download; ``instead`` is the remedy where its host is out of reach, else empty."""
     where = each.host or "the internet"
     line = each.line or None
     if instead and each.certain:
@@ -144,7 +144,7 @@ ASKED_ELSEWHERE = ("data", "size")
 
 
 def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, agreed: bool) -> Feasibility:
-    """Whether a job can be rehearsed here. Reads files of this machine alone; starts and writes nothing.
+    """Judge if a job can be rehearsed here. Reads files of this machine alone; starts and writes nothing.
 
     Args:
         name: The job's name.
@@ -172,7 +172,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
-    """What stops a rehearsal that has its inputs and was agreed to."""
+    """The aspects that stop a rehearsal that has its inputs and was agreed to."""
     return tuple(each for each in answer.blocking if each.about not in ASKED_ELSEWHERE)
 
 

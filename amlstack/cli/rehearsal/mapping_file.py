@@ -46,7 +46,7 @@ class _Model(BaseModel):
 
 
 class StandInTable(_Model):
-    """What an environment holds, as its user knows it."""
+    """The contents of an environment, as its user knows it."""
 
     requirements: tuple[Text, ...] = ()
     requirements_file: Text | None = None
@@ -191,7 +191,7 @@ def _finding(error: ErrorDetails, file: Path, lines: Sequence[str]) -> Finding:
 
 
 def _line(lines: Sequence[str], loc: Loc) -> int:
-    """Where the last key of a path is first written, or the last one that is found, 1-based.
+    """The 1-based line that first has the last key of a path, or the last key that is found.
 
     A reader of TOML keeps no lines. A key is at the beginning of a line, in quotes or a table's brackets.
     """
@@ -207,7 +207,7 @@ def _numbered(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
 
 
 def is_variable(value: str) -> bool:
-    """Whether a text is ``env:VARIABLE``."""
+    """True where a text is ``env:VARIABLE``."""
     return re.match(_VARIABLE, value) is not None
 
 

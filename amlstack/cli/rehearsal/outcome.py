@@ -72,7 +72,7 @@ class JobOutcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether it completed."""
+        """True where it completed."""
         return self.status == "Completed"
 
     def as_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Outcomes:
         return next((each.name for each in self.jobs if each.name in names and not each.is_good), None)
 
     def as_dict(self, findings: Sequence[Finding], exit_code: int) -> dict[str, Any]:
-        """What ``--json`` prints.
+        """The values that ``--json`` prints.
 
         Args:
             findings: All that were printed.

@@ -36,7 +36,7 @@ SET_ASIDE = "set-aside-"
 
 @dataclass(frozen=True, slots=True)
 class EarlierOutput:
-    """What earlier rehearsals left in a named output.
+    """The files that earlier rehearsals left in a named output.
 
     Attributes:
         label: ``NAME`` or ``STEP.NAME``.
@@ -66,7 +66,7 @@ def lines(job: Follower) -> Iterator[str]:
 
 
 def earlier_outputs(home: Path, workspace: str, plans: Sequence[jobs.Planned]) -> tuple[EarlierOutput, ...]:
-    """What a rehearsal would find in its outputs from earlier ones; each place once."""
+    """The outputs of earlier rehearsals that a rehearsal would find; each place once."""
     if not (folder(home) / "state.db").is_file():
         return ()
     found: dict[Location, EarlierOutput] = {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalRequest:
-    """What `amlstack rehearse` was asked for.
+    """The request that `amlstack rehearse` was given.
 
     Attributes:
         file: The job file.
@@ -61,7 +61,7 @@ class RehearsalRequest:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalSurvey:
-    """What is known of a rehearsal before it starts.
+    """The facts known of a rehearsal before it starts.
 
     Attributes:
         request: What was asked for.
@@ -175,7 +175,7 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
 
 
 def _runs_on(plan: jobs.Planned, cluster: str) -> bool:
-    """Whether a part of a plan runs on that cluster."""
+    """True where a part of a plan runs on that cluster."""
     return any((part.target.cluster or "").lower() == cluster.lower() for part in plan.parts.values())
 
 

@@ -90,7 +90,7 @@ def _answers(known: RehearsalSurvey, *, agreed: bool) -> list[Feasibility]:
 
 
 def _is_ready(known: RehearsalSurvey) -> bool:
-    """Whether the job, the rank and the inputs that were asked for are there; what is not is printed."""
+    """True where the job, the rank and the inputs asked for exist; those that do not are printed."""
     shown, scale = known.request.shown, known.request.scale
     if not known.plans:
         say(known.no_job, err=True)
@@ -110,7 +110,7 @@ def _is_ready(known: RehearsalSurvey) -> bool:
 
 
 def _is_agreed(known: RehearsalSurvey, progress: Progress) -> bool:
-    """Whether a job larger than this machine was agreed to."""
+    """True where a job larger than this machine was agreed to."""
     request = known.request
     return all(scales.agreed(progress, request.file, plan, request.scale, yes=request.yes) for plan in known.plans)
 
@@ -176,7 +176,7 @@ def _show_end(progress: Progress, outcome: JobOutcome, job: Follower, *, only: b
 
 
 def _extent(plan: jobs.Planned, scale: RehearsalScale | None) -> str:
-    """How many ranks a single job has; of anything else what it is."""
+    """The number of ranks of a single job; of anything else its kind."""
     single = plan.parts.get("")
     if single is None:
         return f"a {type(plan.job).__name__.lower()}"

@@ -59,7 +59,7 @@ _COUNT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What a part of a plan declares, and what is started of it.
+    """The declared size of a plan's part, and the size that is started.
 
     Attributes:
         place: The part's place; empty for a single job.
@@ -103,7 +103,7 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
 
 
 def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
-    """What is started of each part of a plan."""
+    """The extent that is started of each part of a plan."""
     for place, part in plan.parts.items():
         steps = list(_launches(part.enriched.command))
         own = (_per_node(program, words, part.nodes) for program, words in steps)
@@ -131,7 +131,7 @@ def shown(extent: Extent) -> str:
 
 
 def unproven(parts: Sequence[Extent]) -> Iterator[str]:
-    """What a rehearsal that was scaled down says nothing about."""
+    """Yield the properties that a scaled-down rehearsal does not prove."""
     smaller = [part for part in parts if part.declared != part.started]
     if not smaller:
         return

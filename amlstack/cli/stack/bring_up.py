@@ -40,7 +40,7 @@ WITHOUT_SECRETS = "`--without-secrets` goes with `--preview` of a stack on Azure
 
 @dataclass(frozen=True, slots=True)
 class AskedUp:
-    """What a person asked for.
+    """A person's request for an `up`.
 
     Attributes:
         stack: Name of the stack; organization and project may stand before it.
@@ -70,7 +70,7 @@ class AskedUp:
 
     @property
     def wrong(self) -> str:
-        """What is wrong with the options; empty for nothing."""
+        """The error in the options; empty for none."""
         asks = self.stack != engine.STACK and not self.yes and not self.preview
         if asks and (self.as_json or not consent.on_a_terminal()):
             return NO_TERMINAL

@@ -43,7 +43,7 @@ class Deployed:
 
     @property
     def ok(self) -> bool:
-        """Whether the stack is as declared."""
+        """True where the stack is as declared."""
         return not self.outcome.code and not self.refused
 
 

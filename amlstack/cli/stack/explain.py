@@ -77,7 +77,7 @@ def failures(progress: Progress, outcome: Outcome) -> None:
 
 
 def next_step(outcome: Outcome, again: str, *, updated: bool) -> str:
-    """What helps after a deployment that failed.
+    """The remedy after a deployment that failed.
 
     Args:
         outcome: What the engine did.
@@ -121,7 +121,7 @@ def ending(error: BaseException, again: str) -> tuple[str, int]:
 
 
 def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
-    """What an interruption left behind.
+    """The state that an interruption left behind.
 
     Args:
         interruption: What was raised.
@@ -133,7 +133,7 @@ def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
 
 
 def _is_closed_gate(urn: str, text: str) -> bool:
-    """Whether an error is that of a failed run which others wait for: only another word for `rerun` opens that gate."""
+    """True where an error is of a failed run that others wait for: only another word for `rerun` opens that gate."""
     return "amlstack:jobs:Job::" in urn and "not run again by itself" in text.replace("\n", " ")
 
 

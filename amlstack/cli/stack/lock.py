@@ -135,7 +135,7 @@ def _words(outcome: Outcome) -> str:
 
 
 def _since(outcome: Outcome) -> float:
-    """When the lock that the engine found was taken, in seconds of Unix time; 0 where that is not known."""
+    """The time of the lock that the engine found, in seconds of Unix time; 0 where it is not known."""
     found = _HOLDER.search(_words(outcome))
     try:
         moment = datetime.fromisoformat(found["since"]) if found else None
@@ -157,7 +157,7 @@ def _ours(holder: dict[str, Any], stack: str) -> str:
 
 
 def _content(file: Path) -> dict[str, Any]:
-    """Who has locked it; empty while that is being written."""
+    """The owner of the lock; empty while that is being written."""
     try:
         content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):

@@ -99,7 +99,7 @@ def missing(state: State, home: Path) -> tuple[str, ...]:
 
 
 def _has(store: Store, resource_id: str) -> bool:
-    """Whether the sandbox has a resource; of data that were uploaded to a datastore, the files."""
+    """True where the sandbox has a resource; of data that were uploaded to a datastore, the files."""
     workspace, _, place = resource_id.partition("/datastores/")
     if "/" not in place:
         return store.resources.get(resource_id) is not None

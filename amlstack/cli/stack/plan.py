@@ -47,7 +47,7 @@ FEW: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """What happens to one resource.
+    """The engine's plan for one resource.
 
     Attributes:
         urn, type: As the engine has them.
@@ -227,7 +227,7 @@ def _does(step: Mapping[str, Any]) -> str:
 
 
 def changes_nothing(preview: Outcome, file: Path, state: State) -> bool:
-    """Whether an update after a preview would leave everything as it is: resources, and what the state records of them.
+    """True where an update after a preview would leave resources and the state's records of them as they are.
 
     A preview also calls a resource `same` whose dependencies, parent, protection or outputs differ from the record.
     The update writes these (the rules are `mustWrite` of the engine's `backend/snapshot.go`), so it may be left out

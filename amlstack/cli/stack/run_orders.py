@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def findings(checked: Sequence[Checked], where: Targets) -> tuple[Finding, ...]:
-    """What is wrong with the order of the files' jobs.
+    """The findings about the order of the files' jobs.
 
     The other files of a stack are read only where something in these files comes after something.
 

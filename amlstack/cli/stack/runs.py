@@ -126,7 +126,7 @@ def _note_code(home: Path, run: str, state: State) -> None:
 
 
 def _ended(body: Mapping[str, Any]) -> float:
-    """When a run that has ended did so, in seconds since the epoch."""
+    """The time at which a run ended, in seconds since the epoch."""
     return dt.datetime.fromisoformat(body["systemData"]["lastModifiedAt"]).timestamp()
 
 
@@ -147,7 +147,7 @@ class WaitedRuns:
     _states: dict[str, str] = field(default_factory=dict)
 
     def before(self, follow: Callable[[Mapping[str, Any]], None]) -> Callable[[Mapping[str, Any]], None]:
-        """What to call with each event: as ``follow``, but for the lines that only say that a wait goes on."""
+        """The function to call with each event: as ``follow``, but for the lines that only say that a wait goes on."""
 
         def taken(event: Mapping[str, Any]) -> None:
             diagnostic = event.get("diagnosticEvent") or {}

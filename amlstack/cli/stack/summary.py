@@ -77,7 +77,7 @@ def edited_file(settings: Settings | None) -> str:
 def _next(
     jobs: Mapping[str, Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]], again: str, edit: str
 ) -> str:
-    """What a person does now: look at what failed, else edit."""
+    """The next step for a person: look at the failures, else edit."""
     bad = [name for name in jobs if records.get(name, {}).get("status") not in {*GOOD, "Canceled", None}]
     if bad:
         run = jobs[bad[0]]["jobId"].rsplit("/", 1)[-1]

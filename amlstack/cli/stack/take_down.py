@@ -34,7 +34,7 @@ VERB = "amlstack down"
 
 @dataclass(frozen=True, slots=True)
 class AskedDown:
-    """What a person asked for.
+    """A person's request for a `down`.
 
     Attributes:
         stack: Name of the stack; organization and project may stand before it.

@@ -62,13 +62,13 @@ class RemoteFile:
 
     @property
     def part(self) -> Path:
-        """Where its bytes are until all are there: of another content it is another file."""
+        """The file that holds its bytes until all are there: other content has another file."""
         mark = hashlib.sha256(f"{self.blob}\n{self.etag}".encode()).hexdigest()[:12]
         return self.target.with_name(f".{self.target.name[:200]}.{mark}.part")
 
     @property
     def is_there(self) -> bool:
-        """Whether an earlier download has brought this very content."""
+        """True where an earlier download has brought this very content."""
         try:
             seen = self.target.stat()
         except OSError:
@@ -99,7 +99,7 @@ class Downloads:
     _clients: dict[str, Any] = field(default_factory=dict)
 
     def artifacts(self, job: str, folder: Path) -> list[RemoteFile]:
-        """What a run wrote by itself: ``user_logs/``, ``logs/``, ``outputs/``.
+        """The files that a run wrote by itself: ``user_logs/``, ``logs/``, ``outputs/``.
 
         Raises:
             ArmError, ProviderError, RefusedNameError: It cannot be listed.

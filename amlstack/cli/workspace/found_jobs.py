@@ -62,7 +62,7 @@ class WorkspaceJob:
 
     @property
     def active(self) -> bool:
-        """Whether it has not ended."""
+        """True where it has not ended."""
         return is_active(self.record.status)
 
 
@@ -156,7 +156,7 @@ def _job_of(place: WorkspacePlace, job: WorkspaceJob) -> str:
 
 
 def children(place: WorkspacePlace, job: WorkspaceJob) -> list[dict[str, Any]]:
-    """What run history has below a sweep or pipeline."""
+    """The children that run history has of a sweep or pipeline."""
     return (
         Runs(place.arm).plane.children(job.workspace, job.name) if job.kind in {"Sweep", "Pipeline", "AutoML"} else []
     )

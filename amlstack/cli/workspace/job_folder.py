@@ -39,7 +39,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_. -]+){0,3}
 
 @dataclass(frozen=True, slots=True)
 class NamedSubject:
-    """What a person named.
+    """The subject that a person named.
 
     Attributes:
         folder: Where its logs are; or the path that was named.
@@ -87,7 +87,7 @@ def _collect(where: WorkspacePlace, job: WorkspaceJob, folder: Path) -> None:
 
 
 def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What the sandbox's own record says, as far as a workspace tells it: it has no exit codes."""
+    """The sandbox's own record, as far as a workspace tells it: it has no exit codes."""
     properties = job.record.properties
     error = (details.get("error") or {}).get("error") or {}
     count = queue.processes_of(properties)

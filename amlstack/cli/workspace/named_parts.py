@@ -47,7 +47,7 @@ def config_file(start: Path) -> Path | None:
 
 
 def read_config_file(file: Path) -> dict[str, str]:
-    """What a file names: ``subscription``, ``group``, ``workspace``.
+    """The names that a file gives: ``subscription``, ``group``, ``workspace``.
 
     Raises:
         ConfigFileError: It is no JSON object, or lacks one of the three.
@@ -145,14 +145,14 @@ def named(asked: AskedWorkspace) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def nothing_names_one(values: Mapping[str, str], sources: Mapping[str, str]) -> bool:
-    """Whether no more is known than an account of the environment, which may be meant for something else."""
+    """True where only an account of the environment is known, which may be meant for something else."""
     return values.keys() <= {"subscription"} and not (
         sources.get("subscription", "").startswith("--") or os.environ.get(ENDPOINT_VARIABLE)
     )
 
 
 def together(sources: Mapping[str, str]) -> str:
-    """What named the parts, each once, for a line."""
+    """The sources of the parts, each once, for a line."""
     alike: dict[str, list[str]] = {}
     for part in VARIABLES:
         if part in sources:

@@ -52,7 +52,7 @@ class AskedWorkspace:
 
     @property
     def any(self) -> bool:
-        """Whether any of them is given."""
+        """True where any of them is given."""
         return self != AskedWorkspace()
 
 

@@ -33,7 +33,7 @@ _ROOM: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePlace:
-    """Where jobs are.
+    """The place of jobs: a workspace.
 
     Attributes:
         arm: Signed in to its resource manager.
@@ -63,12 +63,12 @@ class WorkspacePlace:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a service on this machine, as the sandbox is."""
+        """True where it is a service on this machine, as the sandbox is."""
         return is_local(self.arm.endpoint)
 
     @property
     def line(self) -> str:
-        """What a person should see before anything else."""
+        """The line that a person should see before anything else."""
         at = f" on the sandbox at {self.arm.endpoint}" if self.is_local else _elsewhere(self.arm.endpoint)
         if len(self.workspaces) != 1:
             names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
@@ -130,7 +130,7 @@ def settings_file(stack: str) -> Path:
 
 
 def is_named(asked: AskedWorkspace) -> bool:
-    """Whether anything but this home's sandbox names a workspace.
+    """True where anything but this home's sandbox names a workspace.
 
     Raises:
         NoWorkspaceError: What names it is wrong.

@@ -24,12 +24,12 @@ _SHOWN: Final = 3
 
 
 def nodes_of(properties: Mapping[str, Any]) -> int:
-    """How many nodes a job asks for."""
+    """The number of nodes that a job asks for."""
     return _int((properties.get("resources") or {}).get("instanceCount")) or 1
 
 
 def processes_of(properties: Mapping[str, Any]) -> int | None:
-    """How many processes Azure ML starts for a job on all nodes; None where its body does not say."""
+    """The number of processes Azure ML starts for a job on all nodes; None where its body does not say."""
     distribution = properties.get("distribution") or {}
     kind = distribution.get("distributionType")
     if kind in {"PyTorch", "Mpi"}:
@@ -40,7 +40,7 @@ def processes_of(properties: Mapping[str, Any]) -> int | None:
 
 
 def ranks_of(properties: Mapping[str, Any]) -> int | None:
-    """How many ranks a job trains with; None where neither its body nor its command says.
+    """The number of ranks a job trains with; None where neither its body nor its command says.
 
     A launcher in the command (torchrun, accelerate, mpirun …) starts ranks of its own in each process of Azure ML, as
     many as its options say.
@@ -116,7 +116,7 @@ class Queue:
         return f" ({', '.join(names[:_SHOWN])}{more})" if names else ""
 
     def _quota(self, compute: str, cluster: Mapping[str, Any], nodes: int) -> str:
-        """What is short of the subscription's vCPUs; empty where nothing is, or it cannot be asked."""
+        """The shortage of the subscription's vCPUs; empty where there is none, or it cannot be asked."""
         region, size = str(cluster["location"]), str(cluster.get("vmSize") or "")
         answer = self._region(compute.split("/")[2], region, size)
         offered = (answer["sizes"].get(size) or {}) if answer else {}
@@ -133,7 +133,7 @@ class Queue:
         return ""
 
     def _cluster(self, compute: str) -> Any:
-        """What the service says of a cluster, with its region under ``location``; text where it is none."""
+        """The service's answer about a cluster, with its region under ``location``; text where it is none."""
         key = compute.lower()
         if key not in self._clusters:
             name = compute.rpartition("/")[2]

@@ -25,7 +25,7 @@ _OTHER_TENANT: Final = ("InvalidAuthenticationTokenTenant", "AADSTS50020", "AADS
 
 
 class Reached:
-    """How far a verb has come, for messages about what went wrong later.
+    """The progress of a verb, for messages about a later failure.
 
     Attributes:
         place: The place that it has found.

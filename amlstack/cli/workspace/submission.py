@@ -52,7 +52,7 @@ _KNOWN_ELSEWHERE: Final = "cluster-unknown"
 
 @dataclass(frozen=True, slots=True)
 class DeclaredRuns:
-    """What a job file declares, as it is meant here.
+    """The runs that a job file declares, as they are meant here.
 
     Attributes:
         runs: Those of the file.
@@ -162,7 +162,7 @@ def _of_file(declaration: Declaration, reading: Reading, index: int) -> tuple[Ru
 def _meant(
     findings: Iterable[Finding], file: Path, index: int, runs: Iterable[Run], settings: Path
 ) -> Iterator[Finding]:
-    """What is about these runs, and what is wrong with the settings: of other jobs nothing."""
+    """Yield the findings about these runs and about the settings: none of other jobs."""
     folders = {code.root.resolve() for run in runs for code in run.codes.values()}
     for each in findings:
         place = None if each.file is None else (settings.parent / each.file).resolve()
@@ -304,7 +304,7 @@ class Submission:
         return run_id
 
     def registration(self, run: Run) -> Registration:
-        """What the run needs, and its body."""
+        """The requirements of the run, and its body."""
         return Registration.of(run.name, run.plan, run.codes, self.names, run.data, assets=run.assets)
 
     @cached_property

@@ -76,7 +76,7 @@ class AnyWorkspace(Protocol):
         ...
 
     def has(self, part: Part) -> bool:
-        """Whether the workspace has a part, whoever owns it."""
+        """True where the workspace has a part, whoever owns it."""
         ...
 
 
@@ -110,7 +110,7 @@ class ExistingWorkspace:
         return ()
 
     def has(self, part: Part) -> bool:
-        """Whether the workspace names such a part."""
+        """True where the workspace names such a part."""
         return part in self.names.elsewhere
 
 

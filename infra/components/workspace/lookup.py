@@ -88,7 +88,7 @@ async def _asked(
 
 
 def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -> Finding | None:
-    """What is wrong with an answer; None for a resource that is there."""
+    """The finding about an answer; None for a resource that is there."""
     status = int(answer["status"])
     if status == 200:
         return None

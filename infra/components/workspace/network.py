@@ -84,7 +84,7 @@ def register_managed_network(
 
 
 class StackNetwork:
-    """What the stack makes of the team's own network.
+    """The resources that the stack makes of the team's own network.
 
     Attributes:
         spec: The network, composed.
@@ -249,7 +249,7 @@ class StackEndpoints:
 
 
 class WorkspaceNetwork:
-    """What comes before the workspace and what comes after it.
+    """The network resources before and after the workspace.
 
     Attributes:
         plan: The network, composed.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartContext:
-    """What a part of the workspace needs to be registered.
+    """The context that a part of the workspace needs to be registered.
 
     Attributes:
         spec: The workspace's settings.

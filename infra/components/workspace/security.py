@@ -176,7 +176,7 @@ def assign(
 
 @dataclass(frozen=True, slots=True)
 class Encrypted:
-    """What a customer-managed key adds to the workspace.
+    """The additions of a customer-managed key to the workspace.
 
     Attributes:
         properties: Of the workspace.

@@ -186,7 +186,7 @@ class StackWorkspace(pulumi.ComponentResource):
         return (self._made[part],) if part in self._made else ()
 
     def has(self, part: Part) -> bool:
-        """Whether the workspace has a part, whoever owns it."""
+        """True where the workspace has a part, whoever owns it."""
         return part not in self.names.without
 
 

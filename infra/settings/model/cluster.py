@@ -82,7 +82,7 @@ AdminName = Annotated[
 
 
 class Nodes(SettingsModel):
-    """How far a cluster scales."""
+    """The range in which a cluster scales."""
 
     min: int = Field(0, ge=0, description="Nodes that stay up, and are paid for, without work.")
     max: int = Field(ge=0, description="Most nodes at once; also what the policies judge the cluster's fabric by.")
@@ -115,7 +115,7 @@ class ClusterIdentity(SettingsModel):
 
 
 class Ssh(SettingsModel):
-    """Who may log in to the nodes."""
+    """The people who may log in to the nodes."""
 
     refused: ClassVar[Refused] = refusing(
         ("password admin_password admin_user_password adminUserPassword",
@@ -215,7 +215,7 @@ class Cluster(SettingsModel):
 
     @property
     def without_local_auth(self) -> bool:
-        """Whether local accounts are off, with what is meant when the settings are silent."""
+        """True where local accounts are off, by the settings or by the default."""
         return self.ssh is None if self.disable_local_auth is None else self.disable_local_auth
 
     @model_validator(mode="after")

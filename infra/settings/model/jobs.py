@@ -164,7 +164,7 @@ class DataAsset(SettingsModel):
 
     @property
     def local(self) -> bool:
-        """Whether the data lie on this machine."""
+        """True where the data lie on this machine."""
         return self.path.startswith("file:") or _ADDRESS.match(self.path) is None
 
 
@@ -209,7 +209,7 @@ class JobFile(SettingsModel):
 
     @property
     def overrides(self) -> dict[str, str | bool]:
-        """What the stack sets for runs instead of the job file."""
+        """The values that the stack sets for runs instead of the job file."""
         return dict(
             self.model_dump(exclude={"file", "enabled", "after", "environment_variables", "fabric"}, exclude_none=True)
         )

@@ -173,7 +173,7 @@ class VirtualNetwork(SettingsModel):
 
 
 class NetworkSettings(SettingsModel):
-    """What nodes of the workspace reach, and from where it is reached."""
+    """The network that nodes of the workspace reach, and that the workspace is reached from."""
 
     isolation: Annotated[Isolation, BeforeValidator(_off)] | None = Field(
         None,

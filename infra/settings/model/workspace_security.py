@@ -112,7 +112,7 @@ class Encryption(SettingsModel):
 
     @property
     def own(self) -> bool:
-        """Whether the stack makes the key."""
+        """True where the stack makes the key."""
         return "/" not in self.key
 
     @model_validator(mode="after")
@@ -133,7 +133,7 @@ class Encryption(SettingsModel):
 
 
 class ServerlessCompute(SettingsModel):
-    """Where serverless jobs get their nodes."""
+    """The network that serverless jobs get their nodes in."""
 
     subnet: SubnetId = Field(description="ARM id of the subnet that serverless nodes join.")
     node_public_ip: bool = Field(True, description="Whether serverless nodes get public addresses.")
@@ -217,7 +217,7 @@ Address = Annotated[str, AfterValidator(_public)]
 
 
 class PublicNetwork(SettingsModel):
-    """Whether the internet reaches the workspace and what it stands on; true or false stands for `enabled` alone."""
+    """Access from the internet to the workspace and what it stands on; true or false stands for `enabled` alone."""
 
     enabled: bool = Field(True, description="Whether they answer from the internet at all, to Entra ID only.")
     allow: tuple[Address, ...] = Field(

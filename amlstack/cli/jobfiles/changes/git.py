@@ -60,7 +60,7 @@ class Repository:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether the clone lacks older commits."""
+        """True where the clone lacks older commits."""
         return self._ask("rev-parse", "--is-shallow-repository").stdout.strip() == "true"
 
     def default_branch(self) -> str | None:
@@ -155,7 +155,7 @@ _DEEPER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What is compared with.
+    """The commit that a comparison starts from.
 
     Attributes:
         commit: Its hash.
@@ -220,7 +220,7 @@ def _target(environ: Mapping[str, str]) -> str | None:
 
 
 def _builds_a_merge(environ: Mapping[str, str], head: str | None) -> bool:
-    """Whether HEAD is the merge that CI made, and not what a step checked out since."""
+    """True where HEAD is the merge that CI made, and not a commit that a step checked out since."""
     if head != (environ.get("GITHUB_SHA") or environ.get("BUILD_SOURCEVERSION")):
         return False
     ref = environ.get("GITHUB_REF") or environ.get("BUILD_SOURCEBRANCH") or ""

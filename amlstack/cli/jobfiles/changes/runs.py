@@ -58,7 +58,7 @@ class DeclaredRun:
 
 @dataclass(frozen=True, slots=True)
 class StackRuns:
-    """What one stack declares.
+    """The runs that one stack declares.
 
     Attributes:
         reading: Its settings; None for job files that no stack lists.
@@ -124,7 +124,7 @@ class Tree:
     def declared(
         self, stacks: Sequence[str], loose: Sequence[str], doing: Callable[[str], None]
     ) -> dict[str, StackRuns]:
-        """What stacks and job files declare.
+        """The runs that stacks and job files declare.
 
         Args:
             stacks: Names of stacks.

@@ -218,7 +218,7 @@ class Adoption:
         self.answer.write(yaml.safe_dump(text, sort_keys=False, width=120))
 
     def _name_the_rest(self, schedules: set[str]) -> None:
-        """What is declared and absent, and what is there and stays outside."""
+        """Print the declared schedules that are absent, and those that exist and stay outside."""
         note = self.progress.note
         for one in self.settings.clusters:
             if one.name.lower() not in self._there:

@@ -120,7 +120,7 @@ def workspace_settings(estate: Estate, names: Names) -> dict[str, Any]:
 
 
 def differs(estate: Estate, names: Names, *, adopted: bool) -> bool:
-    """Whether the settings say another thing of the workspace than what there is."""
+    """True where the settings differ from the workspace that exists."""
     if not adopted:
         return True
     for part in OWN_SETTINGS:
@@ -165,7 +165,7 @@ def cluster_settings(body: Body, location: str) -> dict[str, Any]:
 
 
 def is_cluster(body: Body) -> bool:
-    """Whether a compute is one that a stack can declare."""
+    """True where a compute is one that a stack can declare."""
     return (body.get("properties") or {}).get("computeType") == "AmlCompute"
 
 

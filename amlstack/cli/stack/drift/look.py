@@ -111,7 +111,7 @@ class Comparison:
         )
 
     def _declared(self, meta: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-        """What differs of the inputs, by the places that the provider calls different."""
+        """Yield the differences of the inputs, by the places that the provider calls different."""
         old, new = _values(meta["old"], "inputs"), _values(meta["new"], "inputs")
         rules: set[str] = set()
         for place in meta.get("detailedDiff") or meta.get("diffs") or ():
@@ -126,7 +126,7 @@ class Comparison:
                     yield whole, _or_none(value_at(old, whole)), _or_none(value_at(new, whole))
 
     def _by_itself(self, kind: str, path: str, there: Any) -> tuple[str, str] | None:
-        """Who changes a property by itself, and from where that is known."""
+        """The service that changes a property by itself, and the source of that knowledge."""
         if path.startswith(_RULES) and parts(path)[-1] in self._rules:
             return "the stack itself, which declares the rule by another resource", NETWORK
         known = own_changes.of(kind, path, there)
@@ -163,7 +163,7 @@ def _run(urn: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> See
 
 
 def _of_schedule(declared: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What our provider noted of a schedule that somebody changed; it keeps no values of others."""
+    """Yield our provider's note of a schedule that somebody changed; it keeps no values of others."""
     for path in now.get("drifted") or ():
         yield str(path), _or_none(value_at(declared, str(path))), "changed outside"
 

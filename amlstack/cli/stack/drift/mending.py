@@ -104,7 +104,7 @@ class StackMending:
         return f"pulumi up --stack {self.stack} --refresh --target {shlex.quote(urn)}" if self.plain else ""
 
     def adopt(self, urn: str, kind: str, path: str, there: Any, inputs: Mapping[str, Any]) -> Declaring:
-        """How a property becomes declared.
+        """The way to declare a property.
 
         Args:
             urn: The resource.
@@ -124,7 +124,7 @@ class StackMending:
         return Declaring("no setting of this project says it: put it back, or change the program")
 
     def adopt_absence(self, urn: str, kind: str, inputs: Mapping[str, Any]) -> Declaring:
-        """How it becomes declared that a resource is no longer there."""
+        """The way to declare that a resource no longer exists."""
         index, key, name = None, "", ""
         if kind == CLUSTER:
             key, name = "clusters", urn.rsplit("::", 1)[-1]
@@ -232,5 +232,5 @@ def _setting_value(setting: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
 
 
 def _looks_like_another(text: str) -> bool:
-    """Whether `pulumi config set --path` would take a text for a number or a truth value."""
+    """True where `pulumi config set --path` would take a text for a number or a truth value."""
     return text in {"true", "false"} or text.lstrip("-").isdigit()

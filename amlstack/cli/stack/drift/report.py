@@ -22,7 +22,7 @@ DELETED: Final = "deleted"
 
 @dataclass(frozen=True, slots=True)
 class Declaring:
-    """How a difference becomes a part of the declaration.
+    """The way in which a difference becomes a part of the declaration.
 
     Attributes:
         words: For people.
@@ -116,7 +116,7 @@ class SeenRun:
 
     @property
     def words(self) -> str:
-        """What became of it."""
+        """The outcome in words."""
         if self.gone:
             return f"its record is gone from the workspace (last seen {self.recorded})"
         return str(self.status) if self.status == self.recorded else f"{self.status} (recorded: {self.recorded})"
@@ -124,7 +124,7 @@ class SeenRun:
 
 @dataclass(slots=True)
 class Look:
-    """What was found.
+    """The findings of one look for drift.
 
     Attributes:
         stack: The stack's name, as it was asked for.
@@ -176,7 +176,7 @@ def lines(look: Look, *, everything: bool) -> Iterator[str]:
 
 
 def headline(look: Look) -> str:
-    """What was found, in one line."""
+    """The findings in one line."""
     of = f"{look.looked_at} resource{'' if look.looked_at == 1 else 's'} of `{look.stack}` on {look.where}"
     if not look.looked_at:
         return f"nothing of `{look.stack}` on {look.where} could be looked at"

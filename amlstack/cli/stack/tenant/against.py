@@ -39,7 +39,7 @@ _SHORTEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class TenantJudgement:
-    """What one or more tenants' policies say to a stack.
+    """The answers of one or more tenants' policies about a stack.
 
     Attributes:
         verdicts: By what was asked: the word of an initiative, or ``files``.
@@ -270,7 +270,7 @@ def _placed(reading: Reading, finding: Finding, target: PolicyTarget | None, set
 
 
 def _counts(found: Iterable[TenantVerdict]) -> dict[str, int]:
-    """How many definitions say what, each counted by the gravest that it says."""
+    """The number of definitions by the gravest effect that each has."""
     by_policy: dict[tuple[str, str], list[str]] = {}
     for one in found:
         ruling = "exempt" if one.exempt else str(one.assessment.ruling)

@@ -205,7 +205,7 @@ _GIVEN = ("clientId", "principalId", "tenantId")
 
 
 class NoMocks(mocks.Mocks):
-    """What the SDK wants beside a monitor; nobody asks it."""
+    """The mocks that the SDK requires beside a monitor; nobody asks them."""
 
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], None]:
         """Nothing."""
@@ -259,7 +259,7 @@ class KeepingMonitor(mocks.MockMonitor):
 
 
 def _answer(inputs: struct_pb2.Struct, outputs: Mapping[str, str]) -> struct_pb2.Struct:
-    """What the provider foresees: the inputs, a group's name, and what only Azure gives as not known."""
+    """The provider's forecast: the inputs, a group's name, and values that only Azure gives as not known."""
     given: dict[str, Any] = json_format.MessageToDict(inputs)
     found = {**dict.fromkeys(_GIVEN, UNKNOWN_TEXT), **given}
     if "resourceGroupName" in given:

@@ -113,7 +113,7 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
     """The findings of the rules on regions and tags for all that lies in the stack's region, each once."""
     location = None if reading.doubts("location") else settings.location
     props = {"location": location, "tags": dict(settings.tags)}
-    # What exists has its own region and tags, which nobody here decides.
+    # An existing resource has its own region and tags, which nobody here decides.
     mine = set(_LOCATED) if not settings.workspace.existing else {"identity"}
     mine -= {name for name in mine if getattr(_part(settings, name), "existing", None)}
     if settings.resource_group and settings.resource_group.existing:
@@ -259,7 +259,7 @@ def _on_wire(path: tuple[str, ...], prefix: str) -> tuple[str, ...]:
     """Path in the body of a key of a job file; in nodes of a pipeline rules look for these names too."""
     if prefix and path[0] == prefix:
         path = path[1:]
-    # What follows `jobs` is a step's name, which the body has as it is written.
+    # The key after `jobs` is a step's name, which the body has as it is written.
     return tuple(
         key if index and path[index - 1] == "jobs" else BLOCKS.get(key) or camel(key) for index, key in enumerate(path)
     )

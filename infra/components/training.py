@@ -63,7 +63,7 @@ def _job(
         workspace=assets.names.workspace_id,
         body=with_secrets(registration.body, assets.stack.secrets),
         on_edit=job.on_edit,
-        # What others come after has to complete, whatever it says itself.
+        # A run that others come after has to complete, whatever its own settings say.
         wait="completed" if awaited_by else job.wait,
         after=[{"job": name, "run": each.job_id, "status": each.status} for name, each in earlier.items()] or None,
         awaited_by=list(awaited_by) or None,

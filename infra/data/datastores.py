@@ -95,7 +95,7 @@ def properties(spec: Datastore, account: str, cloud: str = "") -> dict[str, Any]
         "accountName": account.rpartition("/")[2],
         container: spec.container,
         "credentials": {"credentialsType": "None"},
-        # Where the account is, as an account of another group or subscription cannot be found by its name.
+        # The place of the account, as an account of another group or subscription cannot be found by its name.
         "subscriptionId": subscription,
         "resourceGroup": group,
         **({"endpoint": endpoint} if endpoint else {}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amlstack.base.findings import Finding, Level
 from infra.names import Names
 from infra.network import virtual_network
-from infra.network.managed import (
+from infra.network.managed_network import (
     APPROVED,
     MODES,
     OFF,

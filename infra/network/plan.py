@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from infra.names import Names
-from infra.network import managed, virtual_network
+from infra.network import managed_network, virtual_network
 
 if TYPE_CHECKING:
-    from infra.network.managed import WantedIsolation
+    from infra.network.managed_network import WantedIsolation
     from infra.network.virtual_network import OwnNetwork
     from infra.settings import Cluster, Settings
 
@@ -35,7 +35,7 @@ class NetworkPlan:
     @property
     def needs_premium(self) -> bool:
         """True where private endpoints lead to the registry, which only its premium tier takes."""
-        approved = self.wanted is not None and self.wanted.mode == managed.APPROVED
+        approved = self.wanted is not None and self.wanted.mode == managed_network.APPROVED
         return approved or (self.own is not None and "registry" in self.own.links)
 
 
@@ -50,9 +50,9 @@ def network_plan(settings: Settings, names: Names, stack: str, cloud: str = "pub
     """
     network = settings.workspace.network
     return NetworkPlan(
-        managed.wanted(settings, stack),
-        managed.rules(settings, names),
-        tuple(dict.fromkeys(each.account for each in managed.endpoints(settings, names))),
+        managed_network.wanted(settings, stack),
+        managed_network.rules(settings, names),
+        tuple(dict.fromkeys(each.account for each in managed_network.endpoints(settings, names))),
         network.firewall if network is not None else None,
         virtual_network.own_network(settings, names, cloud),
     )

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import cluster_defaults, engine_limit, existing, problems, secrets
+from infra.settings import cluster_defaults, engine_limit, existing_workspace, problems, secrets
 from infra.settings.includes import Origins, included
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
@@ -179,7 +179,7 @@ def parse(
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
         # Where the name or the id of the workspace is faulty, what goes with it is not known.
         if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
-            faults += [(mending.written(loc), finding) for loc, finding in existing.check(partial)]
+            faults += [(mending.written(loc), finding) for loc, finding in existing_workspace.check(partial)]
     located = (origins.located(loc, finding) for loc, finding in faults)
     # A fault in a default is found in it and in each cluster that takes it.
     found += {(one.code, one.where, one.seen, one.file, one.line): one for one in located}.values()

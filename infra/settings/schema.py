@@ -18,7 +18,7 @@ def stack_file() -> dict[str, Any]:
         entry = settings["properties"][name]["items"]
         files = {"type": "object", "required": [INCLUDE]}
         settings["properties"][name]["items"] = {"if": files, "then": {"$ref": "#/$defs/Include"}, "else": entry}
-    # What an entry leaves out may be among the defaults, which no schema can look up.
+    # A key that an entry leaves out may be among the defaults, which no schema can look up.
     settings["$defs"]["Cluster"]["required"] = ["name"]
     for name in ("Nodes", "Ssh"):
         settings["$defs"][name].pop("required", None)

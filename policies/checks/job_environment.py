@@ -130,7 +130,7 @@ def check_environment_pin_image(image: str, *, where: str = "image") -> Finding 
         image: The image's reference.
         where: Its path in the declaration.
     """
-    # What follows the colon of a digest is no `latest` either.
+    # The text after the colon of a digest is no `latest` either.
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag and tag.lower() != "latest":
         return None

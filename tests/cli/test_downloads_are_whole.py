@@ -12,7 +12,7 @@ from azure.storage.blob import ContainerClient
 
 from amlstack.cli.logs.files import RefusedNameError, inside
 from amlstack.cli.workspace.downloads import Downloads, RemoteFile
-from amlstack.cli.workspace.place import WorkspacePlace
+from amlstack.cli.workspace.workspace_place import WorkspacePlace
 from amlstack.provider.arm import ArmClient
 from amlstack.provider.blobs import ContainerAccess
 from amlstack.rpc import ProviderError

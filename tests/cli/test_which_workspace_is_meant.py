@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.workspace import found_jobs, named_parts, place, refusals
+from amlstack.cli.workspace import job_search, named_parts, refusals, workspace_place
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.cli.workspace.options import AskedWorkspace
 from amlstack.provider.arm import ArmError
@@ -42,8 +42,8 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def found(**asked: str) -> place.WorkspacePlace:
-    return place.find(AskedWorkspace(**asked), pytest.fail)
+def found(**asked: str) -> workspace_place.WorkspacePlace:
+    return workspace_place.find(AskedWorkspace(**asked), pytest.fail)
 
 
 def config(folder: Path, **values: str) -> Path:
@@ -90,7 +90,7 @@ def test_a_stack_names_its_workspace_subscription_and_cloud(nowhere: Path) -> No
     assert mine.workspaces == (arm_id(OTHER, "rg-amlstack-mine", "ws-stack"),)
     assert mine.arm.endpoint == "https://management.usgovcloudapi.net"
     assert mine.tenant.startswith("2222")
-    assert found_jobs.studio_of_workspace(mine.arm, mine.workspace).startswith(
+    assert job_search.studio_of_workspace(mine.arm, mine.workspace).startswith(
         "https://ml.azure.us/?wsid=/subscriptions/"
     )
     with pytest.raises(NoWorkspaceError, match="leave --workspace out"):
@@ -205,19 +205,19 @@ JOBS = {
 def test_no_other_job_than_the_named_one_is_taken(
     wanted: str, *, running: bool, means: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def job(name: str) -> found_jobs.WorkspaceJob:
+    def job(name: str) -> job_search.WorkspaceJob:
         shown = {"two-1111111111": "Shown of two", "train-2222222222": "Shown twice", "old-1111111111": "Shown twice"}
         marks = {} if name.startswith("someones") else {IDENTITY: "f0", NAME: name.rpartition("-")[0]}
         body = {"properties": {"status": JOBS[name], "displayName": shown.get(name, name), "properties": marks}}
-        return found_jobs.WorkspaceJob(arm_id(SUBSCRIPTION, "g", "w"), record_of(name, body), None)
+        return job_search.WorkspaceJob(arm_id(SUBSCRIPTION, "g", "w"), record_of(name, body), None)
 
-    monkeypatch.setattr(found_jobs, "listed", lambda *_: [job(name) for name in JOBS])
-    monkeypatch.setattr(found_jobs, "_get", lambda _place, _workspace, name: job(name) if name in JOBS else None)
+    monkeypatch.setattr(job_search, "listed", lambda *_: [job(name) for name in JOBS])
+    monkeypatch.setattr(job_search, "_get", lambda _place, _workspace, name: job(name) if name in JOBS else None)
     arm = SimpleNamespace(endpoint="https://management.azure.com")
-    where = place.WorkspacePlace(arm, (arm_id(SUBSCRIPTION, "g", "w"),), "")
+    where = workspace_place.WorkspacePlace(arm, (arm_id(SUBSCRIPTION, "g", "w"),), "")
     try:
-        seen = found_jobs.find(where, wanted, running=running).name
-    except found_jobs.UnknownRunError as error:
+        seen = job_search.find(where, wanted, running=running).name
+    except job_search.UnknownRunError as error:
         seen = str(error)
     assert means in seen
 
@@ -228,14 +228,14 @@ def test_a_step_is_taken_by_its_own_name_and_never_for_another_that_is_shown_so(
     workspace = arm_id(OTHER, "rg", "ws")
     below = [("p_1", "2"), ("p_2", "prep"), ("p_3", "prep"), ("p_4", "p_1"), ("p_5", "train")]
     rows = [{"runId": name, "displayName": shown} for name, shown in below]
-    monkeypatch.setattr(found_jobs, "children", lambda _place, job: rows if job.name == "p" else [])
+    monkeypatch.setattr(job_search, "children", lambda _place, job: rows if job.name == "p" else [])
 
     def get(path: str, **_: object) -> SimpleNamespace:
         return SimpleNamespace(status=200, body={"name": path.rpartition("/")[2], "properties": {}})
 
-    where = place.WorkspacePlace(SimpleNamespace(endpoint="https://x", get=get), (workspace,), "")
+    where = workspace_place.WorkspacePlace(SimpleNamespace(endpoint="https://x", get=get), (workspace,), "")
     for wanted, name in (("p/p_1", "p_1"), ("p/train", "p_5"), ("p/5", "p_5")):
-        assert found_jobs.find(where, wanted).name == name
+        assert job_search.find(where, wanted).name == name
     for wanted, names in (("p/2", "`p/p_1`, `p/p_2`"), ("p/prep", "`p/p_2`, `p/p_3`")):
-        with pytest.raises(found_jobs.UnknownRunError, match=f"may be one of {names}"):
-            found_jobs.find(where, wanted)
+        with pytest.raises(job_search.UnknownRunError, match=f"may be one of {names}"):
+            job_search.find(where, wanted)

@@ -71,9 +71,9 @@ def test_the_stack_and_our_statement_of_its_fields_agree_with_the_operators_own(
 def test_a_stack_whose_name_the_operator_would_refuse_is_not_filled_in(stack: str, taken: bool) -> None:
     if not taken:
         with pytest.raises(files.NoFilesError, match="38 at most"):
-            files.of("kubernetes", stack)
+            files.files_of("kubernetes", stack)
         return
-    (manifest,) = (one for one in files.of("kubernetes", stack) if one.path.name == "stack.yaml")
+    (manifest,) = (one for one in files.files_of("kubernetes", stack) if one.path.name == "stack.yaml")
     for one in yaml.safe_load_all(manifest.content):
         jsonschema.validate(one, operator_fields.KINDS[one["apiVersion"], one["kind"]])
 

@@ -144,10 +144,10 @@ def test_outside_of_a_repository_nothing_is_written(
 
 
 def test_an_installed_package_carries_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = files.of("github", "dev")
+    shipped = files.files_of("github", "dev")
     build = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
     for source, target in build["targets"]["wheel"]["force-include"].items():
         shutil.copytree(paths.PROJECT / source, tmp_path / target)
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
     assert files.shipped() == tmp_path / "amlstack" / "deploy"
-    assert files.of("github", "dev") == shipped
+    assert files.files_of("github", "dev") == shipped

@@ -10,7 +10,7 @@ from infra import security, workspace_properties
 from infra.compute import cluster
 from infra.compute.cluster import REPLACED_BY, SETTINGS, properties
 from infra.settings import Cluster, Settings, Workspace
-from infra.settings.existing import check
+from infra.settings.existing_workspace import check
 
 MINE: dict[str, Any] = {"name": "gpu", "size": "Standard_ND96asr_v4", "nodes": {"max": 4}}
 AML = "properties.properties"

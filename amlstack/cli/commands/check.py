@@ -135,7 +135,7 @@ def check(  # noqa: PLR0917 - typer's options
     if not files and not against:
         files = _of_stack(stack)
     if against:
-        from amlstack.cli.stack.tenant.against import judge_stack
+        from amlstack.cli.stack.tenant.judgement import judge_stack
 
         raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked, read_group=read_group))
     if read_group:

@@ -68,7 +68,7 @@ class FilledFile:
     is_start: bool
 
 
-def of(target: str, stack: str) -> tuple[FilledFile, ...]:
+def files_of(target: str, stack: str) -> tuple[FilledFile, ...]:
     """The files of a target.
 
     Args:
@@ -219,7 +219,7 @@ def run(asked: AskedAdd) -> int:
         known = ", ".join(f"`{name}`" for name in _stacks(root)) or "none"
         return _ended(f"Name the stack that is deployed with `--stack NAME`; this repository has {known}", USAGE)
     try:
-        found = of(asked.target, stack)
+        found = files_of(asked.target, stack)
         commands = first_commands(asked.target, stack)
         owned = owners_file(asked.target, root, stack, asked.owners)
     except (NoFilesError, NoOwnerError) as error:

@@ -82,7 +82,7 @@ class GateChanges:
         return ("--policy-pack", "policies", *(("--policy-config", self.config) if self.config else ()))
 
 
-def of(commit: str, stack: str) -> GateChanges:
+def gate_changes(commit: str, stack: str) -> GateChanges:
     """Compare a commit with the checkout of the working folder.
 
     Args:

@@ -80,7 +80,7 @@ def guards(
     from amlstack.cli.jobfiles.changes.git import GitError
 
     try:
-        found = guarding.of(commit, stack)
+        found = guarding.gate_changes(commit, stack)
         if take:
             guarding.take(commit, found)
     except GitError as error:

@@ -17,7 +17,7 @@ from amlstack.cli.policy_pack import GivenRules
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, lock, plan, pulumi_stack, runs, summary
 from amlstack.cli.stack.deployment import Deployment
-from amlstack.cli.workspace import found_jobs
+from amlstack.cli.workspace import job_search
 from amlstack.provider.arm import ArmError
 from amlstack.sandbox.server import daemon
 
@@ -227,6 +227,6 @@ def studio_lines(arm: ArmClient, outputs: Mapping[str, Any]) -> Iterator[str]:
     workspace = (outputs.get("workspace") or {}).get("id")
     if not workspace:
         return
-    yield f"workspace: {found_jobs.studio_of_workspace(arm, workspace)}"
+    yield f"workspace: {job_search.studio_of_workspace(arm, workspace)}"
     for name, job in (outputs.get("jobs") or {}).items():
-        yield f"job {name}: {found_jobs.studio_of_run(arm, workspace, str(job['jobId']).rsplit('/', 1)[-1])}"
+        yield f"job {name}: {job_search.studio_of_run(arm, workspace, str(job['jobId']).rsplit('/', 1)[-1])}"

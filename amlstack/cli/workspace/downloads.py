@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 ARTIFACTS: Final = "workspaceartifactstore"
 """The datastore in which Azure ML keeps what a run writes by itself."""

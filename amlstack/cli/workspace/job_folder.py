@@ -19,7 +19,7 @@ from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
-from amlstack.cli.workspace import found_jobs, options, place, queue, refusals
+from amlstack.cli.workspace import job_search, options, queue, refusals, workspace_place
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.job_names import UnknownJobError
 from amlstack.sandbox.store.store import Store, folder, job_folder
@@ -27,9 +27,9 @@ from amlstack.sandbox.store.store import Store, folder, job_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from amlstack.cli.workspace.found_jobs import WorkspaceJob
+    from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.options import AskedWorkspace
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.diagnose import Diagnosis
     from amlstack.sandbox.store.store import JobRow
 
@@ -61,9 +61,9 @@ def _fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[NamedSubje
     """
     with tempfile.TemporaryDirectory(prefix="amlstack-job-") as folder:
         with refusals.answered() as reached:
-            reached.place = where = place.find(asked, options.announce)
+            reached.place = where = workspace_place.find(asked, options.announce)
             say(where.line, err=True)
-            job = _culprit(where, found_jobs.find(where, subject))
+            job = _culprit(where, job_search.find(where, subject))
             path = inside(Path(folder), job.name)
             path.mkdir()
             _collect(where, job, path)
@@ -72,12 +72,12 @@ def _fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[NamedSubje
 
 def _culprit(where: WorkspacePlace, job: WorkspaceJob) -> WorkspaceJob:
     """The first trial or step that failed; the job itself where nothing is below it, or nothing failed."""
-    children = found_jobs.children(where, job)
+    children = job_search.children(where, job)
     failed = [child for child in children if child.get("status") == "Failed"]
     if not failed:
         return job
     say(f"{label(job.kind, failed[0])} ({failed[0]['runId']}) failed first of {len(children)}", err=True)
-    return _culprit(where, found_jobs.find(where, f"{job.workspace}/jobs/{failed[0]['runId']}"))
+    return _culprit(where, job_search.find(where, f"{job.workspace}/jobs/{failed[0]['runId']}"))
 
 
 def _collect(where: WorkspacePlace, job: WorkspaceJob, folder: Path) -> None:
@@ -116,7 +116,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
 
 
 def _seconds(text: Any) -> float | None:
-    found = None if text is None else found_jobs.when(text)
+    found = None if text is None else job_search.when(text)
     return None if found is None else found.astimezone(dt.UTC).timestamp()
 
 
@@ -168,7 +168,7 @@ def _job(store: Store, subject: str) -> JobRow | None:
 
 def _may_be_elsewhere(subject: str, asked: AskedWorkspace) -> bool:
     with refusals.answered():
-        return _NAME.fullmatch(subject) is not None and place.is_named(asked)
+        return _NAME.fullmatch(subject) is not None and workspace_place.is_named(asked)
 
 
 def with_authors_files(verdict: Diagnosis, folders: Iterable[Path]) -> Diagnosis:

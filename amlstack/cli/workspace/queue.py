@@ -14,7 +14,7 @@ from infra.compute.quota import OF_REGION, usage_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.cli.workspace.found_jobs import WorkspaceJob
+    from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.provider.arm import ArmClient
 
 WAITING: Final = frozenset({"NotStarted", "Queued", "Provisioning", "Preparing", "Starting"})

@@ -9,7 +9,7 @@ import typer
 
 from amlstack.base.text import did_you_mean
 from amlstack.cli.console import say
-from amlstack.cli.workspace.found_jobs import UnknownRunError
+from amlstack.cli.workspace.job_search import UnknownRunError
 from amlstack.cli.workspace.named_parts import NoWorkspaceError
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
@@ -17,7 +17,7 @@ from amlstack.provider.runs import WorkspaceMissingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 FAILED: Final = 1
 USAGE: Final = 2
@@ -91,7 +91,7 @@ def missing(place: WorkspacePlace | None, workspace: str) -> str:
         return seen
     if place.stack is not None:
         return f"{seen} `amlstack up --stack {place.stack}` makes it."
-    from amlstack.cli.workspace.place import names_in
+    from amlstack.cli.workspace.workspace_place import names_in
 
     try:
         near = did_you_mean(name, names_in(place.arm, subscription))

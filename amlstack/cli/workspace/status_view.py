@@ -8,8 +8,8 @@ from amlstack.base import text
 from amlstack.base.credentials import scrub
 from amlstack.cli.console import columns
 from amlstack.cli.logs.follower import label
-from amlstack.cli.workspace import found_jobs, queue
-from amlstack.cli.workspace.found_jobs import children, when
+from amlstack.cli.workspace import job_search, queue
+from amlstack.cli.workspace.job_search import children, when
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import Runs
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator, Mapping, Sequence
 
-    from amlstack.cli.workspace.found_jobs import WorkspaceJob
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.job_search import WorkspaceJob
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 HEADINGS: Final = ("JOB", "TYPE", "STATUS", "COMPUTE", "NODES", "RANKS", "AGE", "")
 
@@ -82,7 +82,7 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
             name: (port or {}).get("uri") for name, port in (job.record.properties.get("outputs") or {}).items()
         },
         "tags": job.record.tags,
-        "studio": found_jobs.studio_of_job(place.arm, job),
+        "studio": job_search.studio_of_job(place.arm, job),
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
-from amlstack.cli.workspace.place import settings_file
+from amlstack.cli.workspace.workspace_place import settings_file
 from amlstack.provider import owned
 from amlstack.provider.arm import functions
 from amlstack.provider.resource import Call, Services
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.cli.progress import Progress
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.runs import Record
     from infra.data.assets import PlannedAsset
     from infra.declaration import Declaration

@@ -3,7 +3,7 @@
 A part that another room adds is a function that takes a `Place` and registers it, called in `workspace.py`.
 """
 
-from infra.components.workspace.existing import AnyWorkspace, ExistingWorkspace, provider_of
+from infra.components.workspace.existing_workspace import AnyWorkspace, ExistingWorkspace, provider_of
 from infra.components.workspace.parts import moved
 from infra.components.workspace.workspace import StackWorkspace
 

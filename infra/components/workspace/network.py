@@ -9,7 +9,7 @@ import pulumi
 from amlstack import resources
 from infra.components import azure_native, tokens
 from infra.components.order import behind
-from infra.network.managed import OFF
+from infra.network.managed_network import OFF
 from infra.network.virtual_network import COMPUTE, ENDPOINTS, is_range
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from infra.components.workspace.parts import PartContext
     from infra.names import Part
-    from infra.network.managed import WantedIsolation
+    from infra.network.managed_network import WantedIsolation
     from infra.network.plan import NetworkPlan
     from infra.network.virtual_network import Link, OwnNetwork
 

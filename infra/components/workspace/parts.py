@@ -88,7 +88,7 @@ def register_group(
         as_found: It was imported, and stays as it is.
     """
     kept = pulumi.ResourceOptions(
-        # Where a group's own record lies says nothing of where its resources are.
+        # The location of a group's own record says nothing of the location of its resources.
         ignore_changes=ALL if as_found else ["location", *(["resourceGroupName"] if keeps_name else [])],
         # A protected group is never replaced. A state that was written before groups were protected does not say
         # so, and the engine would delete the group first; with creation first it finds the name taken and stops.

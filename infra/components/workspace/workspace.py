@@ -134,7 +134,7 @@ class StackWorkspace(pulumi.ComponentResource):
             self._tags,
             account.tenant,
             self,
-            # What holds data: the engine refuses to delete it until somebody takes the protection off.
+            # The workspace holds data: the engine refuses to delete it until somebody takes the protection off.
             pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions.merge(fixed, self._guarded),
                 pulumi.ResourceOptions(ignore_changes=ALL if self._spec.adopted else None),

@@ -43,15 +43,15 @@ def cancel(
     """
     from amlstack.cli.logs.follower import InProgress, follow
     from amlstack.cli.progress import Progress
-    from amlstack.cli.workspace import found_jobs, place, refusals
+    from amlstack.cli.workspace import job_search, refusals, workspace_place
     from amlstack.provider.runs import Runs
 
     progress = Progress()
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
-        found = found_jobs.find(where, job, running=True)
+        found = job_search.find(where, job, running=True)
         if not found.active:
             status = found.record.status
             canceled = status == CANCELED

@@ -13,8 +13,8 @@ from amlstack.cli.workspace import options
 if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
     from amlstack.cli.workspace.downloads import Downloads, RemoteFile
-    from amlstack.cli.workspace.found_jobs import WorkspaceJob
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.job_search import WorkspaceJob
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 app = typer.Typer(add_completion=False)
 
@@ -60,16 +60,16 @@ def download(
     """
     from amlstack.cli.logs.files import RefusedNameError
     from amlstack.cli.progress import Progress
-    from amlstack.cli.workspace import found_jobs, place, refusals
+    from amlstack.cli.workspace import job_search, refusals, workspace_place
     from amlstack.cli.workspace.downloads import Downloads
     from amlstack.rpc import ProviderError
 
     progress = Progress()
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
-        found = found_jobs.find(where, job)
+        found = job_search.find(where, job)
         folder = (to or Path(found.name)).absolute()
         reached.interrupted = "interrupted; the same command goes on from here"
         downloads = Downloads(where, found.workspace, progress.note)
@@ -99,7 +99,7 @@ def _files(  # noqa: PLR0917 - called once
     """Files and named outputs of a job and of what is below it; or of one job some outputs alone."""
     from amlstack.cli.logs.files import inside
     from amlstack.cli.logs.follower import label
-    from amlstack.cli.workspace import found_jobs
+    from amlstack.cli.workspace import job_search
 
     files: list[RemoteFile] = [] if outputs else downloads.artifacts(job.name, folder / "artifacts")
     files += _outputs(place, job, folder, outputs, downloads, progress)
@@ -108,8 +108,8 @@ def _files(  # noqa: PLR0917 - called once
         progress.step(f"{job.name}: {len(files)} file{'' if len(files) == 1 else 's'}, {size / 2**20:,.1f} MiB")
         downloads.fetch(files)
     if outputs is None:
-        for child in found_jobs.children(place, job):
-            below = found_jobs.find(place, f"{job.workspace}/jobs/{child['runId']}")
+        for child in job_search.children(place, job):
+            below = job_search.find(place, f"{job.workspace}/jobs/{child['runId']}")
             own = inside(folder, label(job.kind, child).replace("/", "-").replace(" ", "-"))
             _files(place, below, own, None, downloads, progress)
 
@@ -151,7 +151,7 @@ def _logs(place: WorkspacePlace, job: WorkspaceJob, folder: Path, progress: Prog
 
     from amlstack.cli.logs.files import JobLogs, inside
     from amlstack.cli.logs.follower import label
-    from amlstack.cli.workspace import found_jobs
+    from amlstack.cli.workspace import job_search
 
     count = 0
     staging = folder / ".logs.part"
@@ -166,8 +166,8 @@ def _logs(place: WorkspacePlace, job: WorkspaceJob, folder: Path, progress: Prog
             path.replace(final)
             count += 1
     shutil.rmtree(staging, ignore_errors=True)
-    for child in found_jobs.children(place, job):
-        below = found_jobs.find(place, f"{job.workspace}/jobs/{child['runId']}")
+    for child in job_search.children(place, job):
+        below = job_search.find(place, f"{job.workspace}/jobs/{child['runId']}")
         own = inside(folder, label(job.kind, child).replace("/", "-").replace(" ", "-"))
         count += _logs(place, below, own, progress)
     return count

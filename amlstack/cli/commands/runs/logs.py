@@ -43,13 +43,13 @@ def logs(
         amlstack logs sweep/3 --rank 0 --stack prod
     """
     from amlstack.cli.logs.follower import follow as follow_job
-    from amlstack.cli.workspace import found_jobs, place, refusals
+    from amlstack.cli.workspace import job_search, refusals, workspace_place
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
-        found = found_jobs.find(where, job)
+        found = job_search.find(where, job)
         if found.active:
             reached.interrupted = f"{found.name} goes on: `amlstack cancel {found.name}` ends it"
         status = follow_job(where.arm, found.arm_id, Plain(), rank, once=not follow)

@@ -44,16 +44,16 @@ def open(  # noqa: A001 - the verb
         amlstack open ddp-torchrun --stack prod --no-browser
     """
     from amlstack.cli import consent
-    from amlstack.cli.workspace import found_jobs, place, refusals
+    from amlstack.cli.workspace import job_search, refusals, workspace_place
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
         if subject == "workspace":
-            url = found_jobs.studio_of_workspace(where.arm, where.workspace)
+            url = job_search.studio_of_workspace(where.arm, where.workspace)
         else:
-            url = found_jobs.studio_of_job(where.arm, found_jobs.find(where, subject))
+            url = job_search.studio_of_job(where.arm, job_search.find(where, subject))
     say(url)
     if browser or (browser is None and consent.on_a_terminal() and not where.is_local):
         import webbrowser

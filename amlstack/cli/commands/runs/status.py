@@ -50,24 +50,24 @@ def status(
         amlstack status ddp-torchrun --json
     """
     from amlstack.cli.console import print_json
-    from amlstack.cli.workspace import found_jobs, place, refusals, status_view
+    from amlstack.cli.workspace import job_search, refusals, status_view, workspace_place
     from amlstack.cli.workspace.queue import Queue
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
         now = dt.datetime.now(dt.UTC)
         if job is not None:
-            one = found_jobs.find(where, job)
-            others = found_jobs.listed(where, most) if one.record.status in _waiting() else ()
+            one = job_search.find(where, job)
+            others = job_search.listed(where, most) if one.record.status in _waiting() else ()
             found = status_view.details(where, one, Queue(where.arm, others).why(one), now)
             if as_json:
                 print_json(found)
             else:
                 say("\n".join(status_view.lines(found)))
             return
-        jobs = found_jobs.listed(where, most)
+        jobs = job_search.listed(where, most)
         queue = Queue(where.arm, jobs)
         rows = [status_view.row(each, queue.why(each), now) for each in jobs[:most]]
     if as_json:

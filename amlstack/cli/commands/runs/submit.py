@@ -12,9 +12,9 @@ from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
     from amlstack.cli.progress import Progress
-    from amlstack.cli.workspace.place import WorkspacePlace
     from amlstack.cli.workspace.refusals import Reached
     from amlstack.cli.workspace.submission import Submission
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from infra.runs import Run
 
 app = typer.Typer(add_completion=False)
@@ -75,7 +75,7 @@ def submit(
     from amlstack.cli.console import print_findings
     from amlstack.cli.progress import Progress
     from amlstack.cli.stack_settings import NoStackError
-    from amlstack.cli.workspace import place, refusals
+    from amlstack.cli.workspace import refusals, workspace_place
     from amlstack.cli.workspace import submission as declaring
     from amlstack.cli.workspace.submission import Submission
     from amlstack.rpc import ProviderError
@@ -87,7 +87,7 @@ def submit(
     cancelled = threading.Event()
     with refusals.answered() as reached:
         asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
-        reached.place = where = place.find(asked, options.announce)
+        reached.place = where = workspace_place.find(asked, options.announce)
         say(where.line, err=True)
         try:
             declared = (
@@ -201,9 +201,9 @@ def _plan(run: Run) -> list[str]:
 
 
 def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
-    from amlstack.cli.workspace import found_jobs
+    from amlstack.cli.workspace import job_search
 
-    progress.note(f"studio: {found_jobs.studio_of_job(place.arm, found_jobs.find(place, run_id))}")
+    progress.note(f"studio: {job_search.studio_of_job(place.arm, job_search.find(place, run_id))}")
     again = f" --stack {place.stack}" if place.stack else ""
     progress.note(f"`amlstack logs {run_id}{again}` follows it, `amlstack cancel {run_id}{again}` ends it")
 

@@ -78,7 +78,7 @@ def _run(name: str, form: Format, *, sandbox: bool, everything: bool) -> int:
     from amlstack.cli.stack.drift.look import look_at
 
     try:
-        # What is printed for a program is what was found and nothing else.
+        # The output for a program is the findings and nothing else.
         with contextlib.nullcontext() if form is Format.TEXT else contextlib.redirect_stdout(sys.stderr):
             look = look_at(name, Progress(), sandbox=sandbox)
     except explain.UNREACHABLE as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from amlstack.base.files import write_whole
 from amlstack.cli.stack.adoption import estate
 from infra.components import tokens
-from infra.components.workspace.existing import PROVIDER
+from infra.components.workspace.existing_workspace import PROVIDER
 from infra.names import OWN_SETTINGS
 
 if TYPE_CHECKING:

@@ -174,7 +174,7 @@ def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredRes
                 subscription = subscriptions.get(provider.rpartition("::")[0]) or who.subscription
                 found.append(RegisteredResource(token, name, inputs, subscription))
 
-        # What the settings give by `existing` is taken to be there.
+        # Resources that the settings give by `existing` are taken to be there.
         monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}}, _OUTPUTS)
         project = stack_settings.project_name()
         mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=_logger(shown), monitor=monitor)

@@ -16,7 +16,7 @@ from amlstack.sandbox.store.job_names import job_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from amlstack.cli.workspace.place import WorkspacePlace
+    from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Record
 

@@ -105,7 +105,7 @@ def get(name: str) -> CatalogEnvironment | None:
     return _by_name().get(_bare(name))
 
 
-def of(reference: str) -> CatalogEnvironment | None:
+def curated(reference: str) -> CatalogEnvironment | None:
     """The curated environment that a job's reference names, in any of Azure ML's forms; None for every other one.
 
     ``azureml://registries/azureml/environments/NAME/versions/V``, ``…/labels/latest``, ``azureml:AzureML-NAME@latest``.

@@ -231,14 +231,14 @@ class Registered(NamedTuple):
     conda: bool = False
 
 
-def of(reference: str, known: Mapping[str, Registered]) -> Image | None:
+def image_of(reference: str, known: Mapping[str, Registered]) -> Image | None:
     """The contents of a job's environment; None where nothing is known of it.
 
     Args:
         reference: The environment as a job names it.
         known: Images of environments that the stack registers, by `key`.
     """
-    if (curated := environments.of(reference)) is not None:
+    if (curated := environments.curated(reference)) is not None:
         return _of_curated(curated)
     registered = known.get(key(reference) or "")
     image = None if registered is None else named(registered.image)

@@ -36,7 +36,7 @@ class _Row:
     change: OwnChange
 
 
-def of(kind: str, path: str, there: Any) -> OwnChange | None:
+def change_of(kind: str, path: str, there: Any) -> OwnChange | None:
     """The cause that changes a property by itself; None where none is known.
 
     Args:

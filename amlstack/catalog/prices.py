@@ -46,7 +46,7 @@ class Price:
     low_priority: float | None = None
     spot: float | None = None
 
-    def of(self, *, low_priority: bool) -> float:
+    def hourly(self, *, low_priority: bool) -> float:
         """The price of a node of that priority; the dedicated one, as a bound, where the other is not known."""
         return self.low_priority if low_priority and self.low_priority is not None else self.usd
 
@@ -68,7 +68,7 @@ class NodePrice(NamedTuple):
     basis: str
 
 
-def of(size: str, series: str, vcpus: int | None) -> tuple[Price, ...]:
+def prices_of(size: str, series: str, vcpus: int | None) -> tuple[Price, ...]:
     """The prices of a size, best first: the team's own, then the list's newest of each region, `HOME`'s, the lowest.
 
     Args:

@@ -57,7 +57,7 @@ class Lifecycle:
     note: str
 
 
-def of(series: str) -> Lifecycle | None:
+def lifecycle_of(series: str) -> Lifecycle | None:
     """The row of a series; None where no page speaks of it."""
     return _by_series().get(series)
 
@@ -199,7 +199,7 @@ class Size:
             basis = f"{price.region}, none is known of {region}"
         if low_priority:
             basis += ", dedicated nodes" if price.low_priority is None else ", low priority"
-        return NodePrice(price.of(low_priority=low_priority), basis)
+        return NodePrice(price.hourly(low_priority=low_priority), basis)
 
     def retired_on(self, on: date) -> bool:
         """True where the size is gone on that day."""
@@ -272,8 +272,8 @@ def _size(row: dict[str, Any]) -> Size:
     return Size(
         **row,
         fabric=fabric,
-        prices=prices.of(row["name"], row["series"], row["vcpus"]),
-        lifecycle=of(row["series"]),
+        prices=prices.prices_of(row["name"], row["series"], row["vcpus"]),
+        lifecycle=lifecycle_of(row["series"]),
         gpu=gpu_models.get(row["gpu_model"]) if row["gpu_model"] else None,
     )
 

@@ -37,7 +37,7 @@ _TEXTS = re.compile("|".join(map(re.escape, TEXTS)))
 _NUMBER = re.compile(r"errno\W{0,3}(\d{1,3})\b")
 
 
-def of(lower: str) -> int | None:
+def errno_of(lower: str) -> int | None:
     """The number that a line, given in lower case, names by its text or as ``errno``; None when it names none."""
     if found := _TEXTS.search(lower):
         return TEXTS[found[0]]
@@ -145,7 +145,7 @@ def match(text: str) -> tuple[Signature, dict[str, str]] | None:
     for words, signature in _possible(lower.translate(_NO_DIGITS)):
         if not any(word in lower for word in words):
             continue
-        if signature.errnos and of(lower) not in (None, *signature.errnos):
+        if signature.errnos and errno_of(lower) not in (None, *signature.errnos):
             continue
         if signature.pattern is None:
             return signature, {}

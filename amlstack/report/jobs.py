@@ -237,7 +237,7 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
     if (size := compute.size) is not None:
         yield "size", f"{size.name}: {size.describe()}"
         if (price := size.price_in(compute.region)) is not None:
-            hourly = price.of(low_priority=compute.low_priority) * nodes
+            hourly = price.hourly(low_priority=compute.low_priority) * nodes
             yield "cost on Azure", _cost(price, hourly, nodes, asked.get("limits") or {})
     if asked.get("environmentId"):
         yield "environment", _environment(store, str(asked["environmentId"]))

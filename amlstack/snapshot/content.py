@@ -160,7 +160,7 @@ class Content:
                     while chunk := stream.read(min(HEAD, max(file.size - read, 0) + 1)):
                         read += len(chunk)
                         yield FilePiece(file, chunk)
-                    if FileState.of(os.fstat(stream.fileno())) != file.state:
+                    if FileState.from_stat(os.fstat(stream.fileno())) != file.state:
                         self.unsteady.add(file.place)
             except OSError as error:
                 seen = f"{file.relative} cannot be read ({error.strerror or error})"

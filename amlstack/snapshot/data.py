@@ -46,7 +46,7 @@ def scan_data(path: Path) -> Snapshot:
     root = path.resolve()
     if not root.is_dir():
         return _one_file(path, root, began)
-    ignore = Ignore.of(root)
+    ignore = Ignore.read(root)
     walk = Walk(root, ignore, findings=list(ignore.findings), what=_WHAT)
     walk.folder(str(root), "", root, frozenset({root}), excluded=False)
     if not walk.files and not errors(walk.findings):
@@ -101,7 +101,7 @@ def _is_file(found: Snapshot) -> bool:
 
 def _one_file(path: Path, root: Path, began: int) -> Snapshot:
     try:
-        file = File(str(root), name_of(path), FileState.of(root.stat()))
+        file = File(str(root), name_of(path), FileState.from_stat(root.stat()))
     except OSError as error:
         seen = f"{path} cannot be read ({error.strerror or error})"
         unreadable = Finding("file-unreadable", "", seen, "Data are uploaded", "Make it readable", file=str(path))
@@ -121,7 +121,7 @@ def _entries(folder: Path, prefix: str, ignore: Ignore, above: frozenset[Path]) 
         relative = prefix + entry.name
         target = entry.resolve()
         if not target.is_dir():
-            yield File(str(target), relative, FileState.of(target.stat()))
+            yield File(str(target), relative, FileState.from_stat(target.stat()))
         elif target not in above:
             yield relative
             yield from _entries(target, f"{relative}/", ignore, above | {target})
@@ -136,7 +136,7 @@ def _read(
     # A file that a later pattern takes in again below a folder that is left out is uploaded, and not hashed.
     ordered += [file for file in files if file.relative not in hashed]
     content = Content()
-    memory = Remembered.of(root, began) if remembered.is_large(files) else None
+    memory = Remembered.read(root, began) if remembered.is_large(files) else None
     trusted = memory.trusted(files) if memory is not None else {}
     key = ""
     if memory is not None and len(trusted) == len({file.place for file in files}):

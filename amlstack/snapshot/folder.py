@@ -85,7 +85,7 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     walk.findings.extend(walk_module.findings(walk.files))
     if errors(walk.findings):
         return Snapshot(root, files, "", tuple(walk.findings))
-    memory = Remembered.of(root, began) if remember and remembered.is_large(files) else None
+    memory = Remembered.read(root, began) if remember and remembered.is_large(files) else None
     content = Content()
     names = frozenset(file.relative for file in extra)
     digest = _hash(files, walk.files, names, content, memory)
@@ -108,7 +108,7 @@ def walked(folder: Path, most: int | None = None) -> Walk:
         most: Files after which the walk ends; None for no bound.
     """
     root = folder.resolve()
-    ignore = Ignore.of(root)
+    ignore = Ignore.read(root)
     walk = Walk(root, ignore, findings=list(ignore.findings), most=most)
     walk.folder(str(root), "", root, frozenset({root}), excluded=False)
     return walk
@@ -174,7 +174,9 @@ def key_of(digests: Mapping[str, str], beside: frozenset[str]) -> str:
 def _package(folder: Path) -> list[File]:
     """A package's Python files under its own name."""
     paths = sorted(path for path in folder.rglob("*.py") if path.is_file())
-    return [File(str(path), path.relative_to(folder.parent).as_posix(), FileState.of(path.stat())) for path in paths]
+    return [
+        File(str(path), path.relative_to(folder.parent).as_posix(), FileState.from_stat(path.stat())) for path in paths
+    ]
 
 
 def _no_folder(folder: Path) -> Finding:

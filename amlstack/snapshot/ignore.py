@@ -157,7 +157,7 @@ class Ignore:
     findings: tuple[Finding, ...] = field(default=())
 
     @classmethod
-    def of(cls, root: Path) -> Ignore:
+    def read(cls, root: Path) -> Ignore:
         """Reads the ignore file in ``root``, if there is one."""
         path = next((root / name for name in NAMES if (root / name).exists()), None)
         if path is None:

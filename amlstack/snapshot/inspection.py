@@ -55,7 +55,7 @@ def inspect(folder: Path, *, accompanied: bool = False) -> Inspected:
     if not walk.files and not accompanied and not found:
         found.append(folders.empty(folder, walk))
     found += walk_module.findings(walk.files)
-    memory = Remembered.of(folder.resolve(), began) if remembered.is_large(walk.files) else None
+    memory = Remembered.read(folder.resolve(), began) if remembered.is_large(walk.files) else None
     known = memory.trusted(walk.files) if memory is not None else {}
     unread, budget = [], MOST_BYTES
     for file in sorted(walk.files, key=lambda each: each.size):

@@ -74,7 +74,7 @@ class Remembered:
     known: dict[str, tuple[FileState, FileContent]]
 
     @classmethod
-    def of(cls, root: Path, began: int) -> Remembered | None:
+    def read(cls, root: Path, began: int) -> Remembered | None:
         """The memory of a folder; None where nothing may be remembered.
 
         Args:
@@ -146,7 +146,7 @@ def is_steady(files: Sequence[File]) -> bool:
     """True where files are still what a scan saw, and so old that it would show if they were not."""
     limit = now() - GRAIN
     try:
-        return all(file.state.changed < limit and FileState.of(file.path.stat()) == file.state for file in files)
+        return all(file.state.changed < limit and FileState.from_stat(file.path.stat()) == file.state for file in files)
     except OSError:
         return False
 

@@ -56,7 +56,7 @@ def staged(folder: Path, includes: Sequence[Path], cache: Path) -> Path:
             shutil.copy2(source, place)
         for include in includes:
             if (inner := zipped(include)) is not None:
-                _compress(inner, target / include.name, Ignore.of(folder.resolve()))
+                _compress(inner, target / include.name, Ignore.read(folder.resolve()))
         digest = scan(target, remember=False).hash
         if not digest:
             return folder
@@ -70,7 +70,7 @@ def staged(folder: Path, includes: Sequence[Path], cache: Path) -> Path:
 
 
 def _files(folder: Path, includes: Sequence[Path]) -> Iterator[tuple[Path, str]]:
-    ignore = Ignore.of(folder.resolve())
+    ignore = Ignore.read(folder.resolve())
     for file in scan(folder).files:
         if _COMPILED not in file.relative.split("/"):
             yield file.path, file.relative

@@ -73,7 +73,7 @@ class FileState(NamedTuple):
     device: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> FileState:
+    def from_stat(cls, status: os.stat_result) -> FileState:
         """From the result of one ``stat``."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
 
@@ -254,7 +254,7 @@ class Walk:
                 remedy="List it in .amlignore",
             )
             return
-        self.files.append(File(place, relative, FileState.of(status)))
+        self.files.append(File(place, relative, FileState.from_stat(status)))
 
     def leaves(self, relative: str, target: Path) -> None:
         """A link that leads out of the folder."""

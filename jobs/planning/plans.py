@@ -267,7 +267,7 @@ def _cost_of_job(plan: Plan) -> Cost | None:
     if price is None:
         return None
     low = plan.target.low_priority
-    per_hour = price.of(low_priority=low) * plan.nodes
+    per_hour = price.hourly(low_priority=low) * plan.nodes
     which = f", {'dedicated nodes' if price.low_priority is None else 'low priority'}" if low else ""
     seconds = plan.job.limits.timeout if plan.job.limits else None
     hours = seconds / 3600 if seconds else None

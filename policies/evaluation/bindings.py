@@ -262,7 +262,7 @@ def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
 def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     facts = subject.facts
     environment = facts.text("environment")
-    image = images.of(environment, context.images) if environment else None
+    image = images.image_of(environment, context.images) if environment else None
     if image is not None:
         size = size_of(subject, context)
         yield from checks.job_environment.check_image_runs(

@@ -48,6 +48,6 @@ def test_an_unknown_name_ends_with_near_misses(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_a_reference_to_a_curated_environment_is_recognised_and_no_other(reference: str, name: str | None) -> None:
-    found = environments.of(reference)
+    found = environments.curated(reference)
 
     assert (found.name if found else None) == name

@@ -251,7 +251,7 @@ def test_no_living_size_lacks_architecture_or_stage(on: date) -> None:
 
 def test_a_series_that_is_at_the_end_of_its_life_has_a_date_and_no_other_series_has_one() -> None:
     for size in SIZES:
-        found = sizes.of(size.series)
+        found = sizes.lifecycle_of(size.series)
         if found is not None:
             assert (size.retired is not None) == (found.stage == "end of life"), size.name
             assert (found.new_subscriptions is not None) == (found.stage == "end of life"), size.name

@@ -84,8 +84,8 @@ def test_an_image_under_a_conda_environment_says_nothing_of_what_runs() -> None:
     under = image.under_conda()
     assert (under.build, under.vendor, under.cuda) == (None, None, "12.4")
     known = {"e/1": images.Registered(image.name), "f/1": images.Registered(image.name, conda=True)}
-    assert images.of("azureml:e:1", known) == image
-    assert images.of("azureml:f:1", known) == under
+    assert images.image_of("azureml:e:1", known) == image
+    assert images.image_of("azureml:f:1", known) == under
 
 
 def test_releases_stand_in_order_and_builds_do_not_overlap() -> None:

@@ -304,8 +304,8 @@ def test_every_row_of_what_changes_by_itself_has_a_source() -> None:
     for row in own_changes._rows():
         assert row.change.who
         assert row.change.source
-    assert own_changes.of("azure-native:storage:StorageAccount", 'tags["hidden-title"]', "x") is not None
-    assert own_changes.of("azure-native:storage:StorageAccount", "tags.team", "x") is None
+    assert own_changes.change_of("azure-native:storage:StorageAccount", 'tags["hidden-title"]', "x") is not None
+    assert own_changes.change_of("azure-native:storage:StorageAccount", "tags.team", "x") is None
 
 
 def test_a_look_that_cannot_be_trusted_is_refused(

@@ -64,7 +64,7 @@ def played(stack: Stack) -> dict[str, Result]:
 def test_the_pack_of_the_variable_runs_and_a_good_commit_is_brought_up(loop: tuple[dict[str, Result], Path]) -> None:
     done, home = loop
     done["first"].ok()
-    summary = done["first"].of("summaryEvent")[-1]
+    summary = done["first"].bodies("summaryEvent")[-1]
     (pack,) = summary.get("policyPacks") or summary["PolicyPacks"]
     assert pack.startswith("amlstack|local|")
     assert pack.endswith("/policies/analyzer")  # of a long path the engine leaves the middle out

@@ -61,7 +61,7 @@ def test_an_excerpt_of_one_labelled_rank_needs_no_header(tmp_path: Path) -> None
 def test_numbers_that_count_lines_or_stand_before_few_are_no_ranks(rows: list[str]) -> None:
     log = writers.Prefixes()
     log.sample("\n".join(rows).encode())
-    assert log.of(rows[0]).rank is None
+    assert log.line_of(rows[0]).rank is None
 
 
 def test_the_number_of_a_task_that_starts_a_launcher_is_a_nodes(tmp_path: Path) -> None:

@@ -82,13 +82,15 @@ def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], c
 
 
 def test_an_imported_workspace_gets_no_default_of_security() -> None:
-    def of(workspace: dict[str, Any], stack: str = "prod") -> security.Security:
+    def security_of(workspace: dict[str, Any], stack: str = "prod") -> security.Security:
         return security.of_stack(Settings.model_validate({"location": "westeurope", "workspace": workspace}), stack)
 
-    assert of({"name": "mlw", "adopted": True}) == of({"name": "mlw"}, security.SANDBOX)
-    assert of({"name": "mlw", "adopted": True, "diagnostics": True}).categories
-    assert of({"name": "mlw", "adopted": True, "identity": "stack"}).identity == "stack"
-    assert not of({"name": "mlw", "adopted": True, "diagnostics": True, "insights": {"absent": True}}).categories
+    assert security_of({"name": "mlw", "adopted": True}) == security_of({"name": "mlw"}, security.SANDBOX)
+    assert security_of({"name": "mlw", "adopted": True, "diagnostics": True}).categories
+    assert security_of({"name": "mlw", "adopted": True, "identity": "stack"}).identity == "stack"
+    assert not security_of(
+        {"name": "mlw", "adopted": True, "diagnostics": True, "insights": {"absent": True}}
+    ).categories
 
 
 @pytest.mark.parametrize(

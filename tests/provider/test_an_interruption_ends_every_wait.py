@@ -57,7 +57,7 @@ def interrupted(wire: Wire, act: Callable[[], Any], under_way: Callable[[], bool
 
 
 def announced(log: Log, words: str) -> Callable[[], bool]:
-    return lambda: any(words in message for message in log.of("status"))
+    return lambda: any(words in message for message in log.messages("status"))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_throttling_is_announced_with_its_seconds_and_is_no_failure_of_patience(
     assert job.up(job_inputs(wait="completed")) == "create"
 
     assert job.outputs["status"] == "Completed"
-    assert any("asks to wait 0.0 s (429, too many requests): GET jobs/" in fields for fields in log.of("status"))
+    assert any("asks to wait 0.0 s (429, too many requests): GET jobs/" in fields for fields in log.messages("status"))
 
 
 CHANGING = [

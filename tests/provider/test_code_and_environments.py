@@ -33,12 +33,12 @@ def code(tmp_path: Path) -> Path:
     return folder
 
 
-def of(folder: Path, **more: Any) -> dict[str, Any]:
+def inputs_of(folder: Path, **more: Any) -> dict[str, Any]:
     return {"workspace": WORKSPACE, "path": str(folder), **more}
 
 
 def test_the_hash_and_the_id_are_known_at_preview(wire: Wire, arm: FakeArm, code: Path) -> None:
-    foretold = wire.snapshot().preview(of(code))
+    foretold = wire.snapshot().preview(inputs_of(code))
     assert foretold["hash"] == scan(code).hash
     assert foretold["codeId"] == f"{WORKSPACE}/codes/{foretold['hash']}/versions/1"
     assert arm.asked == []
@@ -50,7 +50,7 @@ def test_a_path_that_is_not_known_yet_is_left_open(wire: Wire) -> None:
 
 def test_a_new_content_is_uploaded_and_registered(wire: Wire, arm: FakeArm, code: Path, log: Log) -> None:
     snapshot = wire.snapshot()
-    assert snapshot.up(of(code)) == "create"
+    assert snapshot.up(inputs_of(code)) == "create"
     assert arm.blobs == {
         "account/upload/code/train.py": b"print(1)\n",
         "account/upload/code/pkg/model.py": b"",
@@ -65,14 +65,14 @@ def test_a_new_content_is_uploaded_and_registered(wire: Wire, arm: FakeArm, code
     }
     assert snapshot.outputs["files"] == 3
     assert snapshot.outputs["bytes"] == 9 + 6
-    assert "uploaded 3 of 3 files" in log.of("status")
+    assert "uploaded 3 of 3 files" in log.messages("status")
 
 
 def test_a_content_that_is_registered_is_not_uploaded_again(wire: Wire, arm: FakeArm, code: Path) -> None:
-    wire.snapshot().up(of(code))
+    wire.snapshot().up(inputs_of(code))
     arm.blobs.clear()
     other = wire.snapshot()
-    other.up(of(code))
+    other.up(inputs_of(code))
     assert arm.blobs == {}
     assert arm.count("PUT", "/codes/") == 1
     assert other.outputs["files"] == 3
@@ -84,7 +84,7 @@ def test_an_upload_of_azure_ai_ml_is_reused(wire: Wire, arm: FakeArm, code: Path
     marks = {"hash_sha256": digest, "hash_version": "202208"}
     arm.resources[f"{WORKSPACE}/codes/5f0d-uuid/versions/1"] = {"properties": {"codeUri": uri, "properties": marks}}
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     assert arm.blobs == {}
     assert arm.resources[snapshot.id]["properties"]["codeUri"] == uri
 
@@ -95,17 +95,17 @@ def test_two_deployments_at_once_share_one_version(wire: Wire, arm: FakeArm, cod
     arm.fail("GET", target, 404)  # the other one registers right after this look
     arm.resources[target] = {"properties": {"codeUri": "https://a/b/c", "properties": {"hash_sha256": "else"}}}
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     assert snapshot.id == target
 
 
 def test_an_edited_file_is_another_snapshot_and_the_old_one_stays(wire: Wire, arm: FakeArm, code: Path) -> None:
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     old = snapshot.id
-    assert snapshot.up(of(code)) == "same"
+    assert snapshot.up(inputs_of(code)) == "same"
     (code / "train.py").write_text("print(2)\n")
-    assert snapshot.up(of(code)) == "replace"
+    assert snapshot.up(inputs_of(code)) == "replace"
     assert {old, snapshot.id} == set(arm.resources)
     snapshot.remove()
     assert len(arm.resources) == 2
@@ -113,49 +113,49 @@ def test_an_edited_file_is_another_snapshot_and_the_old_one_stays(wire: Wire, ar
 
 def test_the_same_content_elsewhere_is_no_change(wire: Wire, code: Path) -> None:
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     moved = code.rename(code.with_name("moved"))
-    assert snapshot.up(of(moved)) == "same"
+    assert snapshot.up(inputs_of(moved)) == "same"
 
 
 def test_a_vanished_code_version_is_made_again(wire: Wire, arm: FakeArm, code: Path) -> None:
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     arm.resources.clear()
     snapshot.refresh()
     assert snapshot.id == ""
-    assert snapshot.up(of(code)) == "create"
+    assert snapshot.up(inputs_of(code)) == "create"
 
 
 def test_code_of_a_vanished_workspace_is_uploaded_again_when_the_workspace_is_back(
     wire: Wire, arm: FakeArm, code: Path
 ) -> None:
     snapshot = wire.snapshot()
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     workspaces = set(arm.workspaces)
     arm.workspaces.clear()
     arm.resources.clear()
     snapshot.refresh()
     assert snapshot.id == ""
     arm.workspaces.update(workspaces)
-    assert snapshot.up(of(code)) == "create"
+    assert snapshot.up(inputs_of(code)) == "create"
 
 
 def test_what_is_wrong_with_the_folder_is_a_failure_of_check(wire: Wire, tmp_path: Path) -> None:
-    found = wire.snapshot().failures(of(tmp_path / "nowhere"))
+    found = wire.snapshot().failures(inputs_of(tmp_path / "nowhere"))
     assert "there is no folder" in found["path"]
     assert "[code-folder-missing]" in found["path"]
 
 
 def test_what_looks_like_a_secret_is_a_warning(wire: Wire, code: Path, log: Log) -> None:
     (code / ".env").write_text("A=1")
-    wire.snapshot().up(of(code))
-    assert any("[secret-in-code]" in message for message in log.of("warning"))
+    wire.snapshot().up(inputs_of(code))
+    assert any("[secret-in-code]" in message for message in log.messages("warning"))
 
 
 def test_a_hash_of_the_program_is_used_unchecked_until_the_upload(wire: Wire, arm: FakeArm, code: Path) -> None:
     with pytest.raises(Refused, match="has changed since it was hashed"):
-        wire.snapshot().up(of(code, hash="0" * 64))
+        wire.snapshot().up(inputs_of(code, hash="0" * 64))
     assert arm.blobs == {}
 
 
@@ -163,9 +163,9 @@ def test_the_signature_is_in_no_state_no_log_and_no_error(wire: Wire, arm: FakeA
     snapshot = wire.snapshot()
     arm.fail("BLOB", "", 403, code="AuthenticationFailed")
     with pytest.raises(Refused, match="the upload failed") as caught:
-        snapshot.up(of(code))
+        snapshot.up(inputs_of(code))
     assert "x" * 20 not in str(caught.value)
-    snapshot.up(of(code))
+    snapshot.up(inputs_of(code))
     seen = json.dumps([snapshot.inputs, snapshot.outputs, log.entries, list(arm.resources.values())])
     assert SIGNATURE[:20] not in seen
     assert "sig=" not in seen
@@ -175,16 +175,16 @@ def test_an_interrupted_upload_registers_nothing_and_is_repeated(wire: Wire, arm
     wire.plugin.cancelled.set()
     snapshot = wire.snapshot()
     with pytest.raises(Refused, match="uploads it again"):
-        snapshot.up(of(code))
+        snapshot.up(inputs_of(code))
     assert arm.resources == {}
     wire.restart()
-    assert snapshot.up(of(code)) == "create"
+    assert snapshot.up(inputs_of(code)) == "create"
 
 
 def test_large_files_arrive_whole(wire: Wire, arm: FakeArm, code: Path) -> None:
     data = bytes(range(256)) * 4096 * 5
     (code / "big.bin").write_bytes(data)
-    wire.snapshot().up(of(code))
+    wire.snapshot().up(inputs_of(code))
     assert hashlib.sha256(arm.blobs["account/upload/code/big.bin"]).digest() == hashlib.sha256(data).digest()
     assert base64.b64encode(data[:3])
 
@@ -249,7 +249,7 @@ def test_packages_beside_the_folder_are_uploaded_with_it(wire: Wire, arm: FakeAr
     package.mkdir()
     (package / "__init__.py").write_text("a = 1\n")
     snapshot = wire.snapshot()
-    snapshot.up(of(code, beside=str(package)))
+    snapshot.up(inputs_of(code, beside=str(package)))
     assert snapshot.id == f"{WORKSPACE}/codes/{scan(code, (package,)).hash}/versions/1"
     assert arm.blobs["account/upload/code/beside/__init__.py"] == b"a = 1\n"
     assert arm.blobs["account/upload/code/train.py"] == b"print(1)\n"

@@ -55,7 +55,7 @@ def test_what_makes_another_run_is_named_at_preview(
     arm.set_status(job.id, status)
     old = job.id
     job.diff(job.check(job_inputs(**EDITED, onEdit=on_edit)))
-    assert f"another run than {old}: {CHANGES}" in log.of("info")
+    assert f"another run than {old}: {CHANGES}" in log.messages("info")
 
 
 def test_without_a_recorded_list_the_hash_is_named(wire: Wire, arm: FakeArm) -> None:

@@ -56,14 +56,14 @@ def test_under_cancel_it_is_announced_and_ended_first(wire: Wire, arm: FakeArm, 
     answer = job.diff({**job.inputs, **lost})
     assert answer.replaces == list(lost)
     assert answer.deleteBeforeReplace
-    assert f"run {job.id} is Running and is ended first (on_edit: cancel)" in log.of("info")[-1]
+    assert f"run {job.id} is Running and is ended first (on_edit: cancel)" in log.messages("info")[-1]
     run = job.id
     job._delete(job.id, job.inputs, job.outputs)
     assert arm.cancelled == [run]
     log.entries.clear()
     job._create(job.check(placed(onEdit="cancel")), 0)
     assert (job.id, arm.runs_started()) == (run, 1)
-    assert "set `rerun` to another word" in log.of("warning")[-1], "it is not run again by itself"
+    assert "set `rerun` to another word" in log.messages("warning")[-1], "it is not run again by itself"
 
 
 def test_the_run_of_another_resource_of_the_same_name_is_that_one_s_affair(wire: Wire, arm: FakeArm) -> None:
@@ -164,7 +164,7 @@ def test_what_is_not_known_yet_ends_no_active_run(wire: Wire, arm: FakeArm, log:
     job = running(wire, arm, onEdit=on_edit)
     answer = job.diff({**job.inputs, part: UNKNOWN})
     assert not answer.replaces
-    assert "is not known yet" in log.of("info")[-1]
+    assert "is not known yet" in log.messages("info")[-1]
 
 
 def test_whether_other_runs_are_active_must_be_known(wire: Wire, arm: FakeArm) -> None:

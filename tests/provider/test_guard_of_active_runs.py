@@ -84,7 +84,7 @@ def test_under_cancel_the_end_is_announced(
 ) -> None:
     one, job = running(wire, arm, "cancel")
     one.diff(inputs if inputs["jobs"] == {} else {**inputs, "jobs": {"mnist": "cancel"}})
-    (announced,) = log.of("info")[-1:]
+    (announced,) = log.messages("info")[-1:]
     assert f"run {job.id} is Running and is ended" in announced
     assert words in announced
 
@@ -99,13 +99,13 @@ def test_keep_holds_for_a_removed_job_and_for_no_place(
             one.diff({**inputs, "jobs": {"mnist": "keep"}})
         return
     assert one.up(inputs) == "update"
-    assert f"run {job.id} is Running and goes on (on_edit: keep)" in log.of("info")[-1]
+    assert f"run {job.id} is Running and goes on (on_edit: keep)" in log.messages("info")[-1]
     job._delete(job.id, job.inputs, job.outputs)
     assert arm.job(job.id)["status"] == "Running"
     assert one.up(inputs) == "same"
     one.remove()
     assert arm.cancelled == [job.id]
-    assert f"run {job.id} is Running and is ended: its stack is destroyed" in log.of("info")
+    assert f"run {job.id} is Running and is ended: its stack is destroyed" in log.messages("info")
 
 
 @pytest.mark.parametrize("loss", [name for name in LOSSES if name != "a removed job"])

@@ -75,7 +75,7 @@ def test_a_failure_names_what_comes_after_and_the_way_out(wire: Wire, arm: FakeA
 def test_a_preview_says_what_is_waited_for_and_knows_nothing_of_it_yet(wire: Wire, arm: FakeArm, log: Log) -> None:
     unknown = [{"job": "train", "run": UNKNOWN, "status": UNKNOWN}]
     wire.job("eval").preview(job_inputs(name="eval", after=unknown))
-    assert log.of("info") == ["submitted only once `train` has completed (`after`)"]
+    assert log.messages("info") == ["submitted only once `train` has completed (`after`)"]
     assert arm.runs_started() == 0
 
 

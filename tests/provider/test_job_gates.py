@@ -37,10 +37,10 @@ def test_completed_waits_for_the_end_and_shows_the_way(wire: Wire, arm: FakeArm,
     arm.script = ("Queued", "Provisioning", "Running", "Finalizing", "Completed")
     job = submit(wire, "completed")
     assert job.outputs["status"] == "Completed"
-    fields = " ".join(log.of("status"))
+    fields = " ".join(log.messages("status"))
     for status in ("Queued", "Provisioning", "Running", "Finalizing"):
         assert f"is {status}; waiting until it has completed" in fields
-    assert log.of("info") == []
+    assert log.messages("info") == []
     assert job.up(job_inputs(wait="completed")) == "same"
 
 

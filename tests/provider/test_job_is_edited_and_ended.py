@@ -48,7 +48,9 @@ def test_an_edit_that_is_not_known_yet_leaves_the_active_run_alone(
     arm.set_status(job.id, "Running")
     answer = job.diff(job.check(job_inputs(onEdit=on_edit, declaration=UNKNOWN)))
     assert (list(answer.replaces), answer.deleteBeforeReplace) == ([], False)
-    assert f"run {job.id} is Running; whether this edits it is not known yet (on_edit: {on_edit})" in log.of("info")
+    assert f"run {job.id} is Running; whether this edits it is not known yet (on_edit: {on_edit})" in log.messages(
+        "info"
+    )
 
 
 def test_a_run_that_ended_since_the_last_look_may_be_edited(wire: Wire, arm: FakeArm) -> None:
@@ -73,7 +75,7 @@ def test_on_edit_cancel_ends_the_old_run_before_the_new_one_begins(wire: Wire, a
     ]
     assert order == [("PUT", old), ("POST", "cancel"), ("PUT", job.id)]
     assert arm.job(old)["status"] == "Canceled"
-    assert any("waiting until it has ended" in message for message in log.of("status"))
+    assert any("waiting until it has ended" in message for message in log.messages("status"))
 
 
 def test_on_edit_keep_lets_the_old_run_go_on(wire: Wire, arm: FakeArm, log: Log) -> None:
@@ -86,7 +88,7 @@ def test_on_edit_keep_lets_the_old_run_go_on(wire: Wire, arm: FakeArm, log: Log)
     assert arm.cancelled == []
     assert arm.job(old)["tags"] == {"amlstack.keptFor": job.id}
     assert arm.runs_started() == 2
-    assert f"run {old} goes on (on_edit: keep)" in log.of("info")
+    assert f"run {old} goes on (on_edit: keep)" in log.messages("info")
 
 
 def test_a_kept_run_survives_a_crash_between_the_new_run_and_the_end_of_the_old(wire: Wire, arm: FakeArm) -> None:
@@ -167,7 +169,7 @@ def test_metadata_and_derived_changes_together_edit_only_the_metadata(wire: Wire
     assert job.up(edited) == "update"
     assert job.outputs["body"]["properties"]["environmentVariables"] == {"NCCL_DEBUG": "INFO"}
     assert job.up(edited) == "same"
-    assert "NCCL_DEBUG" in log.of("info")[-1]
+    assert "NCCL_DEBUG" in log.messages("info")[-1]
 
 
 def test_a_tag_is_removed_where_the_service_allows_it(wire: Wire, arm: FakeArm, log: Log) -> None:
@@ -176,7 +178,7 @@ def test_a_tag_is_removed_where_the_service_allows_it(wire: Wire, arm: FakeArm, 
     assert job.up(job_inputs(properties={"tags": {"a": "1"}})) == "update"
     assert arm.last("PATCH", "/tags$").body == {"tagsToModify": {}, "tagsToDelete": ["b"]}
     assert arm.job(job.id)["tags"] == {"a": "1"}
-    assert log.of("warning") == []
+    assert log.messages("warning") == []
 
 
 def test_a_tag_that_cannot_be_removed_is_named(wire: Wire, arm: FakeArm, log: Log) -> None:
@@ -184,7 +186,7 @@ def test_a_tag_that_cannot_be_removed_is_named(wire: Wire, arm: FakeArm, log: Lo
     job = wire.job()
     job.up(job_inputs(properties={"tags": {"a": "1", "b": "2"}}))
     assert job.up(job_inputs(properties={"tags": {"a": "1"}})) == "update"
-    (message,) = log.of("warning")
+    (message,) = log.messages("warning")
     assert "b stay on" in message
 
 
@@ -193,7 +195,7 @@ def test_a_display_name_stays_with_a_note(wire: Wire, arm: FakeArm, log: Log) ->
     job.up(job_inputs(properties={"displayName": "one"}))
     assert job.up(job_inputs()) == "update"
     assert arm.job(job.id)["displayName"] == "one"
-    assert "display name cannot be removed" in log.of("info")[0]
+    assert "display name cannot be removed" in log.messages("info")[0]
 
 
 def test_editing_the_metadata_of_a_vanished_run_marks_it(wire: Wire, arm: FakeArm, log: Log) -> None:
@@ -318,7 +320,7 @@ def test_a_run_of_somebody_else_is_left_alone(wire: Wire, arm: FakeArm, log: Log
     job.remove()
     assert arm.cancelled == []
     assert len(arm.jobs) == 1
-    assert "belongs to other/prod" in log.of("info")[0]
+    assert "belongs to other/prod" in log.messages("info")[0]
 
 
 def test_a_run_that_ends_while_it_is_cancelled_is_fine(wire: Wire, arm: FakeArm) -> None:

@@ -71,7 +71,7 @@ def test_a_change_of_what_is_derived_runs_nothing_and_says_so(wire: Wire, arm: F
     for _ in range(2):
         log.entries.clear()
         assert job.up(more) == "same"
-        (message,) = log.of("info")
+        (message,) = log.messages("info")
         assert "body.properties.environmentVariables.NCCL_DEBUG" in message
         assert "body.properties.resources" in message
         assert f"run {job.id} keeps what it was created with" in message
@@ -116,7 +116,7 @@ def test_a_crash_after_the_submission_is_healed_by_adoption(wire: Wire, arm: Fak
     again = wire.job()
     assert again.up(job_inputs()) == "create"
     assert arm.runs_started() == 1
-    assert f"adopted run {again.id}" in log.of("info")[0]
+    assert f"adopted run {again.id}" in log.messages("info")[0]
 
 
 def test_an_answer_that_is_lost_after_the_run_was_accepted_starts_no_second_one(wire: Wire, arm: FakeArm) -> None:
@@ -151,7 +151,7 @@ def test_adopting_an_unsuccessful_run_says_so_and_names_rerun(wire: Wire, arm: F
     arm.set_status(first.id, status)
     wire.restart()
     wire.job().up(job_inputs())
-    (message,) = log.of("warning")
+    (message,) = log.messages("warning")
     assert status in message
     assert "`rerun`" in message
     assert arm.runs_started() == 1
@@ -213,10 +213,10 @@ def test_a_vanished_record_stays_in_the_state_and_is_never_run_again(wire: Wire,
     job.refresh()
     assert job.id
     assert job.outputs["gone"] is True
-    assert "gone from the workspace" in log.of("warning")[0]
+    assert "gone from the workspace" in log.messages("warning")[0]
     assert job.up(job_inputs()) == "same"
     assert job.up(job_inputs(properties={"description": "edited"})) == "same"
-    assert "gone" in log.of("info")[-1]
+    assert "gone" in log.messages("info")[-1]
     assert arm.runs_started() == 1
     job.remove()
     assert arm.cancelled == []

@@ -101,7 +101,7 @@ def test_isolation_is_not_turned_on_beside_computes(wire: Wire, arm: FakeArm) ->
 def test_a_preview_that_cannot_ask_leaves_it_open_and_an_update_does_not(wire: Wire, arm: FakeArm, log: Log) -> None:
     arm.fail("GET", "/workspaces/w$", 403, times=None)
     assert isolation(wire).preview(asks(OPEN)).get("mode") != OPEN
-    assert any("cannot be asked" in message for message in log.of("info"))
+    assert any("cannot be asked" in message for message in log.messages("info"))
     with pytest.raises(Refused, match="403"):
         isolation(wire).up(asks(OPEN))
 
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_the_wait_for_provisioning_in_words(wire: Wire, arm: FakeArm
 
     waiting = threading.Thread(target=up)
     waiting.start()
-    while not any("at work on the network" in message for message in log.of("status")):
+    while not any("at work on the network" in message for message in log.messages("status")):
         waiting.join(0.01)
     wire.call("Cancel", empty_pb2.Empty())
     waiting.join()

@@ -37,7 +37,7 @@ def test_its_destroy_ends_nothing_of_mine(wire: Wire, arm: FakeArm, log: Log) ->
     theirs = wire.job(id=mine.id, inputs=job_inputs(stackId="theirs"), outputs={**mine.outputs, "stackId": "theirs"})
     theirs.remove()
     assert arm.cancelled == []
-    assert "belongs to another stack named train/dev (its id is mine); it is left as it is" in log.of("info")[-1]
+    assert "belongs to another stack named train/dev (its id is mine); it is left as it is" in log.messages("info")[-1]
 
 
 def test_a_preview_before_the_stack_has_an_id_refuses_nothing(wire: Wire) -> None:
@@ -65,7 +65,7 @@ def test_an_adoption_is_announced_at_preview(wire: Wire, arm: FakeArm, log: Log,
     arm.set_status(first.id, status)
     wire.restart()
     wire.job().preview(job_inputs())
-    (message,) = log.of("warning" if status == "Failed" else "info")
+    (message,) = log.messages("warning" if status == "Failed" else "info")
     assert f"run {first.id}, which is {status}, is adopted" in message
     assert "nothing is submitted" in message
     assert ("set `rerun` to another word" in message) is (status != "Running")

@@ -64,7 +64,7 @@ def test_an_earlier_rerun_word_is_the_earlier_run(wire: Wire, arm: FakeArm, log:
         arm.set_status(job.id, "Running")
     assert arm.runs_started() == 2
     assert arm.cancelled == []
-    assert any("adopted run" in message and "nothing is submitted" in message for message in log.of("info"))
+    assert any("adopted run" in message and "nothing is submitted" in message for message in log.messages("info"))
 
 
 def test_a_mark_that_an_interrupted_edit_left_does_not_save_the_current_run_from_a_cancelling_edit(
@@ -132,7 +132,7 @@ def test_an_orphaned_run_is_treated_as_on_edit_says(wire: Wire, arm: FakeArm, lo
     job, orphan = orphaned(wire, arm)
     becomes = {"cancel": "is ended first (on_edit: cancel)", "keep": "goes on (on_edit: keep)"}[on_edit]
     job.preview(declared(0.2, on_edit))
-    assert any(orphan in message and becomes in message for message in log.of("info"))
+    assert any(orphan in message and becomes in message for message in log.messages("info"))
     assert (arm.cancelled, kept_for(arm, orphan)) == ([], ""), "a preview changes nothing"
     job.up(declared(0.2, on_edit))
     assert arm.cancelled == ([orphan] if on_edit == "cancel" else [])
@@ -178,7 +178,7 @@ def test_a_copy_pending_deletion_does_not_end_the_run_that_lives(wire: Wire, arm
     assert job.up(declared(0.1)) == "same"
     job._delete(*copy)
     assert arm.cancelled == []
-    assert f"run {run} stays" in log.of("info")[-1]
+    assert f"run {run} stays" in log.messages("info")[-1]
     job.remove()
     assert arm.cancelled == [run]
 

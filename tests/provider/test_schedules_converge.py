@@ -143,7 +143,7 @@ def test_what_a_killed_deployment_left_behind_is_taken_up(wire: Wire, arm: FakeA
     again = wire.schedule()
     assert again.up(inputs()) == "create"
     assert again.outputs["owner"] == "train/dev"
-    assert any("made before and not recorded here" in messages for messages in log.of("info"))
+    assert any("made before and not recorded here" in messages for messages in log.messages("info"))
 
 
 def test_a_vanished_schedule_is_made_anew_after_a_word_about_its_first_job(wire: Wire, arm: FakeArm, log: Log) -> None:
@@ -152,7 +152,7 @@ def test_a_vanished_schedule_is_made_anew_after_a_word_about_its_first_job(wire:
     arm.schedules.pop(ID)
     one.refresh()
     assert one.id == ""
-    assert any("starts its first job at once" in messages for messages in log.of("warning"))
+    assert any("starts its first job at once" in messages for messages in log.messages("warning"))
     assert one.up(inputs()) == "create"
     assert ID in arm.schedules
 
@@ -176,7 +176,8 @@ def test_what_was_changed_outside_is_seen_by_a_refresh_and_written_back(wire: Wi
         one.refresh()
         assert one.outputs["drifted"] == ["body.properties.trigger.expression"]
     assert any(
-        "nightly was changed outside: body.properties.trigger.expression" in messages for messages in log.of("warning")
+        "nightly was changed outside: body.properties.trigger.expression" in messages
+        for messages in log.messages("warning")
     )
     assert one.up(inputs(tags={"a": "b"})) == "update"
     assert arm.schedules[ID]["trigger"]["expression"] == "0 2 * * *"
@@ -193,7 +194,7 @@ def test_one_that_a_person_paused_stays_paused_whatever_is_edited(wire: Wire, ar
     assert one.outputs["enabled"] is False
     one.refresh()
     assert one.up(inputs(tags={"a": "b"})) == "same"
-    assert any("nightly is disabled in the workspace and stays so" in messages for messages in log.of("info"))
+    assert any("nightly is disabled in the workspace and stays so" in messages for messages in log.messages("info"))
     assert one.up(inputs(tags={"a": "b"}, isEnabled=True)) == "update"
     assert (arm.schedules[ID]["isEnabled"], one.outputs["enabled"]) == (True, True)
 
@@ -221,7 +222,7 @@ def test_one_that_another_stack_took_over_is_neither_edited_nor_deleted(wire: Wi
     one.up(inputs())
     arm.schedules[ID]["properties"] = {"amlstack.owner": "train/prod"}
     one.refresh()
-    assert any("belongs to train/prod by now" in messages for messages in log.of("warning"))
+    assert any("belongs to train/prod by now" in messages for messages in log.messages("warning"))
     with pytest.raises(Refused, match="belongs to train/prod"):
         one.up(inputs(tags={"a": "b"}))
     one.remove()

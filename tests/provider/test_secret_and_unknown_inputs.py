@@ -376,5 +376,5 @@ def test_a_secret_name_is_warned_of_since_ids_are_kept_in_clear_text(
 ) -> None:
     inputs = inputs_of("amlstack:jobs:Job", tmp_path)
     Resource(wire, "amlstack:jobs:Job", "a").check({**inputs, "name": Secret(inputs["name"])})
-    (warning,) = log.of("warning")
+    (warning,) = log.messages("warning")
     assert warning.startswith("name is a secret, and it becomes part of the resource's id")

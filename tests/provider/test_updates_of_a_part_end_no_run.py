@@ -127,4 +127,4 @@ def test_a_removed_job_whose_guard_was_left_out_is_refused_with_the_way_out(wire
     run = stack.jobs["a"].id
     stack.up({}, {"a"})
     assert arm.cancelled == [run]
-    assert any(f"run {run} is " in words and "is ended (on_edit: cancel)" in words for words in log.of("info"))
+    assert any(f"run {run} is " in words and "is ended (on_edit: cancel)" in words for words in log.messages("info"))

@@ -155,7 +155,7 @@ def test_every_job_runs_once_under_the_policy_pack(story: Story) -> None:
     assert len(story.known["first"]) == 5
     assert [each for each in story.results["first"].violations if each.level == "mandatory"] == []
     packs = [
-        event.get("policyPacks") or event.get("PolicyPacks") for event in story.results["first"].of("summaryEvent")
+        event.get("policyPacks") or event.get("PolicyPacks") for event in story.results["first"].bodies("summaryEvent")
     ]
     assert [name.split("|")[0] for name in packs[-1]] == ["amlstack"]
 

@@ -25,7 +25,7 @@ def made(stack: MakeStack, sandbox: Sandbox, name: str, network: dict[str, Any] 
     return one
 
 
-def of(one: Stack, kind: str) -> dict[str, Any]:
+def state_of(one: Stack, kind: str) -> dict[str, Any]:
     (found,) = (each["outputs"] for each in one.resources(kind).values())
     outputs: dict[str, Any] = found
     return outputs
@@ -49,7 +49,7 @@ def test_a_managed_network_is_provisioned_before_the_first_cluster(stack: MakeSt
     up = one.up().ok()
     order = [step.name for step in up.done]
     assert order.index("isolation") < order.index("workspace") < order.index("network") < order.index("gpu")
-    found = of(one, "network:Managed")
+    found = state_of(one, "network:Managed")
     assert (found["status"], set(found["rules"])) == (
         "Active",
         {"data", "files", "packages-pypi-org", "data-lakeofrules-blob"},
@@ -90,7 +90,7 @@ def test_a_new_workspace_has_a_managed_network_and_an_old_one_keeps_what_it_has(
     # Nothing asks for a network any more, and none is forced on it.
     one.set("amlstack:workspace.network", None)
     one.up().ok()
-    assert of(one, "network:Isolation")["mode"] == "Disabled"
+    assert state_of(one, "network:Isolation")["mode"] == "Disabled"
     assert "managedNetwork" not in one.resources("Workspace")["workspace"]["inputs"]
     one.set("amlstack:workspace.network", {"isolation": "allow_internet_outbound"})
     assert (
@@ -101,8 +101,8 @@ def test_a_new_workspace_has_a_managed_network_and_an_old_one_keeps_what_it_has(
     one.destroy().ok()
 
     one.up().ok()
-    assert of(one, "network:Isolation")["mode"] == "AllowInternetOutbound"
-    assert of(one, "network:Managed")["status"] == "Active"
+    assert state_of(one, "network:Isolation")["mode"] == "AllowInternetOutbound"
+    assert state_of(one, "network:Managed")["status"] == "Active"
     one.set("amlstack:clusters[0].location", "northeurope")
     assert "cluster gpu is in northeurope, the workspace in westeurope" in one.preview().failed().output
     one.set("amlstack:clusters[0].location", None)

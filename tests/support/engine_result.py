@@ -88,7 +88,7 @@ class Result:
         assert "Traceback (most recent call last)" not in self.output, self.output
         return self
 
-    def of(self, kind: str) -> list[Event]:
+    def bodies(self, kind: str) -> list[Event]:
         """The bodies of all events of one kind (``resourcePreEvent``), of the last phase where there are several."""
         last = max((i for i, event in enumerate(self.events) if "preludeEvent" in event), default=0)
         return [event[kind] for event in self.events[last:] if kind in event]
@@ -96,12 +96,12 @@ class Result:
     @cached_property
     def planned(self) -> tuple[Step, ...]:
         """The steps that the engine set out to do, in order."""
-        return tuple(Step.of(event) for event in self.of("resourcePreEvent"))
+        return tuple(Step.of(event) for event in self.bodies("resourcePreEvent"))
 
     @cached_property
     def done(self) -> tuple[Step, ...]:
         """The steps that it finished."""
-        return tuple(Step.of(event) for event in self.of("resOutputsEvent"))
+        return tuple(Step.of(event) for event in self.bodies("resOutputsEvent"))
 
     @property
     def ops(self) -> dict[str, tuple[str, ...]]:
@@ -127,7 +127,7 @@ class Result:
     @property
     def changes(self) -> dict[str, int]:
         """The engine's own count per operation, without ``same``; empty means that nothing changes."""
-        summaries = self.of("summaryEvent")
+        summaries = self.bodies("summaryEvent")
         counts = summaries[-1].get("resourceChanges") or {} if summaries else {}
         return {op: count for op, count in counts.items() if op != "same"}
 
@@ -136,7 +136,7 @@ class Result:
         """Everything printed, without the engine's debug lines and passing status lines."""
         return tuple(
             Diagnostic(event["severity"], event["message"].strip(), event.get("urn", ""))
-            for event in self.of("diagnosticEvent")
+            for event in self.bodies("diagnosticEvent")
             if event["severity"] != "debug" and not event.get("ephemeral")
         )
 
@@ -156,5 +156,5 @@ class Result:
                 urn=event.get("resourceUrn", ""),
                 pack=event["policyPackName"],
             )
-            for event in self.of("policyEvent")
+            for event in self.bodies("policyEvent")
         )

@@ -342,8 +342,8 @@ def _exists(value: Any, wanted: Any) -> bool:
     return (value is not None) is (str(wanted).lower() == "true")
 
 
-def _negated(of: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    return lambda value, wanted: not of(value, wanted)
+def _negated(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    return lambda value, wanted: not test(value, wanted)
 
 
 def _in_order(by: str) -> Callable[[Any, Any], bool]:

@@ -217,20 +217,20 @@ def _remainder(left: Any, right: Any) -> int:
 
 
 def _extreme(choose: Callable[[list[int]], int]) -> Callable[..., int]:
-    def of(*values: Any) -> int:
+    def chosen(*values: Any) -> int:
         listed = values[0] if len(values) == 1 and isinstance(values[0], list) else values
         refuse(not listed, "it is empty")
         return choose([_as_number(value) for value in listed])
 
-    return of
+    return chosen
 
 
 def _compared(by: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    def of(left: Any, right: Any) -> bool:
+    def holds(left: Any, right: Any) -> bool:
         _unsure(isinstance(left, str) or isinstance(right, str), "how Azure orders texts is not known here")
         return by(_as_number(left), _as_number(right))
 
-    return of
+    return holds
 
 
 def _padded(value: Any, width: Any, mark: Any = " ") -> str:

@@ -61,7 +61,7 @@ class PolicyPlace:
     now: datetime = field(default_factory=lambda: datetime.now(tz=UTC))
 
     @classmethod
-    def of(cls, subscription: str, group: str, *, location: str | None = None, tags: Any = None) -> PolicyPlace:
+    def in_group(cls, subscription: str, group: str, *, location: str | None = None, tags: Any = None) -> PolicyPlace:
         """A resource group by its names; what is None is not known."""
         whole = f"/subscriptions/{subscription}"
         known = {

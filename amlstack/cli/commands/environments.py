@@ -39,7 +39,7 @@ def list_(name: Name = None, *, as_json: Json = False) -> None:
 
     known = catalogue.all_environments()
     if name is not None:
-        one = catalogue.of(name) or catalogue.get(name)
+        one = catalogue.curated(name) or catalogue.get(name)
         if one is None:
             near = did_you_mean(name, [each.name for each in known])
             say(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), err=True)

@@ -72,7 +72,7 @@ def _environment(plan: jobs.Plan) -> str:
     from amlstack.catalog import environments
 
     asked = plan.enriched.environment
-    known = environments.of(asked) if isinstance(asked, str) else None
+    known = environments.curated(asked) if isinstance(asked, str) else None
     if known is None:
         return ""
     note = f". {known.note}" if known.note else ""

@@ -41,7 +41,7 @@ class ClusterCost:
     @property
     def each(self) -> float | None:
         """US dollars per hour of one node of its priority, as far as that is known; None without a price."""
-        return None if self.price is None else self.price.of(low_priority=self.low_priority)
+        return None if self.price is None else self.price.hourly(low_priority=self.low_priority)
 
     @property
     def idle(self) -> float | None:

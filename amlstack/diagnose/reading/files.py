@@ -354,8 +354,8 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
     refused: dict[Path, str] = {}
-    of = of_archive if path.is_file() else of_folder
-    found = sorted(of(path, opened, refused), key=natural)
+    entries = of_archive if path.is_file() else of_folder
+    found = sorted(entries(path, opened, refused), key=natural)
     for each in (one for one, why in refused.items() if why == BROKEN):
         seen = "is damaged or was cut off: what comes after the damage is not read, and a failure may be there"
         remedy = "Download or copy it again, and compare its size."

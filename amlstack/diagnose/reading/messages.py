@@ -142,18 +142,18 @@ _MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.I
 _FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
-def last(tail: bytes, lines: int, of: Callable[[str], Line]) -> tuple[int, Line] | None:
+def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line] | None:
     """The first of the errors that stand among a log's last lines; None where there is none, or the run succeeded.
 
     Args:
         tail: The log's last bytes.
         lines: How many lines the log has.
-        of: Tells who wrote a line.
+        line_of: Tells who wrote a line.
     """
     whole = tail.rstrip()
     rows = whole.split(b"\n")
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
-    shown = [of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST:]]
+    shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST:]]
     if any(succeeded(line.text) for line in shown):
         return None
     first = end - len(shown) + 1
@@ -173,12 +173,12 @@ def _harmless(text: str) -> bool:
     )
 
 
-def finished(tail: bytes, lines: int, of: Callable[[str], Line]) -> dict[int | None, int]:
+def finished(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> dict[int | None, int]:
     """The last line on which each writer says that its run came to its end as it should; None for nameless ones."""
     found: dict[int | None, int] = {}
     rows = tail.removesuffix(b"\n").split(b"\n")
     for number, raw in enumerate(rows, start=lines - len(rows) + 1):
-        if _WORTH.search(raw) and succeeded((line := of(raw[:LONGEST].decode(errors="replace"))).text):
+        if _WORTH.search(raw) and succeeded((line := line_of(raw[:LONGEST].decode(errors="replace"))).text):
             found[line.rank] = number
     return found
 
@@ -256,28 +256,28 @@ def counter(text: str) -> tuple[str, float] | None:
     return None
 
 
-def progress(tail: bytes, lines: int, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[int, ...]]:
+def progress(tail: bytes, lines: int, line_of: Callable[[str], Line] = strip) -> dict[int | None, tuple[int, ...]]:
     """Lines at the end of a log on which each rank came forward: counters and progress bars; None for nameless ones.
 
     Args:
         tail: The log's last bytes.
         lines: How many lines the log has.
-        of: Tells who wrote a line.
+        line_of: Tells who wrote a line.
     """
     found: dict[int | None, list[int]] = {}
     rows = tail.removesuffix(b"\n").split(b"\n")
     for number, raw in enumerate(rows, start=lines - len(rows) + 1):
         if _FORWARD.search(raw):
-            found.setdefault(of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
+            found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
 
 
-def last_counter(tail: bytes, of: Callable[[str], Line] = strip) -> dict[int | None, tuple[str, float]]:
+def last_counter(tail: bytes, line_of: Callable[[str], Line] = strip) -> dict[int | None, tuple[str, float]]:
     """The last counter of each rank that the end of a log names; None stands for lines that name none."""
     found: dict[int | None, tuple[str, float]] = {}
     worth = [raw for raw in tail.splitlines() if _COUNTER.search(raw)]
     for raw in worth[-MOST_COUNTER_LINES:]:
-        line = of(raw[:LONGEST_COUNTER].decode(errors="replace"))
+        line = line_of(raw[:LONGEST_COUNTER].decode(errors="replace"))
         if (reached := counter(line.text)) is not None:
             found[line.rank] = reached
     return found

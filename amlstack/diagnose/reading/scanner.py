@@ -264,7 +264,7 @@ class Scanner:
         """Takes one line."""
         if self._is_note(number, raw):
             return
-        line = self.prefixes.of(raw)
+        line = self.prefixes.line_of(raw)
         self.layout.feed(line)
         self._exceptions.notice(line)
 
@@ -407,10 +407,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     ):
         if text:
             scanner.feed(number, text, before)
-    of = scanner.prefixes.of
-    scanner.last_words(messages.last(tail.kept, number, of))
+    line_of = scanner.prefixes.line_of
+    scanner.last_words(messages.last(tail.kept, number, line_of))
     log = scanner.finish(number, (begin, tail.kept))
     if not log.events:
-        return replace(log, reached=messages.last_counter(tail.kept, of))
-    progress, finished = messages.progress(tail.kept, number, of), messages.finished(tail.kept, number, of)
-    return replace(log, reached=messages.last_counter(tail.kept, of), progress=progress, finished=finished)
+        return replace(log, reached=messages.last_counter(tail.kept, line_of))
+    progress, finished = messages.progress(tail.kept, number, line_of), messages.finished(tail.kept, number, line_of)
+    return replace(log, reached=messages.last_counter(tail.kept, line_of), progress=progress, finished=finished)

@@ -403,7 +403,7 @@ class Prefixes:
     _forms: list[re.Pattern[str]] = field(default_factory=list)
     _label: re.Pattern[str] | None = None
 
-    def of(self, raw: str) -> Line:
+    def line_of(self, raw: str) -> Line:
         """The line without its prefixes, and who wrote it."""
         if self._label is not None and (found := self._label.match(raw)):
             line = strip(raw[found.end() :])

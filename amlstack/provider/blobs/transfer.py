@@ -79,7 +79,7 @@ class UploadSources:
     kept: Kept
 
     @classmethod
-    def of(cls, container: str) -> UploadSources:
+    def in_container(cls, container: str) -> UploadSources:
         """Those of the account that a container is in; ``container`` is its address without a signature."""
         return cls(container.rstrip("/").rpartition("/")[0], Kept(paths.cache() / "uploads", _VERSION, _MOST_BYTES))
 
@@ -135,7 +135,7 @@ def upload(services: Services, call: Call, target: containers.ContainerAccess, f
     Raises:
         ProviderError: A file could not be sent, or the engine wants to end. Nothing is registered then.
     """
-    sources = UploadSources.of(target.url)
+    sources = UploadSources.in_container(target.url)
     try:
         with containers.container(services, call, target) as container:
             work = _Upload(services, call, container, folder, snapshot, sources.read(), is_signed=target.is_signed)

@@ -144,7 +144,7 @@ class Siblings:
         # Each find but a removed job's own run is looked at again.
         self._listed: dict[tuple[str, str, str, bool], tuple[float, dict[str, list[Record]]]] = {}
 
-    def of(
+    def active_runs(
         self, call: Call, workspace: str, run: str, owner: str, values: Values, *, removed: bool = False
     ) -> list[Record]:
         """The active runs of the job but ``run``, as they are now.
@@ -239,11 +239,11 @@ class Siblings:
         Raises:
             ArmError: The workspace cannot be asked.
         """
-        found = self.of(call, workspace, run, str(old.get("owner")), old, removed=True)
+        found = self.active_runs(call, workspace, run, str(old.get("owner")), old, removed=True)
         return [one for one in found if one.kept_for != NO_JOB]
 
     def _orphans(self, call: Call, workspace: str, run: str, state: Values) -> list[Record]:
-        return [one for one in self.of(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
+        return [one for one in self.active_runs(call, workspace, run, owner_of(call.urn), state) if not one.kept_for]
 
     def _candidates(
         self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool, age: float = math.inf

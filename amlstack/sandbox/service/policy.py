@@ -247,7 +247,7 @@ class _Asked:
 def _place(context: KindContext, path: ArmPath) -> PolicyPlace:
     """Where a resource is created, as far as the sandbox has it."""
     group = context.store.resources.get(f"/subscriptions/{path.subscription}/resourceGroups/{path.group}")
-    return PolicyPlace.of(
+    return PolicyPlace.in_group(
         path.subscription,
         path.group or "",
         location=group.body.get("location") if group else None,

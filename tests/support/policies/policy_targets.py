@@ -47,7 +47,7 @@ ARRAYS = PolicyTarget(
         },
     },
 )
-PLACE = PolicyPlace.of("s", "rg-ml", location="westeurope", tags={"team": "vision"})
+PLACE = PolicyPlace.in_group("s", "rg-ml", location="westeurope", tags={"team": "vision"})
 PARAMETERS = {"sizes": ["standard_nc24R"], "size": "STANDARD_NC24r", "effect": "Deny", "most": 3}
 
 

@@ -313,7 +313,7 @@ def _acted(one: Bench, operation: Operation, resource: Resource) -> str:
     thread.start()
     while thread.is_alive():
         thread.join(0.02)
-        if sum("429" in fields for fields in one.log.of("status")) > THROTTLED_LONG:
+        if sum("429" in fields for fields in one.log.messages("status")) > THROTTLED_LONG:
             one.wire.call("Cancel", empty_pb2.Empty())
             thread.join()
     return refused[0] if refused else ""
@@ -337,7 +337,7 @@ def _once(operation: Operation, fault: Fault, failure: Failure, expected: Any, c
             return f"no sentence for a person: {refused}"
         if refused and fault.name == "403" and "needs the right" not in refused and "/providers/" in failure.path:
             return f"the missing right is not named: {refused}"
-        if not lasting and fault.name == "429" and failure.method != "BLOB" and not one.log.of("status"):
+        if not lasting and fault.name == "429" and failure.method != "BLOB" and not one.log.messages("status"):
             return "the throttling was not announced"
         cell.at_once.add("error" if refused else "done")
         one.arm.failures.clear()

@@ -35,7 +35,7 @@ class Log(engine_pb2_grpc.EngineServicer):
         self.entries.append((kind, request.message))
         return empty_pb2.Empty()
 
-    def of(self, kind: str) -> list[str]:
+    def messages(self, kind: str) -> list[str]:
         return [message for severity, message in self.entries if severity == kind]
 
 

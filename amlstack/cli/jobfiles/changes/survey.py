@@ -200,6 +200,6 @@ def _declaring(tree: Tree) -> Iterator[Path]:
     for name in sorted(tree.changed):
         path = tree.root / name
         if path.suffix in (".py", ".yml", ".yaml") and path.is_file():
-            for each in files_declaring([File(str(path), name, FileState.of(path.stat()))]):
+            for each in files_declaring([File(str(path), name, FileState.from_stat(path.stat()))]):
                 if assigns_jobs(read_regular(path)) if path.suffix == ".py" else not is_component(read(path).data):
                     yield each.path.resolve()

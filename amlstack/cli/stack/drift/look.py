@@ -129,7 +129,7 @@ class Comparison:
         """The service that changes a property by itself, and the source of that knowledge."""
         if path.startswith(_RULES) and parts(path)[-1] in self._rules:
             return "the stack itself, which declares the rule by another resource", NETWORK
-        known = own_changes.of(kind, path, there)
+        known = own_changes.change_of(kind, path, there)
         return None if known is None else (known.who, known.source)
 
 
@@ -175,7 +175,7 @@ def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: Sequence[
     for path, was, there in differences(old, new):
         if path in known or path.startswith(mirrored) or path == "drifted":
             continue
-        change = own_changes.of(kind, path, there)
+        change = own_changes.change_of(kind, path, there)
         who, source = (change.who, change.source) if change else (SERVICE, "the resource's inputs")
         yield LeftOut(meta["urn"], path, was, there, who, source)
 

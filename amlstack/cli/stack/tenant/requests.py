@@ -54,7 +54,7 @@ def declared_stack(settings: Settings, who: Account, *, known: bool, stack: str)
     group = next((one for one in targets if one.type == _GROUP), None)
     name = group.name if group else _group_of(targets)
     location, tags = (group.body.get("location"), group.body.get("tags") or {}) if group else (None, None)
-    place = PolicyPlace.of(who.subscription, name, location=location, tags=tags)
+    place = PolicyPlace.in_group(who.subscription, name, location=location, tags=tags)
     if not known:
         place.subscription.clear()
     return DeclaredStack(tuple(targets), place, tuple(unknown))

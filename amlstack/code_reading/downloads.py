@@ -54,7 +54,7 @@ class _Row:
 
 
 def in_code(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
-    """What the scripts of a code folder fetch, in the order of files and lines.
+    """The downloads in the scripts of a code folder, in the order of files and lines.
 
     Args:
         folder: The code folder.
@@ -74,7 +74,7 @@ def in_code(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
 
 
 def in_command(commands: Iterable[Sequence[str]]) -> tuple[Download, ...]:
-    """What the simple commands of a command line fetch.
+    """The downloads of the simple commands of a command line.
 
     Args:
         commands: The words of each.
@@ -171,7 +171,7 @@ class _Reader(ImportedNames, ast.NodeVisitor):
 
 
 def _fetches(node: ast.Call, row: _Row) -> str | None:
-    """What a call's first argument says, where the call fetches; None where it does not, or nothing says so."""
+    """The text of a call's first argument, where the call fetches; None where it does not, or nothing says so."""
     words = {word.arg: word.value for word in node.keywords if word.arg}
     if row.when:
         loose, names = row.when.startswith("!"), row.when.removeprefix("!").split()

@@ -32,7 +32,7 @@ class Import:
 
 
 def missing(folder: Path, entries: Sequence[str], environment: Path) -> Iterator[Import]:
-    """What the code imports at the top of a file and neither Python, the code folder nor an environment has.
+    """The imports at the top of files that neither Python, the code folder nor an environment has.
 
     What stands below a condition, in a function or in a `try` may never be reached, and is not looked at.
 

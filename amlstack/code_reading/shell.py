@@ -108,7 +108,7 @@ def plain_file(command: str) -> str | None:
 
 
 def last_step(command: str) -> int:
-    """Where the last step of a shell command begins, after ``&&``, ``;`` or a line end, quotes respected."""
+    """The index at which a command's last step begins, after ``&&``, ``;`` or a line end, quotes respected."""
     begin, end = 0, len(command.rstrip().rstrip(";&"))
     for piece in _PIECE.finditer(command, 0, end):
         if piece[0] in {"&&", ";", "\n"} and command[piece.end() : end].strip():
@@ -152,7 +152,7 @@ def _is_starter(program: str) -> bool:
 
 
 def _first_argument(words: list[str]) -> str | None:
-    """What follows the options of an interpreter; None where it runs a module or text."""
+    """The first argument after the options of an interpreter; None where it runs a module or text."""
     waiting = iter(words)
     for word in waiting:
         if word in {"-m", "-c", "-"}:

@@ -241,7 +241,7 @@ _OWN_NODES = frozenset({"hostfile", "H", "include", "i", "num-gpus"})
 
 
 class CountsElsewhere(NamedTuple):
-    """What a launcher is given besides its words.
+    """The options and variables that a launcher is given besides its words.
 
     Attributes:
         options: Further options, in front of the others: these win over a file and over a default.
@@ -261,7 +261,7 @@ def added(
     environ: Mapping[str, str],
     read: Callable[[str], str],
 ) -> CountsElsewhere:
-    """What a launcher gets, so that no count from elsewhere is higher than a scale.
+    """Return what a launcher gets, so that no count from elsewhere is higher than a scale.
 
     Args:
         launcher: Its program's name.

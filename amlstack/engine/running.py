@@ -44,7 +44,7 @@ class EngineInterruptedError(KeyboardInterrupt):
 
 @dataclass(slots=True)
 class Outcome:
-    """What one run of the engine did.
+    """The result of one run of the engine.
 
     Attributes:
         code: The exit status of the command.
@@ -75,12 +75,12 @@ class Outcome:
 
     @property
     def refusals(self) -> list[Mapping[str, Any]]:
-        """What policies refused."""
+        """The violations that policies refused."""
         return [result for result in self.policies if result["enforcementLevel"] == "mandatory"]
 
     @property
     def advice(self) -> list[Mapping[str, Any]]:
-        """What policies only advise."""
+        """The violations on which policies only advise."""
         return [result for result in self.policies if result["enforcementLevel"] != "mandatory"]
 
     def take(self, event: Mapping[str, Any]) -> None:
@@ -147,7 +147,7 @@ def mend(backend: Path) -> tuple[str, ...]:
 
 
 def is_good(file: Path) -> bool:
-    """Whether a file is a whole state."""
+    """True where a file is a whole state."""
     try:
         content = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -194,7 +194,7 @@ class Engine:
 
     @property
     def pack(self) -> Path:
-        """What to give ``--policy-pack``: absolute, because ``main: infra/`` makes infra/ the working directory."""
+        """The folder for ``--policy-pack``: absolute, because ``main: infra/`` makes infra/ the working directory."""
         return paths.PROJECT / "policies" if self.official else paths.PROJECT / "policies" / "analyzer"
 
 
@@ -240,12 +240,12 @@ def users_own(engine: Engine) -> dict[str, str]:
 
 
 def _front(engine: Engine) -> list[Path]:
-    """What every engine of this project has first on PATH: itself, and the Python that its language host starts."""
+    """The folders that every engine has first on PATH: itself, and the Python that its language host starts."""
     return [*engine.folders, Path(sys.executable).parent]
 
 
 def variables(engine: Engine, backend: Path | None = None) -> dict[str, str]:
-    """What makes a plain ``pulumi`` one that works on the sandbox's backend, beside what a client of the sandbox needs.
+    """The variables with which ``pulumi`` works on the sandbox's backend, beside what a client of the sandbox needs.
 
     Args:
         engine: The engine.
@@ -315,7 +315,7 @@ def select(env: Mapping[str, str]) -> None:
 
 
 def _is_selected(env: Mapping[str, str]) -> bool:
-    """Whether the stack exists and is the default already, by the engine's own files: asking it takes longer."""
+    """True where the stack exists and is the default already, by the engine's own files: asking it takes longer."""
     project = hashlib.sha1(os.fsencode(paths.PROJECT / "Pulumi.yaml"), usedforsecurity=False).hexdigest()
     stacks = paths.home() / "pulumi" / ".pulumi" / "stacks"
     try:

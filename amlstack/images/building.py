@@ -47,7 +47,7 @@ class ImageBuildError(Exception):
 
 
 def folder(standin: StandIn) -> Path:
-    """Where it lies when it is built: ``<cache>/images/<name>-<hash>``."""
+    """The folder in which it lies when it is built: ``<cache>/images/<name>-<hash>``."""
     return paths.cache() / "images" / standin.key
 
 
@@ -292,7 +292,7 @@ def _nearest(
 
 
 def _available(layer: StandIn, requirement: str, part: Path) -> bool:
-    """Whether a requirement alone can be resolved without compiling."""
+    """True where a requirement alone can be resolved without compiling."""
     words = ["pip", "install", "--dry-run", "--no-deps", "--python", str(part / "bin/python"), *layer.options]
     if "/" not in requirement:
         words += ["--only-binary", ":all:"]
@@ -360,7 +360,7 @@ def _write_record(
 
 
 def read_record(place: Path) -> dict[str, Any]:
-    """What was noted; empty where nothing was."""
+    """The record that was noted; empty where nothing was."""
     try:
         found = json.loads((place / FILE).read_text())
     except (OSError, ValueError):

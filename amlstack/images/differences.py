@@ -31,7 +31,7 @@ def line(standin: StandIn) -> str:
 
 
 def changed(standin: StandIn) -> list[tuple[str, str, str]]:
-    """What has another version than the image or the declaration: name, declared version, version of the stand-in."""
+    """The packages of another version than image or declaration: name, declared version, version of the stand-in."""
     noted = _record(standin)
     found = []
     wanted = dict(standin.versions).get("python", standin.python)
@@ -48,7 +48,7 @@ def changed(standin: StandIn) -> list[tuple[str, str, str]]:
 
 
 def absent(standin: StandIn) -> tuple[Absent, ...]:
-    """What is not there: as far as it is known before it is built, and what could not be installed."""
+    """The absent packages: as far as it is known before it is built, and what could not be installed."""
     built = [Absent(one["what"], one["why"], tuple(one["modules"])) for one in _record(standin).get("absent", ())]
     return (*standin.absent, *built)
 
@@ -59,7 +59,7 @@ def modules(standin: StandIn) -> dict[str, str]:
 
 
 def for_diagnosis(standin: StandIn, named: str) -> dict[str, Any]:
-    """What a diagnosis of a job must know of the environment that it ran in, as plain data.
+    """The facts of its environment that a diagnosis of a job must know, as plain data.
 
     Args:
         standin: What it ran in.

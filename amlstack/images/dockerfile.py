@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Dockerfile:
-    """What a Dockerfile comes to.
+    """The result of reading a Dockerfile.
 
     Attributes:
         image: What its last stage starts from, with its arguments put in; ``""`` where it has no FROM.
@@ -73,7 +73,7 @@ _HEREDOC = re.compile(r"<<-?\s*[\"']?(?P<word>\w+)[\"']?")
 
 
 def read_dockerfile(text: str, context: Path) -> Dockerfile:
-    """What a Dockerfile installs, as far as it can be known from its text.
+    """Return what a Dockerfile installs, as far as it can be known from its text.
 
     Args:
         text: Its content.

@@ -47,12 +47,12 @@ class Declared:
 
     @property
     def named(self) -> str:
-        """What a person calls it: the reference or image as written, or the build context."""
+        """The name that a person calls it by: the reference or image as written, or the build context."""
         return self.reference or (str(self.context) if self.context is not None else self.image)
 
 
 class DeclaredError(Exception):
-    """What is declared cannot be read; the message says why."""
+    """A declaration cannot be read; the message says why."""
 
 
 def standin_of(declared: Declared) -> StandIn:
@@ -138,7 +138,7 @@ def _upon(base: StandIn | None, made: StandIn) -> StandIn:
 
 
 def _still_absent(base: StandIn | None, made: StandIn) -> Iterable[Absent]:
-    """What the image has and its stand-in has not, but for what is installed on it."""
+    """The packages that the image has and its stand-in has not, but for what is installed on it."""
     added = {requirement_name(each) for each in made.requirements}
     return () if base is None else (each for each in base.absent if requirement_name(each.what) not in added)
 
@@ -200,7 +200,7 @@ def _content(files: Iterable[Path]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnStandIn:
-    """What a user says an environment holds.
+    """The content of an environment as a user declares it.
 
     Attributes:
         requirements: As pip takes them.
@@ -258,7 +258,7 @@ def own_of(declared: Declared, own: Mapping[str, OwnStandIn]) -> OwnStandIn | No
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What stands in for one environment.
+    """The stand-in of one environment.
 
     Attributes:
         declared: The environment.
@@ -270,7 +270,7 @@ class Chosen:
 
     @property
     def standin(self) -> StandIn:
-        """What is built.
+        """The stand-in that is built.
 
         Raises:
             UnknownImageError, CondaFileError, DeclaredError: There is none.
@@ -310,7 +310,7 @@ State = Literal["ready", "build", "unavailable"]
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentAnswer:
-    """What a rehearsal will do about one environment.
+    """The plan of a rehearsal for one environment.
 
     Attributes:
         state: ``ready``: it is built. ``build``: it is built at its first use. ``unavailable``: it cannot be had.
@@ -334,7 +334,7 @@ class EnvironmentAnswer:
 def answer(
     declared: Declared, given: Mapping[str, OwnStandIn] | None = None, *, openmpi: bool = False
 ) -> EnvironmentAnswer:
-    """Whether an environment is there, must be built, or cannot be had. Takes milliseconds; asks no network.
+    """Return whether an environment is there, must be built, or cannot be had. Takes milliseconds; asks no network.
 
     Args:
         declared: The environment.
@@ -363,7 +363,7 @@ def _download_mb(standin: StandIn) -> int:
 
 
 def lines_for(declared: Declared) -> str:
-    """What to write into rehearsal.toml for an environment that no stand-in is known for."""
+    """The lines to write into rehearsal.toml for an environment that no stand-in is known for."""
     key = json.dumps(declared.named, ensure_ascii=False)
     found = references.read(declared.named)
     example = 'requirements = ["torch", "…"]' if "torch" in found.name else 'requirements = ["PACKAGE==VERSION", "…"]'

@@ -48,7 +48,7 @@ def find(rule: str) -> str | None:
 
 
 def wanted(rule: str) -> str:
-    """What uv is asked for where this machine has none: the rule, its last number dropped from a full version."""
+    """The Python that uv is asked for where there is none: the rule, its last number dropped from a full version."""
     return ".".join(rule.split(".")[:2]) if re.fullmatch(r"\d+(\.\d+)+", rule) else rule
 
 

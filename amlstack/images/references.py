@@ -17,7 +17,7 @@ AZUREML = "mcr.microsoft.com/azureml/"
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What one reference names.
+    """The thing that one reference names.
 
     Attributes:
         name: Of a registered environment its bare name, of an image its path without registry (of Docker Hub and of
@@ -39,7 +39,7 @@ class Reference:
 
 
 def read(reference: str) -> Reference:
-    """What an environment id, an ``azureml:`` short form or a Docker image names.
+    """Return what an environment id, an ``azureml:`` short form or a Docker image names.
 
     ``azureml://registries/azureml/environments/acpt-x/versions/3``, ``azureml:AzureML-acpt-x@latest`` and
     ``mcr.microsoft.com/azureml/curated/acpt-x:3`` are all ``acpt-x``.

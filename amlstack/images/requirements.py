@@ -61,7 +61,7 @@ _WITH_VALUE = frozenset(
 
 @dataclass(slots=True)
 class PipLines:
-    """What lines of requirements come to.
+    """The result of reading lines of requirements.
 
     Attributes:
         requirements: As uv takes them, in the order in which they were written.

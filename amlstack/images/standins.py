@@ -43,7 +43,7 @@ class Absent:
 
     @property
     def consequence(self) -> str:
-        """What fails without it."""
+        """The failure without it."""
         if self.modules:
             return f"`import {self.modules[0]}` fails"
         return "what needs it fails"
@@ -51,7 +51,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What is installed last, compiled against the rest and without isolation from it.
+    """The packages that are installed last, compiled against the rest and without isolation from it.
 
     Attributes:
         requirements: As pip requirements in exact versions.
@@ -66,7 +66,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class RealImage:
-    """What is known of the images that a stand-in is taken for.
+    """The facts of the images that a stand-in is taken for.
 
     Attributes:
         pattern: Regular expression for all of ``name:tag``; its groups ``python``, ``torch`` and ``tensorflow`` are
@@ -157,7 +157,7 @@ class StandIn:
 
     @property
     def layers(self) -> tuple[StandIn, ...]:
-        """What is installed one after the other, this stand-in last."""
+        """The layers that are installed one after the other, this stand-in last."""
         return (*(self.base.layers if self.base is not None else ()), self)
 
 
@@ -168,7 +168,7 @@ def all_standins() -> tuple[StandIn, ...]:
 
 
 def has_openmpi_5(image: str) -> bool:
-    """Whether an image is one of Azure ML's with Open MPI 5, by its name (`openmpi5.0-ubuntu24.04`)."""
+    """True where an image is one of Azure ML's with Open MPI 5, by its name (`openmpi5.0-ubuntu24.04`)."""
     return image.rpartition("/")[2].lower().startswith("openmpi5")
 
 

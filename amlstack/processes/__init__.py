@@ -54,7 +54,7 @@ def environment(entry: Path) -> bytes:
 
 
 def _is_executed(entry: Path) -> bool:
-    """Whether a process is between its old program and its new one: neither ending nor the kernel's, yet nameless."""
+    """True where a process is between its old and its new program: neither ending nor the kernel's, yet nameless."""
     if (entry / "cmdline").read_bytes():
         return False
     fields = _stat(entry)
@@ -154,7 +154,7 @@ _PATIENCE: Final = 2
 
 
 class Interruption:
-    """Whether this process was asked to end while it followed a program.
+    """True where this process was asked to end while it followed a program.
 
     Attributes:
         asked: How often.
@@ -173,7 +173,7 @@ class Interruption:
             self._pass_on()
 
     def listens(self, *, now: bool) -> None:
-        """Whether the program would take the first request as a request, and not die of it."""
+        """True where the program would take the first request as a request, and not die of it."""
         self._listens = now
         if now and self._held:
             self._held = False

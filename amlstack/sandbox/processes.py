@@ -44,7 +44,7 @@ def end_marked(home: Path, job: str | None = None) -> int:
 
 
 def alive(pid: int | None, start: int | None) -> bool:
-    """Whether exactly this process (pid and start time) still runs."""
+    """True where exactly this process (pid and start time) still runs."""
     return pid is not None and start is not None and started(pid) == start
 
 
@@ -76,7 +76,7 @@ def several(count: int) -> tuple[int, ...]:
 
 
 def _unused(family: socket.AddressFamily, address: str, port: int) -> bool:
-    """Whether the port can be bound on all addresses of a family; a family that the machine lacks takes no port."""
+    """True where the port can be bound on all addresses of a family; a family that the machine lacks takes no port."""
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             if family == socket.AF_INET6:

@@ -46,7 +46,7 @@ class RehearsalScale:
         return f"{self.nodes}x{self.ranks}"
 
     def workers(self, count: int, nodes: int) -> int:
-        """How many of TensorFlow's workers, declared for so many nodes, are started."""
+        """The number of TensorFlow's workers, declared for so many nodes, that are started."""
         return min(count, min(nodes, self.nodes) * min(math.ceil(count / nodes), self.ranks))
 
 

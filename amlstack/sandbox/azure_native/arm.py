@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Patience:
-    """How long an operation may take, whether the engine still wants it, and where its progress goes."""
+    """The time limit of an operation, whether the engine still wants it, and where its progress goes."""
 
     cancelled: threading.Event
     seconds: float

@@ -43,7 +43,7 @@ class Claims:
         fresh.replace(path)
 
     def holds(self, urn: str, resource_id: str) -> bool:
-        """Whether an earlier create of ``urn`` began on ``resource_id`` and may have been cut off."""
+        """True where an earlier create of ``urn`` began on ``resource_id`` and may have been cut off."""
         try:
             noted = json.loads(self._path(urn).read_text("utf-8"))["id"]
         except (OSError, ValueError, KeyError):

@@ -36,7 +36,7 @@ def body(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put_query(kind: ResourceType, inputs: Mapping[str, Any]) -> dict[str, str]:
-    """What a PUT says beside its body."""
+    """The parts of a PUT beside its body."""
     given = {name: inputs[name] for name in kind.put_query if _given(inputs, name)}
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
 
@@ -52,7 +52,7 @@ def outputs(kind: ResourceType, answer: Mapping[str, Any], version: str) -> dict
 
 
 def preview(kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """What is known of the outputs before anything is done: the inputs that come back, and what never changes."""
+    """The outputs as foreseen before anything is done: the inputs that come back, and what never changes."""
     names = [
         name for name in (*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat) if name not in kind.write_only
     ]
@@ -110,7 +110,7 @@ def keep(kind: ResourceType, request: dict[str, Any], current: Mapping[str, Any]
 
 
 def is_untouched(kind: ResourceType, answer: Mapping[str, Any]) -> bool:
-    """Whether a resource that its parent has from the beginning is as it was then."""
+    """True where a resource that its parent has from the beginning is as it was then."""
     return kind.default is not None and _holds(answer.get("properties") or {}, kind.default)
 
 
@@ -224,7 +224,7 @@ def location(
     config: Mapping[str, str],
     of_group: Callable[[str], str | None],
 ) -> Any:
-    """Where a resource goes whose program does not say: as before, as the stack says, with its group, or nowhere."""
+    """The location of a resource whose program names none: as before, as the stack says, with its group, or nowhere."""
     group = new.get("resourceGroupName")
     if old.get("location"):
         return old["location"]
@@ -236,7 +236,7 @@ def location(
 
 
 def failures(kind: ResourceType, inputs: Mapping[str, Any]) -> Failures:
-    """What is missing, and what the type does not have."""
+    """The properties that are missing, and those that the type does not have."""
     found = Failures()
     for needed in dict.fromkeys((*kind.parameters, *kind.required)):
         if inputs.get(needed) is None:

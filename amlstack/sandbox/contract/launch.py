@@ -143,7 +143,7 @@ STAND_INS = {
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """Where one process stands: numbers from 0; a task of TensorFlow has a type (``worker``, ``ps``) and an index."""
+    """The place of one process: numbers from 0; a task of TensorFlow has a type (``worker``, ``ps``) and an index."""
 
     rank: int
     node: int
@@ -186,7 +186,7 @@ def needed(spec: Spec) -> frozenset[int]:
 
 
 def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> dict[str, str]:
-    """What tells a process its rank; empty without a distribution.
+    """The variables that tell a process its rank; empty without a distribution.
 
     Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
 
@@ -223,7 +223,7 @@ def _tf_config(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> str:
 
 
 def run_variables(workspace: str, name: str, experiment: str, root: str | None = None) -> dict[str, str]:
-    """What tells a process which run it belongs to.
+    """The variables that tell a process which run it belongs to.
 
     Args:
         workspace: ARM id of the workspace.
@@ -250,7 +250,7 @@ def experiment_id(workspace: str, experiment: str) -> str:
 
 
 def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
-    """What a container would start with; nothing of the user's own environment gets in."""
+    """The variables that a container would start with; nothing of the user's own environment gets in."""
     # Open MPI from a wheel looks for its parts where it was compiled, unless the first names their folder. A process
     # that no mpirun started (Lightning asks MPI for its size) starts a daemon for spawning others, and aborts where the
     # machine has neither ssh nor rsh, unless the second is set.

@@ -67,13 +67,13 @@ class JobPort:
 
     @property
     def copied(self) -> bool:
-        """Whether the node gets (or gives) a copy instead of a mount."""
+        """True where the node gets (or gives) a copy instead of a mount."""
         return self.mode in ("Download", "Upload")
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a command job asks for.
+    """The request of a command job.
 
     Attributes:
         command: The shell command, its ``${{…}}`` unresolved.

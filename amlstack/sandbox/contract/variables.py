@@ -129,7 +129,7 @@ def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
 
 
 def torchrun_logs(folder: Path, rank: int) -> Path:
-    """Where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
+    """The folder where torchrun, started as this process, keeps the logs of its own ranks while it runs."""
     return folder / LOGS / "torchrun" / f"process_{rank:02d}"
 
 

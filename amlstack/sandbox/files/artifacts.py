@@ -27,7 +27,7 @@ _NAME = re.compile(r"ExperimentRun/dcid\.(?P<job>[^/]+)(/.*)?")
 
 
 def prefix(job: str) -> str:
-    """Where a job's files lie in the container."""
+    """The path of a job's files in the container."""
     return f"ExperimentRun/dcid.{job}/"
 
 

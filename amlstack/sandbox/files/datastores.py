@@ -76,7 +76,7 @@ MODELS: Final[Mapping[str, str]] = {
 def output_uri(
     job: str, output: str, declared: str | None = None, *, store: str = DEFAULT, kind: str | None = None
 ) -> str:
-    """Where a job's output lies: where it was declared to, else in a folder of its own, or as a file of its name.
+    """The location of a job's output: where it was declared to, else in a folder of its own, or as a file of its name.
 
     Args:
         job: Name of the job.

@@ -46,13 +46,13 @@ def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
 
 
 def of(store: Store, job: JobRow) -> Chosen | None:
-    """What stands in for the environment of one job; of a trial or step as its outermost job was given it."""
+    """The stand-in for the environment of one job; of a trial or step as its outermost job was given it."""
     root, step = substitutes.outermost(store, job)
     return _read(store.home, root).get(step)
 
 
 def are_given(home: Path, job: str, environment: str) -> bool:
-    """Whether a job that is being submitted brings what stands in for an environment, in any version of its name."""
+    """True where a job that is being submitted brings what stands in for an environment, in any version of its name."""
     wanted = reference(environment).name
     given = _read(home, job).values()
     return any(each.declared.reference and reference(each.declared.reference).name == wanted for each in given)

@@ -56,7 +56,7 @@ class Storage:
     workspace: str
 
     def locate(self, uri: str, what: str) -> Location | Path:
-        """Where a URI's data are: in the sandbox's storage, or (an absolute path, file://) on this disk.
+        """The location of a URI's data: in the sandbox's storage, or (an absolute path, file://) on this disk.
 
         Args:
             uri: ``azureml://…/datastores/NAME/paths/P``, a blob URL of the sandbox, a data version, or a local path.
@@ -103,7 +103,7 @@ class Storage:
         return Location(account, container, found["path"].strip("/"))
 
     def _job_output(self, found: re.Match[str], what: str) -> str:
-        """Where a job's output lies.
+        """The location of a job's output.
 
         Raises:
             RefusedError: There is no such job, or it has no such output.
@@ -124,7 +124,7 @@ class Storage:
         return f"{uri.rstrip('/')}/{found['path'] or ''}"
 
     def _data_uri(self, found: re.Match[str], uri: str, what: str) -> str:
-        """Where the data of a version lie; ``latest`` is the newest one that is not archived.
+        """The location of the data of a version; ``latest`` is the newest one that is not archived.
 
         Raises:
             RefusedError: There is no such data, or they lie at a version of other data.

@@ -53,7 +53,7 @@ def of(store: Store, job: JobRow) -> dict[str, Path]:
 
 
 def is_given(store: Store, job: JobRow) -> bool:
-    """Whether a job is a step whose outputs this machine has, or belongs to such a step."""
+    """True where a job is a step whose outputs this machine has, or belongs to such a step."""
     root, step = outermost(store, job)
     file = job_folder(store.home, root) / GIVEN
     if not step or not file.is_file():

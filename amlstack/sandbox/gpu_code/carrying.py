@@ -43,7 +43,7 @@ _SUFFIXES: Final = frozenset({".py", ".sh", ".json", ".yaml", ".yml", ".toml"})
 
 @dataclass(frozen=True, slots=True)
 class Carrying:
-    """How GPU calls are carried to the CPU in one job.
+    """The way in which GPU calls are carried to the CPU in one job.
 
     Attributes:
         defaults: Variables that the job may override.
@@ -62,7 +62,7 @@ class Carrying:
         return {**given, **({"PYTHONPATH": path} if self.python else {}), **self.fixed}
 
     def line(self, declared: Mapping[str, str]) -> str:
-        """What is printed once for a job, with the variables that it is given."""
+        """The text that is printed once for a job, with the variables that it is given."""
         given = [f"{name}={value}" for name, value in self.defaults.items() if name not in declared]
         return f"{LINE} ({', '.join(given)})" if given else LINE
 
@@ -98,7 +98,7 @@ def programs(folder: Path, path: str) -> str:
 
 
 def mentioned(folder: Path, command: str) -> bool:
-    """Whether a job's command or a file of its code speaks of GPUs, NCCL or half precision."""
+    """True where a job's command or a file of its code speaks of GPUs, NCCL or half precision."""
     return any(_WORDS.search(text) for text in chain((command,), texts(folder, _SUFFIXES)))
 
 
@@ -108,13 +108,13 @@ def keep_off(home: Path, job: str) -> None:
 
 
 def is_off(store: Store, job: JobRow) -> bool:
-    """Whether a job runs as it is; trials and steps as the outermost job."""
+    """True where a job runs as it is; trials and steps as the outermost job."""
     above = store.family.above(job.id)
     return (job_folder(store.home, above[-1] if above else job.id) / _OFF).is_file()
 
 
 def _starts(built: Path) -> bool:
-    """Whether the environment's Python starts the shim by itself: written into it where it is one of ours."""
+    """True where the environment's Python starts the shim by itself: written into it where it is one of ours."""
     if not built.is_relative_to(paths.cache()):
         return False
     found = False

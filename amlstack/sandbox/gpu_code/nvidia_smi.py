@@ -10,7 +10,7 @@ NAME = "CPU (no GPU in this rehearsal)"
 
 
 def answer(words: list[str], count: int) -> str:
-    """What is printed.
+    """The text that is printed.
 
     Args:
         words: Its arguments: ``-L``, ``--query-gpu=…`` with ``--format=csv[,noheader]``, or others.

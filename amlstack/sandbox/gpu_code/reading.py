@@ -51,7 +51,7 @@ class _Row:
 
 
 def read(folder: Path, entries: Sequence[str]) -> tuple[NotCarried, ...]:
-    """What of a job's code a CPU cannot run, in the order of files and lines.
+    """The places in a job's code that a CPU cannot run, in the order of files and lines.
 
     The entry scripts are read and every module of the folder that they import, directly or not; of a shell script the
     scripts that it names. What only runs with a GPU (`if torch.cuda.is_available():`) or may be absent (an import with
@@ -75,7 +75,7 @@ def read(folder: Path, entries: Sequence[str]) -> tuple[NotCarried, ...]:
 
 
 def _is_local(folder: Path, importing: Path, module: str) -> bool:
-    """Whether a module's first part is in the code folder, and so is no library of that name."""
+    """True where a module's first part is in the code folder, and so is no library of that name."""
     first = module.partition(".")[0]
     tops = (importing.parent, folder, folder / "src")
     return any((top / first).is_dir() or (top / f"{first}.py").is_file() for top in tops)
@@ -200,7 +200,7 @@ class _Reader(ImportedNames, ast.NodeVisitor):
         self._optional |= {name.partition(".")[0] for name in {*self.names.values()} - names} - {"torch", "tensorflow"}
 
     def _available(self, test: ast.expr) -> bool:
-        """Whether a test asks for a GPU: alone, as one of several conditions, or by a variable with the answer."""
+        """True where a test asks for a GPU: alone, as one of several conditions, or by a variable with the answer."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return any(self._available(each) for each in test.values)
         if isinstance(test, ast.Name | ast.Attribute):

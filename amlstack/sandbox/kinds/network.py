@@ -189,7 +189,7 @@ class Subnets(ResourceKind):
         return {**body, "properties": {**_DEFAULTS, **body["properties"]}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """What has addresses in it."""
+        """The provisioning state."""
         del context, resource
         return {"provisioningState": "Succeeded"}
 
@@ -199,7 +199,7 @@ class Subnets(ResourceKind):
 
 
 def check_references(context: KindContext, subnet: Mapping[str, Any]) -> None:
-    """What a subnet names and the sandbox knows must exist."""
+    """Require that all a subnet names and the sandbox knows exists."""
     for name, kind in _REFERENCES.items():
         given = (subnet.get(name) or {}).get("id")
         found = context.store.resources.get(given) if given else None
@@ -435,7 +435,7 @@ class PrivateZones(ResourceKind):
         _check_global(body)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """How many networks see it."""
+        """The number of networks that see it."""
         return {"numberOfVirtualNetworkLinks": len(context.store.resources.under(resource.key, LINKS))}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:

@@ -55,7 +55,7 @@ class BlobServices(ResourceKind):
                 raise invalid(f"properties.{name}.days", f"'{days}' is not between 1 and 365.")
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """What an account has from the beginning."""
+        """The body with the properties that an account has from the beginning."""
         del context, path
         given = body["properties"]
         merged = {name: {**default, **(given.get(name) or {})} for name, default in DEFAULTS.items()}

@@ -25,7 +25,7 @@ PARENTS = frozenset({"Sweep", "Pipeline"})
 
 
 def is_parent(job: JobRow) -> bool:
-    """Whether a job runs through its children alone."""
+    """True where a job runs through its children alone."""
     return job.properties.get("jobType") in PARENTS
 
 

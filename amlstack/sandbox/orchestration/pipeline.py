@@ -66,7 +66,7 @@ def advance(parent: Parent) -> None:
 
 
 def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dict[str, str]:
-    """Where the outputs of a pipeline lie, as far as the steps that write them were made: output → URI."""
+    """The locations of a pipeline's outputs, as far as the steps that write them were made: output → URI."""
     found = {}
     for name, step in (pipeline_body.pipeline_body_whole(store, parent.properties).get("jobs") or {}).items():
         if name not in children or not isinstance(step, dict):
@@ -114,7 +114,7 @@ def _error(parent: Parent, failed: Mapping[str, JobRow], left: list[str]) -> Job
 
 
 def _collect(parent: Parent) -> None:
-    """What the pipeline's outputs hold, put into its folder under ``outputs/<name>``."""
+    """Put what the pipeline's outputs hold into its folder under ``outputs/<name>``."""
     storage = Storage(parent.store, parent.job.workspace)
     for name, uri in outputs(parent.store, parent.job, parent.children).items():
         target = parent.folder / "outputs" / name

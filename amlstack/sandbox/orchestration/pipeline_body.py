@@ -138,7 +138,7 @@ _BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class BindingSource:
-    """What a binding refers to.
+    """The target of a binding.
 
     Attributes:
         text: The binding as it was written.
@@ -204,13 +204,13 @@ class PipelineStep:
 
     @property
     def inputs(self) -> Mapping[str, Any]:
-        """What it is given, by input."""
+        """The values that it is given, by input."""
         found: Mapping[str, Any] = self.body.get("inputs") or {}
         return found
 
     @property
     def outputs(self) -> Mapping[str, Any]:
-        """What it declares of its outputs, by output."""
+        """The declarations of its outputs, by output."""
         found: Mapping[str, Any] = self.body.get("outputs") or {}
         return found
 
@@ -350,7 +350,7 @@ Wire = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BindingValues:
-    """Where a step's bindings are looked up.
+    """The scope in which a step's bindings are looked up.
 
     Attributes:
         properties: ``body["properties"]`` of the pipeline.
@@ -363,7 +363,7 @@ class BindingValues:
     draft: bool = False
 
     def input(self, node: PipelineStep, name: str) -> Wire | None:
-        """What a step's input is, as a job's body says it; None when it is optional and not given.
+        """A step's input as a job's body says it; None when it is optional and not given.
 
         Raises:
             Refused: A piece of text binds data.
@@ -404,7 +404,7 @@ class BindingValues:
         return [self.deep(each, where) for each in value] if isinstance(value, list) else value
 
     def _port(self, source: BindingSource, port: ComponentPort | None) -> Wire | None:
-        """What a binding refers to, as an input."""
+        """The target of a binding, as an input."""
         if source.step is None and source.side == "inputs":
             wire: Wire | None = (self.properties.get("inputs") or {}).get(source.name)
             return None if wire is None else dict(wire)

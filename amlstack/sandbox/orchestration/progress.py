@@ -23,7 +23,7 @@ KINDS = {"Pipeline": pipeline, "Sweep": sweep}
 
 
 def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where in a parent's body a child stands, and the body that the child would have.
+    """The position of a child in a parent's body, and the body that the child would have.
 
     Raises:
         Refused: The parent cannot be run by the sandbox.

@@ -83,7 +83,7 @@ def body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) ->
 
 
 def _of_any_kind(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues, *, parent: str, name: str) -> Wire:
-    """What a child has that is a command, a sweep or a pipeline."""
+    """The properties of a child that is a command, a sweep or a pipeline."""
     given = {key: bound.input(node, key) for key in node.component.inputs}
     return {
         "computeId": _compute(step, bound.properties, node.where),
@@ -142,7 +142,7 @@ def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -
 
 
 def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> Wire:
-    """Where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
+    """Find where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
     port, given = node.component.outputs[name], node.outputs.get(name) or {}
     uri, mode = given.get("uri"), given.get("mode")
     source = pipeline_body.whole(str(given.get("value") or ""))

@@ -256,7 +256,7 @@ def body(properties: Mapping[str, Any], parent: str, number: int, values: Mappin
 
 
 def _outputs(properties: Mapping[str, Any], parent: str, trial: str) -> dict[str, Any] | None:
-    """Where a trial's outputs go: what a pipeline's step has by the name of its job, each trial has by its own."""
+    """The outputs of a trial: what a pipeline's step has by the name of its job, each trial has by its own."""
     outputs: dict[str, Any] | None = properties.get("outputs")
     if not outputs or not properties.get("parentJobName"):
         return outputs

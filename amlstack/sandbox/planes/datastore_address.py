@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"127\.0\.0\.1:\d+/blob/(?P<account>[^/]+)")
 
 
 def concerns(path: str, user_agent: str | None) -> bool:
-    """Whether an answer at this path is read by that client."""
+    """True where an answer at this path is read by that client."""
     return bool(user_agent and _CLIENT.search(user_agent) and _DATASTORES.search(path))
 
 

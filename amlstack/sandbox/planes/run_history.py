@@ -83,7 +83,7 @@ def edit(context: KindContext, job: JobRow, body: Any) -> JobRow:
 
 
 def details(context: KindContext, job: JobRow) -> Body:
-    """What run history knows of a job: status, times, labels, error, and its logs with signed addresses."""
+    """The record of a job in run history: status, times, labels, error, and its logs with signed addresses."""
     properties = job.properties
     error = None if job.error is None else {"error": {"code": job.error.code, "message": job.error.message}}
     above = [row.name for key in context.store.family.above(job.id) if (row := context.store.jobs.get(key)) is not None]

@@ -26,7 +26,7 @@ def path(host: str, raw: str) -> str:
 
 
 def is_known(host: str) -> bool:
-    """Whether the sandbox answers under this name."""
+    """True where the sandbox answers under this name."""
     name = host.lower()
     names = (name.removesuffix(suffix) for suffix in (BLOB, VAULT) if name.endswith(suffix))
     return name == LOGIN or any(one and "." not in one for one in names)

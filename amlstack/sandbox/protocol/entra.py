@@ -182,7 +182,7 @@ def all_of(store: Store) -> Iterator[str]:
 
 
 def is_ours(object_id: str) -> bool:
-    """Whether the sandbox gives such an object id, or it is a placeholder; those of people are random."""
+    """True where the sandbox gives such an object id, or it is a placeholder; those of people are random."""
     try:
         found = uuid.UUID(object_id)
     except ValueError:

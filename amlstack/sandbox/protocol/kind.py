@@ -32,7 +32,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class KindContext:
-    """What a kind may use while it answers.
+    """The means that a kind may use while it answers.
 
     Attributes:
         store: All state.
@@ -65,7 +65,7 @@ class NameRule:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Where the body's properties stand in azure-native's Args class.
+    """The place of the body's properties in azure-native's Args class.
 
     Attributes:
         module: Module under ``pulumi_azure_native``.

@@ -50,7 +50,7 @@ def check_identity(context: KindContext, path: str, body: Any, token: str | None
 
 
 def acts(body: Any) -> str:
-    """What makes a job act for a person, in words; empty for a job that acts for itself."""
+    """The thing that makes a job act for a person, in words; empty for a job that acts for itself."""
     properties = body.get("properties") if isinstance(body, dict) else None
     if not isinstance(properties, dict):
         return ""
@@ -105,7 +105,7 @@ def page(
 
 
 def behind(query: Mapping[str, str]) -> tuple[int, str]:
-    """How many rows the earlier pages had, and the key of the last of them; 0 and an empty text for a first page.
+    """The count of the earlier pages' rows, and the key of the last of them; 0 and an empty text for a first page.
 
     Raises:
         Refused: 400; the token is none that a page gave.
@@ -115,7 +115,7 @@ def behind(query: Mapping[str, str]) -> tuple[int, str]:
 
 
 def holds(wanted: str, values: Mapping[str, Any]) -> bool:
-    """Whether labels have each of the wanted ones: ``name`` with any value, ``name=value`` with that one."""
+    """True where labels have each of the wanted ones: ``name`` with any value, ``name=value`` with that one."""
     for each in filter(None, (part.strip() for part in wanted.split(","))):
         name, given, value = each.partition("=")
         if name not in values or (given and str(values[name]) != value):
@@ -124,7 +124,7 @@ def holds(wanted: str, values: Mapping[str, Any]) -> bool:
 
 
 def count(query: Mapping[str, str], name: str = "$top") -> int | None:
-    """How many entries are asked for at most; None for all.
+    """The number of entries that are asked for at most; None for all.
 
     Raises:
         Refused: 400; it is no positive whole number.

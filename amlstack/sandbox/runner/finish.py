@@ -41,7 +41,7 @@ TAIL = 16 * 1024
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one failed rank ended.
+    """The end of one failed rank.
 
     Attributes:
         rank, node, local_rank: Where it stood.
@@ -181,7 +181,7 @@ _ARTIFACTS = "artifacts"
 
 @dataclass(slots=True)
 class Ending:
-    """What is known of a job when it ends, filled in as it goes.
+    """The facts of a job at its end, filled in as it goes.
 
     Attributes:
         store, job: Where the end is written.
@@ -226,7 +226,7 @@ class Ending:
         self._outputs(stage, outcome)
 
     def _outputs(self, stage: Stage, outcome: RunOutcome) -> None:
-        """What the named outputs hold becomes blobs: a mount's always, an upload's from the nodes that are left."""
+        """Turn what the named outputs hold into blobs: a mount's always, an upload's from the nodes that are left."""
         job = self.store.jobs[self.job]
         keeper = storage.Storage(self.store, job.workspace)
         for folder, place in stage.mounts.values():
@@ -251,7 +251,7 @@ class Ending:
         return sentence(found, len(self.workers) or self.spec.ranks)
 
     def _mpirun(self, code: int) -> str:
-        """What mpirun reason when no rank of its own failed."""
+        """The reason that mpirun gives when no rank of its own failed."""
         log = f"{prepare.LOGS}/{mpirun.LOG}"
         words = tail(job_folder(self.store.home, self.job) / log)
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")

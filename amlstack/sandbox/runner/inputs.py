@@ -45,7 +45,7 @@ class NodeInput:
 
     @property
     def what(self) -> str:
-        """How messages name it."""
+        """The name that messages give it."""
         return f"The input {self.name!r}"
 
 
@@ -64,7 +64,7 @@ def resolve(storage: Storage, spec: Spec, here: Mapping[str, Path]) -> tuple[Nod
 
 
 def protected(inputs: Iterable[NodeInput], folder: Path) -> bool:
-    """Whether this machine lets nodes mount the data to be read; where it does not, they get copies.
+    """True where this machine lets nodes mount the data to be read; where it does not, they get copies.
 
     Args:
         inputs: Of `resolve`.
@@ -215,7 +215,7 @@ FOLDER = "data"
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """What one node has.
+    """The data of one node.
 
     Attributes:
         inputs: What the command gets for each.
@@ -234,7 +234,7 @@ class NodeData:
 
 @dataclass(frozen=True, slots=True)
 class JobData:
-    """What a job's nodes have, to be completed for each of them.
+    """The data of a job's nodes, to be completed for each of them.
 
     Attributes:
         storage: The sandbox's storage.
@@ -253,7 +253,7 @@ class JobData:
     alike: bool
 
     def on(self, root: Path) -> NodeData:
-        """What the node with this folder has; makes its copies and folders.
+        """Return the data of the node with this folder; make its copies and folders.
 
         Raises:
             RefusedError: An input holds nothing.

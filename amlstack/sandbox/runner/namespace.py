@@ -27,7 +27,7 @@ _SET_DUMPABLE = 4
 
 
 def possible(places: Iterable[Path] = ()) -> bool:
-    """Whether this machine lets a process have a /dev/shm of its own, and these places read-only.
+    """True where this machine lets a process have a /dev/shm of its own, and these places read-only.
 
     It is asked in a process that ends at once.
     """

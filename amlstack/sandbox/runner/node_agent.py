@@ -49,7 +49,7 @@ class RankProcess:
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """What one node runs.
+    """The plan of what one node runs.
 
     Attributes:
         node: Its number.

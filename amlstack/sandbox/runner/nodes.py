@@ -39,7 +39,7 @@ LATE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RankEnd:
-    """How a process that the service started ended.
+    """The end of a process that the service started.
 
     Attributes:
         code: Exit code, negative for a signal; None when its node was lost.
@@ -57,7 +57,7 @@ class RankEnd:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """How the run ended: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
+    """The end of the run: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
 
     reason: Reason = "done"
     lost: int | None = None

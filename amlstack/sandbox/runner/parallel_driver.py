@@ -25,7 +25,7 @@ _HELPERS = "azureml_user"
 
 
 def wanted(job: JobRow) -> bool:
-    """Whether a job drives a parallel step."""
+    """True where a job drives a parallel step."""
     return str((job.properties.get("properties") or {}).get(PROPERTY)).lower() == "true"
 
 

@@ -39,7 +39,7 @@ _SETTINGS: Final = (
 
 
 def wanted(command: str, work: Path) -> bool:
-    """Whether a job's command, or a script of its code, uses pip.
+    """True where a job's command, or a script of its code, uses pip.
 
     Args:
         command: The command.

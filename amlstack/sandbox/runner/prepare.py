@@ -157,7 +157,7 @@ class _Outputs:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What all nodes of a job share.
+    """The facts that all nodes of a job share.
 
     Attributes:
         mpi: The mpirun of an MPI job; empty for none.
@@ -278,7 +278,7 @@ def _node(
 
 
 def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, place: launch.RankPlace) -> gpu_code.Carrying | None:
-    """How GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
+    """The way in which GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
     if launch.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
         return None
     size = _size(store, job)

@@ -27,7 +27,7 @@ _HELP = "https://docs.microsoft.com/azure/machine-learning/how-to-manage-quotas#
 
 
 def set_at_all(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether there is any quota."""
+    """True where there is any quota."""
     return bool(environ.get(VARIABLE))
 
 
@@ -50,7 +50,7 @@ def limit(size: Size | None, environ: Mapping[str, str] = os.environ) -> int | N
 
 
 def refusal(size: Size | None, count: int) -> JobError | None:
-    """What the service says of a job that the whole quota could not hold; None when it could."""
+    """The message of the service on a job that the whole quota could not hold; None when it could."""
     quota = limit(size)
     if size is None or quota is None or count * _cores(size) <= quota:
         return None
@@ -63,7 +63,7 @@ def refusal(size: Size | None, count: int) -> JobError | None:
 
 
 def holds(store: Store, size: Size | None, new: int) -> bool:
-    """Whether so many further nodes of a size fit beside those that are there now."""
+    """True where so many further nodes of a size fit beside those that are there now."""
     quota = limit(size)
     if size is None or quota is None or not new:
         return True
@@ -91,7 +91,7 @@ def size_of_job(job: JobRow | None) -> Size | None:
 
 
 def _cores(size: Size) -> int:
-    """What a node counts; a size of unknown vCPUs counts nothing."""
+    """The vCPUs that a node counts; a size of unknown vCPUs counts nothing."""
     return size.vcpus or 0
 
 
@@ -211,7 +211,7 @@ def wanted(store: Store, job: JobRow) -> int:
 
 
 def serverless(job: JobRow) -> str:
-    """What stands for a cluster in the nodes table while a serverless job runs."""
+    """The name that stands for a cluster in the nodes table while a serverless job runs."""
     return f"{job.workspace}/serverless/{job.id}"
 
 

@@ -133,7 +133,7 @@ def reset(home: Path | None = None) -> None:
 
 
 def job_folder(job_id: str, home: Path | None = None) -> Path:
-    """Where the files of a job lie (logs, outputs, report), by its ARM id.
+    """The folder in which the files of a job lie (logs, outputs, report), by its ARM id.
 
     Raises:
         SandboxError: There is no such job.

@@ -161,7 +161,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
 
 
 async def _without_token(context: KindContext, federated: str, request: Request, path: str) -> Response | None:
-    """What a client asks before it has a token, or cannot send one with; None for everything else."""
+    """Answer what a client asks before it has a token, or cannot send one with; None for everything else."""
     if path.endswith(ENTRA_ROUTE) and request.method == "POST":
         form = bodies.form(await bodies.read(request))
         if form is None:

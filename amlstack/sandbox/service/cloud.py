@@ -99,7 +99,7 @@ def cloud(base: str) -> dict[str, Any]:
 
 
 def _openid(base: str, tenant: str) -> dict[str, Any]:
-    """What a client of Entra ID reads of a tenant before it asks for a token."""
+    """The metadata that a client of Entra ID reads of a tenant before it asks for a token."""
     root = f"{base}/{TENANT if tenant in ('common', 'organizations') else tenant}"
     return {
         "issuer": f"{root}/v2.0",
@@ -138,7 +138,7 @@ def above(path: str) -> Reply | None:
 
 
 def _operations(path: str) -> Reply | None:
-    """What can be done with the types of a namespace."""
+    """The operations on the types of a namespace."""
     found = _OPERATIONS.fullmatch(path)
     if found is None:
         return None
@@ -198,7 +198,7 @@ def subscriptions_answer(
 
 
 def _availability(context: KindContext, of_type: str, body: Any) -> Body:
-    """Whether a name is free, as the three services answer it."""
+    """Return whether a name is free, as the three services answer it."""
     name, kind = str(body.get("name") or "") if isinstance(body, dict) else "", kinds.find(of_type)
     if kind is not None and not re.fullmatch(kind.names.pattern, name):
         return {"nameAvailable": False, "reason": "AccountNameInvalid", "message": f"'{name}': {kind.names.words}."}

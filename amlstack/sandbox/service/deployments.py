@@ -146,7 +146,7 @@ class Template(Evaluator):
             raise Refused(400, "InvalidTemplate", message) from None
 
     def wanted(self, resource: Mapping[str, Any]) -> bool:
-        """Whether the condition of a resource holds."""
+        """True where the condition of a resource holds."""
         return bool(truth(self.worked_out(resource.get("condition", True))))
 
     def id_of(self, kind: str, name: str, group: str = "") -> str:
@@ -326,7 +326,7 @@ def _ordered(template: Template) -> list[Body]:
 
 
 def _awaited(template: Template, resource: Mapping[str, Any], left: Mapping[str, Any]) -> bool:
-    """Whether a resource depends, by id or by name, on one that is still to come."""
+    """True where a resource depends, by id or by name, on one that is still to come."""
     names = [str(template.worked_out(each)).lower() for each in resource.get("dependsOn") or []]
     return any(own == name or own.endswith(f"/{name}") for own in left for name in names)
 

@@ -186,7 +186,7 @@ def _changed(kind: ResourceKind, type_: str, body: Body, assessment: Assessment,
 
 
 def _reaches(assignment: ResourceRow, path: ArmPath) -> bool:
-    """Whether the resource lies in the assignment's scope, and in none that it leaves out."""
+    """True where the resource lies in the assignment's scope, and in none that it leaves out."""
     properties, target = assignment.body["properties"], f"{path.text.lower()}/"
     left_out = [str(scope).lower().rstrip("/") for scope in properties.get("notScopes") or ()]
     return (
@@ -233,7 +233,7 @@ class _Asked:
             raise not_emulated(f"the effect of the policy '{self.definition.name}': {error}") from None
 
     def assessed(self, target: PolicyTarget, place: PolicyPlace, effects: frozenset[str]) -> Assessment:
-        """What it says to a resource, where its effect is one of those."""
+        """The ruling on a resource, where its effect is one of those."""
         if self.effect(target, place) not in effects:
             return Assessment(Ruling.PASSES)
         properties = self.definition.body["properties"]
@@ -245,7 +245,7 @@ class _Asked:
 
 
 def _place(context: KindContext, path: ArmPath) -> PolicyPlace:
-    """Where a resource is created, as far as the sandbox has it."""
+    """The place where a resource is created, as far as the sandbox has it."""
     group = context.store.resources.get(f"/subscriptions/{path.subscription}/resourceGroups/{path.group}")
     return PolicyPlace.in_group(
         path.subscription,

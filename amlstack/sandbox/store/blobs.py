@@ -138,7 +138,7 @@ class BlobTable:
             self.set_extra(account, name, "", {})
 
     def extra_of(self, account: str, container: str, name: str = "") -> dict[str, Any]:
-        """What few blobs have (see `Blob`), or a container without a name: ``metadata``, ``gone``."""
+        """The extras that few blobs have (see `Blob`), or a container without a name: ``metadata``, ``gone``."""
         row = self._db.one(
             "SELECT extra FROM blob_extras WHERE account = ? AND container = ? AND name = ?", account, container, name
         )

@@ -21,7 +21,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What people would miss.
+    """The data of a sandbox that people would miss.
 
     Attributes:
         runs: Names of the runs that have ended, those of sweeps and pipelines without their children.
@@ -53,7 +53,7 @@ class Holdings:
 
 
 def gather(home: Path) -> Holdings:
-    """What the sandbox of a home holds; nothing when there is none."""
+    """The holdings of the sandbox of a home; none when there is none."""
     folders, files, size = set(), 0, 0
     mounts = folder(home) / "mounts"
     for at, _, names in os.walk(mounts):

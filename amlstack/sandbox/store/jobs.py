@@ -39,7 +39,7 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How one process of a job ended; ``code`` is negative for a signal, None when it never started."""
+    """The end of one process of a job; ``code`` is negative for a signal, None when it never started."""
 
     node: int
     rank: int
@@ -100,7 +100,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class ActiveJob:
-    """What the scheduler looks at of a job that has not ended; the body, which is most of a row, is left unread.
+    """The part of an active job that the scheduler looks at; the body, which is most of a row, is left unread.
 
     Attributes:
         id: Key of the jobs table.
@@ -123,7 +123,7 @@ class ActiveJob:
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """What a list is narrowed by; the body, which is most of a row, is read for the jobs of one page.
+    """The part of a job that a list is narrowed by; the body, which is most of a row, is read for the jobs of one page.
 
     Attributes:
         id: Key of the jobs table.
@@ -152,14 +152,14 @@ def job_row(row: sqlite3.Row, database: Path) -> JobRow:
 
 
 def active_job(row: sqlite3.Row) -> ActiveJob:
-    """What the scheduler reads of a job that has not ended."""
+    """The part of a job that the scheduler reads while the job has not ended."""
     values = dict(row)
     compute = values["cluster"]
     return ActiveJob(**{**values, "cluster": str(compute).lower() if compute else None})
 
 
 def listed_job(row: sqlite3.Row) -> ListedJob:
-    """What a list of jobs chooses by."""
+    """The part of a job by which a list chooses."""
     kind, archived, tags, properties = json.loads(row["labels"])
     return ListedJob(row["id"], str(kind), bool(archived), tags or {}, properties or {})
 
@@ -206,7 +206,7 @@ class JobTable:
         return None if row is None else str(row["id"])
 
     def look(self, key: str) -> ActiveJob | None:
-        """What the scheduler looks at of one job, also of one that has ended."""
+        """The part of one job that the scheduler looks at, also of one that has ended."""
         row = self._db.one(_LOOK, key)
         return active_job(row) if row else None
 

@@ -36,7 +36,7 @@ def private(path: Path) -> Path:
 
 @contextlib.contextmanager
 def umask(mask: int) -> Iterator[None]:
-    """What this process makes meanwhile is made with this umask; for processes of one thread."""
+    """Set the umask of this process meanwhile; for processes of one thread."""
     before = os.umask(mask)
     try:
         yield

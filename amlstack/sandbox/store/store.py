@@ -101,11 +101,11 @@ class Store:
         return self.resources.of_type(COMPUTE)
 
     def scaled_clusters(self) -> tuple[ScaledCluster, ...]:
-        """What scaling looks at of all clusters, many times a second; their bodies are left unread."""
+        """The part of all clusters that scaling looks at, many times a second; their bodies are left unread."""
         return self.resources.scaled(COMPUTE)
 
     def holds_jobs(self) -> bool:
-        """Whether jobs stay queued until somebody lets them start."""
+        """True where jobs stay queued until somebody lets them start."""
         return self.database.one("SELECT 1 FROM meta WHERE key = ?", HELD) is not None
 
     def hold_jobs(self, *, hold: bool) -> None:
@@ -116,7 +116,7 @@ class Store:
             self.database.execute("DELETE FROM meta WHERE key = ?", HELD)
 
     def quota(self) -> dict[str, Any]:
-        """What was set of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.quota`` reads it."""
+        """The settings of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.quota`` reads it."""
         row = self.database.one("SELECT value FROM meta WHERE key = ?", QUOTA)
         with reading(self.database.path):
             return {} if row is None else dict(json.loads(row["value"]))

@@ -115,7 +115,7 @@ class ResourceTable:
         return _row(row, self._db.path) if row else None
 
     def has(self, resource_id: str) -> bool:
-        """Whether there is a resource of this id."""
+        """True where there is a resource of this id."""
         return self._db.one("SELECT 1 FROM resources WHERE key = ?", resource_id.lower()) is not None
 
     def scaled(self, kind: str) -> tuple[ScaledCluster, ...]:
@@ -432,7 +432,7 @@ class MetricTable:
         )
 
     def of(self, job: str, name: str | None = None) -> tuple[Logged, ...]:
-        """What a job logged, of one metric or of all, in order."""
+        """The values that a job logged, of one metric or of all, in order."""
         if name is None:
             rows = self._db.all("SELECT * FROM metrics WHERE job = ? ORDER BY seq", job)
         else:

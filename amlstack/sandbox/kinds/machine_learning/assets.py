@@ -200,13 +200,13 @@ def _archived(row: ResourceRow) -> bool:
 
 
 def _seen(query: Mapping[str, str], *, archived: bool) -> bool:
-    """Whether a list shows an asset: the active ones unless ``listViewType`` is ``ArchivedOnly`` or ``All``."""
+    """True where a list shows an asset: the active ones unless ``listViewType`` is ``ArchivedOnly`` or ``All``."""
     view = query.get("listViewType", "ActiveOnly").lower()
     return view == "all" or archived is (view == "archivedonly")
 
 
 def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
-    """Whether a version has what a list is narrowed to: version, description, stage, tags, properties."""
+    """True where a version has what a list is narrowed to: version, description, stage, tags, properties."""
     properties = row.body["properties"]
     if query.get("version", row.name) != row.name:
         return False
@@ -217,7 +217,7 @@ def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
 
 
 def _fixed(properties: Body) -> Body:
-    """What cannot change, with the service's defaults taken away so that both sides compare."""
+    """The part that cannot change, with the service's defaults taken away so that both sides compare."""
     defaults: Body = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
     defaults |= {"isAnonymous": False, "flavors": {}}
     if build := properties.get("build"):

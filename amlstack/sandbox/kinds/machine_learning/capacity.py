@@ -63,7 +63,7 @@ def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QuotaChange:
-    """What somebody sets of a region's quota; None and empty leave a part as it is.
+    """The part of a region's quota that somebody sets; None and empty leave a part as it is.
 
     Attributes:
         family: The family that ``limit`` is of; empty for all dedicated nodes.
@@ -81,12 +81,12 @@ class QuotaChange:
 
     @property
     def any(self) -> bool:
-        """Whether anything is set."""
+        """True where anything is set."""
         return self.limit is not None or self.low_priority is not None or bool(self.withheld)
 
 
 def wrong(region: str, change: QuotaChange) -> str | None:
-    """What is wrong with a change, in words; None when nothing is."""
+    """The fault of a change, in words; None when nothing is."""
     if change.any and region not in regions.names():
         return f"--region must be a region of Azure, got `{region}`.{text.hint(region, regions.names())}"
     if change.family and change.limit is None:

@@ -272,7 +272,7 @@ def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Rep
 
 
 def _asked_for(query: Mapping[str, str], job: ListedJob) -> bool:
-    """Whether a job has what a list is narrowed to: ``jobType``, ``tag`` (its name), ``properties``."""
+    """True where a job has what a list is narrowed to: ``jobType``, ``tag`` (its name), ``properties``."""
     if (kind := query.get("jobType")) and kind.lower() != job.type.lower():
         return False
     if (tag := query.get("tag")) and tag not in job.tags:
@@ -309,7 +309,7 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
 
 
 def check_references(context: KindContext, path: ArmPath, properties: Body) -> None:
-    """What a job refers to must be there; of a sweep or a pipeline what each of its children would refer to."""
+    """Require that all a job refers to is there; of a sweep or a pipeline what each of its children would refer to."""
     kind = properties["jobType"]
     if kind == "Command":
         check(context, path, properties)

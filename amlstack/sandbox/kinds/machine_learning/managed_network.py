@@ -53,17 +53,17 @@ def mode_of(workspace: ResourceRow | None) -> str:
 
 
 def is_active(workspace: ResourceRow) -> bool:
-    """Whether its network has been provisioned."""
+    """True where its network has been provisioned."""
     return (_settings(workspace).get("status") or {}).get("status") == ACTIVE
 
 
 def is_awaited(workspace: ResourceRow) -> bool:
-    """Whether there is a network that has not been provisioned."""
+    """True where there is a network that has not been provisioned."""
     return mode_of(workspace) != OFF and not is_active(workspace)
 
 
 def check(context: KindContext, body: Body, before: ResourceRow | None) -> None:
-    """Which way a workspace may go from the isolation that it has."""
+    """Check the way that a workspace may go from the isolation that it has."""
     given = body["properties"].get("managedNetwork") or {}
     old = mode_of(before)
     new = str(given.get("isolationMode") or old)
@@ -138,13 +138,13 @@ def finish(context: KindContext, workspace: ResourceRow) -> None:
 
 
 def result(context: KindContext, workspace: str) -> Body:
-    """What the operation answers at its end."""
+    """The answer of the operation at its end."""
     row = context.store.resources.get(workspace)
     return dict(_settings(row).get("status") or {})
 
 
 def check_compute(context: KindContext, workspace: ResourceRow, body: Body) -> None:
-    """Where nodes may be: in a workspace with a managed network, nowhere else; otherwise in a subnet that exists."""
+    """Check where nodes may be: in a managed network, nowhere else; without one, in a subnet that exists."""
     cluster = body["properties"].get("properties") or {}
     subnet = (cluster.get("subnet") or {}).get("id")
     where = "properties.properties.subnet"
@@ -164,7 +164,7 @@ def check_compute(context: KindContext, workspace: ResourceRow, body: Body) -> N
 
 
 def check_rule(context: KindContext, mode: str, rule: Mapping[str, Any], where: str) -> None:
-    """Which rules a mode takes, and where they may lead."""
+    """Check that a mode takes a rule, and where the rule may lead."""
     if mode == OFF:
         raise invalid(where, f"outbound rules need a managed network; the isolation mode is '{OFF}'.")
     kind, destination = rule.get("type"), rule.get("destination")

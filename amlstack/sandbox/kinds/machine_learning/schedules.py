@@ -173,7 +173,7 @@ def _check_job(context: KindContext, path: ArmPath, definition: Body) -> None:
 
 
 def _defines(definition: Body) -> bool:
-    """Whether more is declared than which job it was."""
+    """True where more is declared than which job it was."""
     return any(definition.get(name) for name in ("jobs", "command", "trial"))
 
 

@@ -172,7 +172,7 @@ class Workspaces(ResourceKind):
     assigned = ResourceKind.assigned | {"discoveryUrl"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """What a workspace stands on must exist; which of it cannot change later."""
+        """Require that all a workspace stands on exists, and that its fixed parts do not change."""
         del path
         properties = body["properties"]
         check(context, body, None if before is None else before.body)
@@ -188,7 +188,7 @@ class Workspaces(ResourceKind):
         managed_network.check(context, body, before)
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """What the service assigns: an id, and open networks unless asked otherwise."""
+        """The body with what the service assigns: an id, and open networks unless asked otherwise."""
         body = managed_network.filled(context, path, body)
         given = {"friendlyName": path.name, "publicNetworkAccess": "Enabled", **body["properties"]}
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
@@ -200,7 +200,7 @@ class Workspaces(ResourceKind):
         return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"], **network}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Where its data plane is."""
+        """The addresses of its data plane."""
         host = context.base.removeprefix("https://")
         return {
             "discoveryUrl": f"{context.base}/discovery",

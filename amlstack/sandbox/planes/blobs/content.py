@@ -80,7 +80,7 @@ LONGEST = 64
 
 
 def staged(context: KindContext, place: BlobPlace, block: str) -> Path:
-    """Where the bytes of an uploaded block lie until they are put together.
+    """The file in which the bytes of an uploaded block lie until they are put together.
 
     Raises:
         Refused: 400; the id is missing, or none.

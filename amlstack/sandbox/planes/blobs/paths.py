@@ -34,7 +34,7 @@ LARGEST = 1 << 44
 
 
 def addressed(account: str) -> bool:
-    """Whether a request is for this endpoint: ``<account>.dfs.<suffix>``."""
+    """True where a request is for this endpoint: ``<account>.dfs.<suffix>``."""
     return account.partition(".")[2].lower().startswith("dfs.")
 
 

@@ -29,7 +29,7 @@ MOST_TAGS = 10
 
 
 def given(headers: Mapping[str, str], before: Blob | None) -> dict[str, Any]:
-    """What an upload says of a blob, for `Blob.extra`; a lease stays."""
+    """The properties that an upload gives a blob, for `Blob.extra`; a lease stays."""
     found: dict[str, Any] = {}
     if own := _headers(headers):
         found["headers"] = own

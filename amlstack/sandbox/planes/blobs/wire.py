@@ -30,7 +30,7 @@ MOST_BYTES: Final = 5_000 << 20
 
 @dataclass(frozen=True, slots=True)
 class BlobPlace:
-    """Which blob, or which container when ``name`` is empty."""
+    """The address of a blob, or of a container when ``name`` is empty."""
 
     account: str
     container: str
@@ -70,7 +70,7 @@ def common() -> dict[str, str]:
 
 
 def metadata(headers: Mapping[str, str]) -> dict[str, str]:
-    """What a client says of a blob or container in words of its own; header names are in lower-case letters."""
+    """The metadata that a client gives a blob or container; header names are in lower-case letters."""
     return {key.removeprefix("x-ms-meta-"): value for key, value in headers.items() if key.startswith("x-ms-meta-")}
 
 

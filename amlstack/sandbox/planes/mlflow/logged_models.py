@@ -58,7 +58,7 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
 
 
 def _root(context: KindContext, workspace: str, fields: Fields) -> Path:
-    """Where a model without a run lies: with the one job of its experiment that runs, else with none."""
+    """The folder of a model without a run: with the one job of its experiment that runs, else with none."""
     running = []
     for run in runs.everyone(context, workspace):
         info = runs.show(context, workspace, run)["info"]
@@ -112,7 +112,7 @@ def _search(context: KindContext, workspace: str, fields: Fields) -> Any:
 
 
 def _outputs(context: KindContext, workspace: str, fields: Fields) -> Any:
-    """Which models a run has written: they name their run themselves."""
+    """Accept the models that a run has written: they name their run themselves."""
     runs.find(context, workspace, fields)
     return {}
 

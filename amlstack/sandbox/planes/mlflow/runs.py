@@ -231,7 +231,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def matches(text: str, facts: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether all conditions of a filter hold; an empty one does.
+    """True where all conditions of a filter hold; an empty filter holds.
 
     Args:
         text: The filter.

@@ -52,7 +52,7 @@ def on_machine() -> str:
 
 
 def is_brought(image: str) -> bool:
-    """Whether a job's environment brings its Open MPI: the machine has none, or not the release of the image.
+    """True where a job's environment brings its Open MPI: the machine has none, or not the release of the image.
 
     Args:
         image: The image that the environment declares; empty for none.
@@ -104,7 +104,7 @@ def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
 
 
 def is_five(mpirun: str) -> bool:
-    """Whether a program is mpirun of Open MPI 5, which has PRRTE's launcher beside it."""
+    """True where a program is mpirun of Open MPI 5, which has PRRTE's launcher beside it."""
     return Path(mpirun).with_name("prterun").is_file()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Sequence
 
 HERE = Path(__file__).resolve().parent.parent / "here.json"
-"""What the sandbox says of its nodes: ``default_workers``, and ``most_workers`` where it allows no more."""
+"""The sandbox's words on its nodes: ``default_workers``, and ``most_workers`` where it allows no more."""
 IGNORED = ("--task_overhead_timeout", "--resource_monitor_interval", "--copy_logs_to_parent",
            "--metrics_name_prefix", "--push_metrics_to_parent")  # fmt: skip
 """Arguments that Azure ML takes out of a step's ``program_arguments`` and that change nothing here."""

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from amlparallel.arguments import StepSettings
 
 JOIN_SECONDS = 120.0
-"""How long a node looks for the first one, which has to split the input before it listens."""
+"""The time for which a node looks for the first one, which has to split the input before it listens."""
 SHUTDOWN_SECONDS = 30.0
-"""How long ``shutdown()`` of an entry script may last."""
+"""The longest time that ``shutdown()`` of an entry script may last."""
 
 MEETING = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "NODE_RANK", "RANK", "LOCAL_RANK")
 """Variables by which the nodes find each other; an entry script is no rank of theirs."""

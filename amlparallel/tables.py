@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Sequence
 
 FILE = "MLTable"
 FALLBACK = Path(__file__).resolve().parent.parent / "fallback"
-"""Where a YAML reader lies for environments without one."""
+"""The place of a YAML reader for environments without one."""
 READERS = ("read_delimited", "read_parquet", "read_json_lines")
 ENCODINGS = {"utf8": "utf-8", "iso88591": "iso-8859-1", "latin1": "latin-1", "windows1252": "cp1252"}
 HEADERS = ("all_files_same_headers", "from_first_file", "no_header", "all_files_different_headers")

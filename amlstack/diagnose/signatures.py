@@ -32,7 +32,7 @@ TEXTS: Final = {
     "no route to host": 113,
     "disk quota exceeded": 122,
 }
-"""What `strerror` of Linux says, in lower case → the number (man 3 errno)."""
+"""The texts of Linux's `strerror`, in lower case → the number (man 3 errno)."""
 _TEXTS = re.compile("|".join(map(re.escape, TEXTS)))
 _NUMBER = re.compile(r"errno\W{0,3}(\d{1,3})\b")
 
@@ -185,7 +185,7 @@ _MAYBE = re.compile(
     r"\b(?:may|(?i:possibl[ey]|potential(?:ly)?|might|could|perhaps|e\.g\.|such as|usually|typically|sometimes))\b"
 )
 _LISTED = re.compile(r"\b(?i:potential|possible|likely|common)\b[^.:]{0,30}\b(?i:causes?|reasons?)\b")
-"""What introduces a list of guesses."""
+"""The words that introduce a list of guesses."""
 _GUESS = re.compile(rf"{_MAYBE.pattern}|\b(?i:or)\b")
 
 

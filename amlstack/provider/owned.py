@@ -148,7 +148,7 @@ SEVERAL: Final = 4
 FIRST: Final = 32
 """So many runs are asked for one by one before a workspace is listed: few jobs never pay for a list."""
 NEEDED: Final = ("status", "experimentName", "services")
-"""What of a record is read here. Whether Azure's list has all that a single record has is not documented."""
+"""The part of a record that is read here. Whether Azure's list has all that a single record has is not documented."""
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ TYPES: dict[str, Callable[[Services], Resource]] = {
     "amlstack:stack:Record": Records,
 }
 SETTINGS = ("armEndpoint", *arm.VARIABLES)
-"""What the provider is configured with; all but the endpoint are azure-native's own settings."""
+"""The settings of the provider; all but the endpoint are azure-native's own settings."""
 _CONFIG = "amlstack:config:"
 _CODES = {
     0: ErrorCode.UNAVAILABLE,

@@ -111,7 +111,7 @@ MOST_POINTS = 1000
 MOST_SERIES = 12
 MOST_FORMS = 16
 LONGEST_SERIES = 4000
-"""What is looked at of one line."""
+"""The part of one line that is looked at."""
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 # The last word of a metric's name says what it is: train_loss, eval/accuracy, lr-AdamW.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
 Place = tuple[str | int, ...]
-"""Where a value is: ``("body", "properties", "tags", "team")``."""
+"""The place of a value: ``("body", "properties", "tags", "team")``."""
 
 REDACTED: Final = "[secret]"
 _SHORTEST: Final = 3

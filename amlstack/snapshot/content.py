@@ -23,7 +23,7 @@ MOST: Final = 256
 _DIGITS: Final = 10
 
 _Tree = dict[str, Any]
-"""What a folder holds: name to digest of a file, ``name/`` to digest of a folder that is one entry, name to a tree."""
+"""The entries of a folder: name to digest of a file, ``name/`` to digest of a folder taken as one, name to a tree."""
 
 
 def compact(digests: Mapping[str, str], most: int = MOST) -> dict[str, str]:

@@ -37,7 +37,7 @@ _CONTENT: Final = tuple(
 fast, and nearly no file has it."""
 
 HEAD: Final = 1024 * 1024
-"""How many bytes from the start of a file are looked at."""
+"""The number of bytes from the start of a file that are looked at."""
 
 
 def finding(relative: str, secret: tuple[str, int] | None, *, what: str = "code") -> Finding | None:

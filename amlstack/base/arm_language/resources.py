@@ -99,7 +99,7 @@ _STEP = re.compile(r"\[\*\]|[^.\[\]]+")
 _BESIDE = frozenset(
     {"extendedlocation", "etag", "id", "identity", "kind", "location", "managedby", "name", "plan", "sku"}
 )
-"""What a body has beside ``properties``; some types keep one of them below (a key vault's sku)."""
+"""The keys that a body has beside ``properties``; some types keep one of them below (a key vault's sku)."""
 
 
 @dataclass(frozen=True, slots=True)

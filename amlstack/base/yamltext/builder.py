@@ -26,7 +26,7 @@ _MAKERS: dict[str, Any] = {
     f"{TAG}value": lambda node: node.value,
 }
 _WRONG = (ValueError, OverflowError, LookupError, TypeError, AttributeError, yaml.YAMLError)
-"""What PyYAML's constructors raise for a text that only looks like one of theirs."""
+"""The errors that PyYAML's constructors raise for a text that only looks like one of theirs."""
 
 MOST_BITS = 1023
 """Of a whole number: a larger one is no float either, and has no decimal digits that Python prints."""

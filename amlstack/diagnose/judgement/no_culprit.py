@@ -23,7 +23,7 @@ MEETING = "rendezvous-timeout"
 ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
 """Ends from outside: often of a run in which something hung."""
 OUTSIDE = ENDS | {"node-preempted", "node-failed", "hangup"}
-"""What nobody in the run did: of signs that count alike these come last."""
+"""The deeds of nobody in the run: of signs that count alike these come last."""
 
 
 def suspect_ranks(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
@@ -152,7 +152,7 @@ _INTERFACE = re.compile(
     r"cannot import name|module '[\w.]+' has no attribute|type object '\w+' has no attribute"
     r"|unexpected keyword argument|positional arguments? but|required (?:positional|keyword-only) argument"
 )
-"""What Python says when code was written for another version of what it calls."""
+"""Python's words when code was written for another version of what it calls."""
 
 
 def with_stand_in(verdict: Diagnosis, folders: Iterable[Path]) -> Diagnosis:

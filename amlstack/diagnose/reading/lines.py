@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 LONGEST = 6000
-"""What is looked at of one line; training output has lines of megabytes."""
+"""The part of one line that is looked at; training output has lines of megabytes."""
 MOST_FORMS = 100_000
 DIGITS = b"0123456789"
 NUMBERS = DIGITS + b"abcdef"

@@ -39,14 +39,14 @@ def values(facts: dict[str, str]) -> dict[str, Any]:
 MOST_LINES = 30
 """Lines that a message has at most."""
 RULE = "-" * 74
-"""What Open MPI puts above and below its messages."""
+"""The lines that Open MPI puts above and below its messages."""
 _NEXT = re.compile(
     r"^(?:\W{0,2}(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|NOTICE|FATAL)\b|\[[EWIF][\d \]]|[EWIF]\d{4} "
     r"|[=\-*_+]{5,}|Traceback\b|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
     r"|srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling|The above exception"
     r"|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
 )
-"""How a line begins that is no part of the message before it: a prefix, a header, a table."""
+"""The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ _LIBRARY = re.compile(
 )
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
 _LAYER = re.compile(r"[/\\]environment-\d+[/\\]")
-"""Where a job's own pip installs in a rehearsal: no package of the environment."""
+"""The folder in which a job's own pip installs in a rehearsal: no package of the environment."""
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""

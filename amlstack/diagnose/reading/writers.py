@@ -389,7 +389,7 @@ _LABELS = (
     re.compile(r"\[ {0,5}(?P<rank>\d{1,6})\](?::? |$)"),  # hydra's and others' -l
 )
 _OTHERS = ("srun:", "slurmstepd:", "-----", "=====")
-"""What launchers write between the lines that they label."""
+"""The lines that launchers write between those that they label."""
 MOST_WORDS = 6
 """Words of a prefix: more are a sentence."""
 _WORDS = re.compile(r"[A-Za-z]{2,}")

@@ -212,7 +212,7 @@ THROTTLED: Final = 429
 REPEATED: Final = frozenset({408, THROTTLED, 500, 502, 503, 504})
 
 FAULTS: Final = 5
-"""How often a request is repeated after a fault: no connection, no answer, or a 5xx."""
+"""The number of times that a request is repeated after a fault: no connection, no answer, or a 5xx."""
 BACKOFF: Final = (0.4, 0.8, 1.6, 3.2, 6.4)
 """Seconds before each repetition where the service names none."""
 THROTTLED_SECONDS: Final = 3600.0

@@ -66,7 +66,7 @@ _OTHER_NAMES: Final = {
     "usgovernmentl4": "usgovernment",
     "azurechinacloud": "china",
 }
-"""What azure-native and the Azure CLI call them too."""
+"""The names that azure-native and the Azure CLI use too."""
 
 
 def named(name: str) -> Cloud:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from amlstack.provider.arm.client import ArmClient
 
 SECONDS: Final = 20.0
-"""How long the answers to one question may take together."""
+"""The longest time that the answers to one question may take together."""
 _NOBODY: Final = "no answer"
 _PAGES: Final = 20
 _LOOK: Final = 0.1

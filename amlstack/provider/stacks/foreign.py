@@ -24,7 +24,7 @@ GROUPS_VERSION: Final = "2021-04-01"
 _MOST_PAGES: Final = 10_000
 _SHOWN: Final = 20
 _OF_SCHEDULE: Final = re.compile(r"(?P<schedule>.+)-\d{8}T\d{6}Z", re.IGNORECASE)
-"""What the service calls a run that a schedule has started, which bears no mark of a stack:
+"""The service's name of a run that a schedule has started, which bears no mark of a stack:
 learn.microsoft.com/azure/machine-learning/how-to-schedule-pipeline-job, read 2026-11-24."""
 _GUID: Final = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 

@@ -182,7 +182,7 @@ _LABELS: Final = frozenset({"description", "tags", "properties", "isArchived"})
 _SERVICE_S: Final = frozenset(
     {"provisioningState", "isAnonymous", "stage", "autoDeleteSetting", "intellectualProperty"}
 )
-"""What an answer has beside what was declared."""
+"""The keys that an answer has beside the declared ones."""
 _LONG: Final = re.compile(
     r"azureml://(?P<workspace>subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+)/datastores/",
     re.IGNORECASE,

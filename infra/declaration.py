@@ -18,7 +18,8 @@ from infra.data import assets, datastores
 from infra.data.assets import StackData
 from infra.environments import environment_of
 from infra.network import findings
-from infra.runs import Run, fabric_check, in_files, secrets
+from infra.runs import Run, fabric_check, secrets
+from infra.runs import order as order_module
 from infra.runs.order import Order
 from infra.runs.targets import resolve_target
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
@@ -197,7 +198,7 @@ class _Stack:
         loaded = jobs.load(path)
         found = list(loaded.findings)
         result: list[Run] = []
-        members = in_files.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
+        members = order_module.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
         for declared in loaded.jobs:
             found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
             meant = secrets.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
@@ -205,7 +206,7 @@ class _Stack:
             run, wrong = self.run(meant, loaded.source, path)
             result.append(run)
             found += wrong
-        found += in_files.misplaced(loaded)
+        found += order_module.misplaced(loaded)
         return result, [self.shortened(_of_a_stack(finding)) for finding in found], members
 
     def run(self, declared: jobs.Declared, source: jobs.Source, path: Path) -> tuple[Run, list[Finding]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import camel
-from infra.components import tokens
+from infra.components import registration
 from infra.compute import cluster
 from jobs.planning.command_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
@@ -40,14 +40,14 @@ STACK_IDENTITY = "/subscriptions/-/resourceGroups/-/providers/Microsoft.ManagedI
 """Stands for the stack's identity, likewise."""
 
 _LOCATED = {
-    "group": tokens.RESOURCE_GROUP,
-    "storage": tokens.STORAGE_ACCOUNT,
-    "key-vault": tokens.KEY_VAULT,
-    "logs": tokens.LOGS,
-    "insights": tokens.INSIGHTS,
-    "registry": tokens.REGISTRY,
-    "workspace": tokens.WORKSPACE,
-    "identity": tokens.IDENTITY,
+    "group": registration.RESOURCE_GROUP,
+    "storage": registration.STORAGE_ACCOUNT,
+    "key-vault": registration.KEY_VAULT,
+    "logs": registration.LOGS,
+    "insights": registration.INSIGHTS,
+    "registry": registration.REGISTRY,
+    "workspace": registration.WORKSPACE,
+    "identity": registration.IDENTITY,
 }
 """Resources beside the clusters that carry the stack's region and tags."""
 
@@ -72,7 +72,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
     nodes = spec.nodes.model_copy(update={"min": 0, "max": 1}) if doubtful else spec.nodes
     location = spec.location or (None if reading.doubts("location") else settings.location)
     found = gate.judge(
-        tokens.COMPUTE,
+        registration.COMPUTE,
         spec.name,
         {
             "computeName": spec.name,
@@ -83,7 +83,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
                 stack_identity=STACK_IDENTITY,
             ),
         },
-        parent=tokens.CLUSTERS,
+        parent=registration.CLUSTERS,
     )
     certain = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
     return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in certain)
@@ -122,7 +122,7 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
         _in_settings(reading, (finding.where,), finding)
         for name, token in _LOCATED.items()
         if name in mine
-        for finding in gate.judge(token, name, props, parent=tokens.WORKSPACE_PARENT)
+        for finding in gate.judge(token, name, props, parent=registration.WORKSPACE_PARENT)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -186,11 +186,11 @@ def judged(
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     rendered = jobs.render(planned.enriched, whole, refs)
-    token, parent = (tokens.SCHEDULE, tokens.SCHEDULES) if timed else (tokens.JOB, tokens.JOBS)
+    token, parent = (registration.SCHEDULE, registration.SCHEDULES) if timed else (registration.JOB, registration.JOBS)
     for body in rendered.components.values():
         *_, component, _, version = jobs.component_id(body, whole).split("/")
         props = {"name": component, "version": version, "body": body["properties"]}
-        gate.judge(tokens.COMPONENT, component, props, parent=parent)
+        gate.judge(registration.COMPONENT, component, props, parent=parent)
     body = rendered.body
     at: tuple[str, ...] = ("body", "properties")
     if timed:
@@ -224,7 +224,7 @@ def _environment(
         named = environment.name or "inline"
         inside = {"image": environment.image, "condaFile": _conda(environment, part)}
         props = {"name": named, "version": version, "body": inside}
-        found = gate.judge(tokens.ENVIRONMENT, environment.name or name, props)
+        found = gate.judge(registration.ENVIRONMENT, environment.name or name, props)
         at_image = tuple(finding.changed(where="environment.image") for finding in found)
         known = gate.shared[same] = f"{WORKSPACE}/environments/{named}/versions/{version}", at_image
     return known

@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from infra import account
 from infra.components import sdk
-from infra.components.shown import end, show
+from infra.components.registration import end, show
 from infra.declaration import declare
 from infra.settings import from_engine, stackfile
 from infra.settings.secrets import hidden

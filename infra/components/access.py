@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from infra import access, roles
-from infra.components import azure_native, tokens
-from infra.components.order import behind
+from infra.components import registration
+from infra.components.registration import behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,5 +41,7 @@ def register(
                 replace_on_changes=["principalId", "roleDefinitionId"],
                 delete_before_replace=True,
             )
-            made.append(azure_native.register(tokens.ROLE_ASSIGNMENT, f"{role.name} {principal.id}", properties, opts))
+            made.append(
+                registration.register(registration.ROLE_ASSIGNMENT, f"{role.name} {principal.id}", properties, opts)
+            )
     return made

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.resources import capacity
-from infra.components.shown import end, show
+from infra.components.registration import end, show
 from infra.compute import quota
 from infra.settings.secrets import hidden
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra.components import azure_native, tokens
+from infra.components import registration
 from infra.components.identities import grant
 from infra.compute.cluster import left_alone, properties, replaced_by
 
@@ -41,8 +41,8 @@ class RdmaCluster:
         wire = properties(spec, location=location, tags=tags, stack_identity=names.identity_id)
         if spec.subnet is None and workspace.compute_subnet is not None:
             wire["properties"]["properties"]["subnet"] = {"id": workspace.compute_subnet}
-        self.compute = azure_native.register(
-            tokens.COMPUTE,
+        self.compute = registration.register(
+            registration.COMPUTE,
             spec.name,
             {
                 "computeName": spec.name,
@@ -66,6 +66,6 @@ class RdmaCluster:
         )
         self.resources: list[pulumi.Resource] = [self.compute]
         if spec.identity.kind == "system" and assign_roles:
-            identity = azure_native.output(self.compute, "identity")
+            identity = registration.output(self.compute, "identity")
             principal = identity.apply(lambda value: (value or {}).get("principalId"))
             self.resources += grant(workspace, principal, holder=names.cluster_id(spec.name), parent=parent)

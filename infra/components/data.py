@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from infra import roles, security
-from infra.components import azure_native, tokens
-from infra.components.order import behind
+from infra.components import registration
+from infra.components.registration import behind
 from infra.data import datastores
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def register_containers(
         if not datastores.is_created(spec, settings):
             continue
         is_share = spec.kind == "file"
-        key = (tokens.FILE_SHARE if is_share else tokens.BLOB_CONTAINER, spec.container)
+        key = (registration.FILE_SHARE if is_share else registration.BLOB_CONTAINER, spec.container)
         if key not in made:
             properties: dict[str, Any] = {
                 "resourceGroupName": workspace.group_name,
@@ -53,7 +53,7 @@ def register_containers(
                 **({"shareName": spec.container} if is_share else {"containerName": spec.container}),
                 **({} if is_share else {"publicAccess": "None"}),
             }
-            made[key] = azure_native.register(key[0], spec.container, properties, opts)
+            made[key] = registration.register(key[0], spec.container, properties, opts)
         found[spec.name] = made[key]
     return found
 
@@ -68,10 +68,10 @@ def holders_of(
     names = workspace.names
     found: dict[str, pulumi.Input[str]] = {}
     if shared is not None:
-        found[names.identity_id] = azure_native.output(shared.identity, "principalId")
+        found[names.identity_id] = registration.output(shared.identity, "principalId")
     for spec in specs:
         if spec.identity.kind == "system":
-            identity = azure_native.output(clusters[spec.name].compute, "identity")
+            identity = registration.output(clusters[spec.name].compute, "identity")
             principal: pulumi.Output[Any] = identity.apply(lambda value: (value or {}).get("principalId"))
             found[names.cluster_id(spec.name)] = principal
     return found
@@ -103,8 +103,8 @@ def register_datastores(
     made: dict[str, list[pulumi.Resource]] = {}
     for spec in specs:
         account, role = datastores.account_id(spec, workspace.names), datastores.role_of(spec)
-        store = azure_native.register(
-            tokens.DATASTORE,
+        store = registration.register(
+            registration.DATASTORE,
             spec.name,
             {
                 "name": spec.name,
@@ -149,5 +149,5 @@ def _grant(
             replace_on_changes=["principalId", "roleDefinitionId"],
             delete_before_replace=True,
         )
-        made.append(azure_native.register(tokens.ROLE_ASSIGNMENT, label, properties, opts))
+        made.append(registration.register(registration.ROLE_ASSIGNMENT, label, properties, opts))
     return made

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra.components import azure_native, tokens
-from infra.components.order import after
+from infra.components import registration
+from infra.components.registration import after
 from infra.components.workspace.security import assign
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class StackIdentity(pulumi.ComponentResource):
         """
         names = workspace.names
         super().__init__("amlstack:infra:StackIdentity", names.identity if not keeps_name else "identity")
-        self.identity = azure_native.register(
-            tokens.IDENTITY,
+        self.identity = registration.register(
+            registration.IDENTITY,
             "identity",
             {
                 "resourceName": names.identity,
@@ -62,7 +62,7 @@ class StackIdentity(pulumi.ComponentResource):
         """
         granted: list[pulumi.Resource] = []
         if assign_roles:
-            principal = azure_native.output(self.identity, "principalId")
+            principal = registration.output(self.identity, "principalId")
             granted = grant(workspace, principal, holder=workspace.names.identity_id, parent=self)
         self.everything = after(self.identity, *granted)
         self.register_outputs({"id": workspace.names.identity_id})

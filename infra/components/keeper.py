@@ -8,7 +8,7 @@ import pulumi
 
 from amlstack import resources
 from infra import security
-from infra.components.order import after, known_of
+from infra.components.registration import after, known_of
 
 if TYPE_CHECKING:
     from infra.components.workspace import AnyWorkspace

@@ -13,12 +13,11 @@ from amlstack.catalog import clock
 from infra import secret_inputs, sign_in
 from infra.azure_policy_assignment import assigned
 from infra.components import access, capacity, data, foundation, keeper, sdk
-from infra.components.assets import Assets
 from infra.components.azure_policy import StackAzurePolicy
 from infra.components.cluster import RdmaCluster
-from infra.components.run_requirements import RunRequirements
-from infra.components.stack_tree import StackTree
-from infra.components.training import submit_all
+from infra.components.foundation import RunRequirements
+from infra.components.registration import StackTree
+from infra.components.runs import Assets, submit_all
 from infra.components.workspace.security import StackResources
 from infra.names import Names
 from jobs.model.schedule import trigger_text
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     import jobs
     from infra.account import Account
     from infra.components.identities import StackIdentity
-    from infra.components.training import Submitted
+    from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
     from infra.data.assets import PlannedAsset
     from infra.runs import Run

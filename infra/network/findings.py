@@ -20,7 +20,7 @@ from infra.network.managed_network import (
     registry_of,
 )
 from infra.settings.model.jobs import CustomEnvironment
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

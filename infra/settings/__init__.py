@@ -16,7 +16,7 @@ from infra.settings.model import (
     WorkspaceAccess,
 )
 from infra.settings.parsing import Reading, from_engine, parse, read_file, read_stack_file
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 from infra.settings.stackfile import NAMESPACE, StackFile
 
 __all__ = [

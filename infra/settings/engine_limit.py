@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, Level
 from infra.settings.includes import LISTS
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

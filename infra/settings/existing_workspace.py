@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

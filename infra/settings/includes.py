@@ -15,7 +15,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.paths import is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from infra.settings import cluster_defaults
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 from infra.settings.stackfile import ROOM
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import cluster_defaults, engine_limit, existing_workspace, problems, secrets
+from infra.settings import cluster_defaults, engine_limit, existing_workspace, repair, secrets
 from infra.settings.includes import Origins, included
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
@@ -74,7 +74,7 @@ class Reading:
 
     def about(self, loc: Loc, finding: Finding) -> Finding:
         """The finding under the name of a setting, with its place when that is known."""
-        return self.locate(loc, replace(finding, where=problems.dotted(loc)))
+        return self.locate(loc, replace(finding, where=repair.dotted(loc)))
 
 
 def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
@@ -147,7 +147,7 @@ def parse(
     for written in secret:
         loc = origins.together(written)
         if not secrets.can_be(written):
-            refusal = secrets.refusal(written, problems.dotted(written))
+            refusal = secrets.refusal(written, repair.dotted(written))
             found.append(Origins(file).located(written, refusal))
             if loc is not None:
                 mending.leave_out(loc)
@@ -157,7 +157,7 @@ def parse(
     faults += bare
     texts |= secrets.texts(values, [loc for loc, _ in bare])
     for loc in _encrypted(whole.values, origins):
-        faults.append((loc, secrets.not_decrypted(problems.dotted(loc))))
+        faults.append((loc, secrets.not_decrypted(repair.dotted(loc))))
         if secrets.can_be(loc):
             mending.write(loc, secrets.REDACTED)
         else:
@@ -172,7 +172,7 @@ def parse(
             details = error.errors(include_url=False)
             for each in mending.news(details):
                 loc = mending.written(each["loc"])
-                faults.append((loc, replace(problems.describe(_as_written(each, origins)), where=problems.dotted(loc))))
+                faults.append((loc, replace(repair.describe(_as_written(each, origins)), where=repair.dotted(loc))))
             mending.mend(details)
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, origins)]
@@ -230,7 +230,7 @@ def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Find
         written.append((("cluster_defaults", "location"), settings.cluster_defaults.location))
     for loc, name in written:
         if name is not None and not doubtful.intersection({loc, loc[:2], loc[:1]}):
-            finding = regions.finding(name, problems.dotted(loc))
+            finding = regions.finding(name, repair.dotted(loc))
             if finding is not None:
                 yield loc, finding
 
@@ -258,5 +258,5 @@ def _duplicates(settings: Settings, doubtful: set[Loc], origins: Origins) -> lis
             if first != index:
                 what = f"`{name}` is listed here and in {origins.shown((key, first))}"
                 rule = f"Each of the {key} is listed once"
-                found.append(((key, index), Finding("setting-twice", problems.dotted((key, index)), what, rule)))
+                found.append(((key, index), Finding("setting-twice", repair.dotted((key, index)), what, rule)))
     return found

@@ -1,22 +1,51 @@
-"""Faulty settings mended so far that the rest of them can be judged in the same run.
-
-A misspelt key is read as the key that it was probably meant to be; a faulty value becomes its default; what has no
-default is made up and remembered as doubtful. What each part of this is worth was measured: docs/adr/0006.
-"""
+"""Mistakes in settings as findings, and their repair, so that the rest is judged in the same run."""
 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from infra.settings.problems import EXPLAINER
+from amlstack.base import models
+from infra.settings.model import Settings
+from infra.settings.stackfile import NAMESPACE, Loc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pydantic_core import ErrorDetails
 
-    from infra.settings.stackfile import Loc
+    from amlstack.base.findings import Finding
+
+EXPLAINER = models.Explainer(
+    Settings, models.Codes("setting-missing", "setting-unknown", "setting-refused", "setting-value")
+)
+
+
+def dotted(loc: Loc) -> str:
+    """``amlstack:clusters[0].nodes.max`` of ``("clusters", 0, "nodes", "max")``."""
+    return f"{NAMESPACE}:{models.where(loc)}"
+
+
+def describe(error: ErrorDetails) -> Finding:
+    """One of pydantic's errors as a finding, its place not yet in a file."""
+    loc, seen = EXPLAINER.written(error["loc"]), error.get("input")
+    if error["type"] == "string_pattern_mismatch" and loc[-1] == "public_key":
+        error = {**error, "input": f"{str(seen)[:11]}…"}  # what was meant as a public key may be the private one
+    found = EXPLAINER.finding(error)
+    return replace(found, where=dotted(loc), remedy=found.remedy or _idle_remedy(loc, seen))
+
+
+def _idle_remedy(loc: Loc, seen: Any) -> str:
+    """Seconds and shorthands are what people write for a duration: the same as ISO 8601."""
+    if loc[-2:] != ("nodes", "idle") or not isinstance(seen, str | int):
+        return ""
+    text = str(seen).strip().lower()
+    if text.isdigit():
+        return f"For {text} seconds write PT{text}S"
+    number, unit = text[:-1], text[-1:]
+    return f"Write PT{number}{unit.upper()}" if number.isdigit() and unit in "hms" else ""
+
 
 _MADE_UP: dict[str, Any] = {
     "location": "westeurope",

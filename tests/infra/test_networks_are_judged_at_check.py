@@ -11,7 +11,7 @@ from infra.names import Names
 from infra.network import findings, managed_network, plan, virtual_network
 from infra.settings import parse
 from infra.settings.model import Settings
-from infra.settings.problems import dotted
+from infra.settings.repair import dotted
 
 if TYPE_CHECKING:
     from amlstack.base.findings import Finding

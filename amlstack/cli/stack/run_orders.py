@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infra.runs import in_files
+from infra.runs import order
 from infra.runs.order import Order, OrderedRun, sequence
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def findings(checked: Sequence[Checked], where: Targets) -> tuple[Finding, ...]:
         checked: The files.
         where: The stack.
     """
-    found = [each for one in checked for each in in_files.misplaced(_loaded(one))]
+    found = [each for one in checked for each in order.misplaced(_loaded(one))]
     listed = _listed(where)
     inside: dict[Path, Checked] = {}
     for one in checked:
@@ -44,7 +44,7 @@ def within(checked: Checked) -> tuple[Finding, ...]:
     """The same within one file alone: jobs that come after themselves, or after each other."""
     if not any(getattr(plan.job, "after", ()) for plan in checked.plans):
         return ()
-    return Order.of(in_files.alone(_loaded(checked), checked.file), complete=False).findings
+    return Order.of(order.alone(_loaded(checked), checked.file), complete=False).findings
 
 
 def in_order(plans: Sequence[jobs.Planned], file: Path) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -76,7 +76,7 @@ def _of_stack(inside: dict[Path, Checked], where: Targets, reading: Reading, set
         path = where.root / job_file.file
         known = inside.get(path.resolve())
         loaded = jobs.load(path) if known is None else _loaded(known)
-        more = in_files.members(loaded, path, job_file, reading, index)
+        more = order.members(loaded, path, job_file, reading, index)
         complete = complete and bool(more)
         members += more
     return Order.of(members, complete=complete)

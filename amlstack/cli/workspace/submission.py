@@ -21,7 +21,7 @@ from amlstack.provider.types.data import DataUploads
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import Failures, Host, ProviderError
-from infra.components import tokens
+from infra.components.registration import JOB, JOBS
 from infra.declaration import declare
 from infra.names import Names
 from infra.runs.registration import Registration, job_inputs
@@ -318,10 +318,10 @@ class Submission:
     def _call(self, run: Run, *, preview: bool = False) -> Call:
         """With the URN that the engine gives the run's resource: what its record then says of its owner."""
         where = f"urn:pulumi:{self.declared.stack}::{self.declared.project}"
-        return Call(f"{where}::{tokens.JOBS}${tokens.JOB}::{run.name}", preview=preview)
+        return Call(f"{where}::{JOBS}${JOB}::{run.name}", preview=preview)
 
     def _inputs(self, run: Run, registration: Registration, *, submits: bool = False) -> dict[str, Any]:
-        """The inputs of the run's resource, as `infra.components.training` composes them."""
+        """The inputs of the run's resource, as `infra.components.runs` composes them."""
         job = run.declared
         inputs = {
             **job_inputs(run),

@@ -1,20 +1,131 @@
-"""The workspace as the rest of a stack sees it, owned or existing, and the lookup of an existing one."""
+"""Existing resources that a stack uses and does not own: looked up, and seen as its workspace."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pulumi
 from pulumi.runtime import config as engine_config
 
+from amlstack.base.findings import Finding
 from infra import roles
-from infra.components.order import after
+from infra.components.registration import after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.names import Names, Part
     from infra.roles import Role
+
+FUNCTION: Final = "amlstack:azure:lookUp"
+"""Of our provider: its answers are values also where a resource is missing, and it reaches every subscription."""
+
+_VERSIONS: Final[dict[Part, str]] = {
+    "group": "2024-03-01",
+    "workspace": "2025-12-01",
+    "storage": "2024-01-01",
+    "key_vault": "2024-11-01",
+    "registry": "2023-07-01",
+    "insights": "2020-02-02",
+    "logs": "2023-09-01",
+}
+_NAMED_BY_WORKSPACE: Final[dict[Part, str]] = {
+    "storage": "storageAccount",
+    "key_vault": "keyVault",
+    "insights": "applicationInsights",
+    "registry": "containerRegistry",
+}
+_SHOWN: Final[dict[Part, str]] = {
+    "group": "resource group",
+    "workspace": "workspace",
+    "storage": "storage account",
+    "key_vault": "key vault",
+    "registry": "container registry",
+    "insights": "application insights resource",
+    "logs": "log analytics workspace",
+}
+
+
+async def look_up_workspace(names: Names, provider: pulumi.ProviderResource | None) -> tuple[Names, list[Finding]]:
+    """Ask for a workspace that exists.
+
+    Args:
+        names: Its name and place.
+        provider: Our provider, where the stack has one of its own.
+
+    Returns:
+        The names with the ids of the parts that Azure names, and what is wrong.
+    """
+    answer = await _asked(names.workspace_id, "workspace", provider, tuple(_NAMED_BY_WORKSPACE.values()))
+    if not answer:
+        return names, []
+    if wrong := _finding("workspace", names.workspace_id, "workspace.existing", answer):
+        return names, [wrong]
+    found = answer["properties"]
+    return names.standing_on({part: str(found[key]) for part, key in _NAMED_BY_WORKSPACE.items() if found.get(key)}), []
+
+
+async def look_up_group(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
+    """Ask for a resource group that exists; what is wrong with it."""
+    answer = await _asked(names.group_id, "group", provider, ())
+    wrong = _finding("group", names.group_id, "resource_group.existing", answer) if answer else None
+    return [wrong] if wrong else []
+
+
+async def look_up_parts(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
+    """Ask for the parts that the settings give by their ids; what is wrong with them."""
+    found: list[Finding] = []
+    for part, part_id in names.elsewhere.items():
+        answer = await _asked(part_id, part, provider, ())
+        if answer and (wrong := _finding(part, part_id, f"workspace.{part}.existing", answer)):
+            found.append(wrong)
+    return found
+
+
+async def _asked(
+    resource_id: str, part: Part, provider: pulumi.ProviderResource | None, properties: tuple[str, ...]
+) -> dict[str, Any] | None:
+    """The answer; nothing while the provider's settings are not known yet, and where a plan is made without Azure."""
+    asked = {"id": resource_id, "apiVersion": _VERSIONS[part], "properties": list(properties)}
+    answer: dict[str, Any] | None = await pulumi.runtime.invoke_async(
+        FUNCTION, asked, pulumi.InvokeOptions(provider=provider)
+    )
+    return answer
+
+
+def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -> Finding | None:
+    """The finding about an answer; None for a resource that is there."""
+    status = int(answer["status"])
+    if status == 200:
+        return None
+    _, _, subscription, _, group, *below = resource_id.split("/")
+    what = f"{_SHOWN[part]} `{below[-1] if below else group}`"
+    place = f"resource group `{group}` of subscription `{subscription}`" if below else f"subscription `{subscription}`"
+    answered = f"Azure's answer: {answer.get('message') or answer.get('code')}"
+    show = f"`az resource show --ids {resource_id}`" if below else f"`az group show --name {group}`"
+    if status == 404:
+        return Finding(
+            "existing-missing",
+            f"amlstack:{where}",
+            f"There is no {what} in {place}",
+            f"What is given by `existing` is never created. {answered}",
+            f"Compare with {show}; to have the stack create it, leave `existing` out",
+        )
+    if status in (401, 403):
+        return Finding(
+            "existing-unreadable",
+            f"amlstack:{where}",
+            f"The {what} in {place} may not be read",
+            answered,
+            f"Ask its owner for the role Reader on it, for whoever deploys; {show} must work",
+        )
+    return Finding(
+        "existing-unreadable",
+        f"amlstack:{where}",
+        f"Whether there is a {what} in {place} cannot be asked",
+        answered,
+        f"{show} must work; then run the same command again",
+    )
 
 
 class AnyWorkspace(Protocol):

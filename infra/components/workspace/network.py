@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from amlstack import resources
-from infra.components import azure_native, tokens
-from infra.components.order import behind
+from infra.components import registration
+from infra.components.registration import behind
 from infra.network.managed_network import OFF
 from infra.network.virtual_network import COMPUTE, ENDPOINTS, is_range
 
@@ -123,7 +123,7 @@ class StackNetwork:
             "enableDdosProtection": False,
             "enableVmProtection": False,
         }
-        return azure_native.register(tokens.VIRTUAL_NETWORK, "vnet", properties, self._opts)
+        return registration.register(registration.VIRTUAL_NETWORK, "vnet", properties, self._opts)
 
     def _outbound(self) -> dict[str, Any]:
         spec = self.spec.spec
@@ -145,7 +145,7 @@ class StackNetwork:
         """The id of a security group: also without rules, as landing zones refuse subnets that have none."""
         full = f"nsg-{name}-{self.spec.name.removeprefix('vnet-')}"
         properties = {"networkSecurityGroupName": full, **self._context.common, "securityRules": rules}
-        made = azure_native.register(tokens.SECURITY_GROUP, f"nsg-{name}", properties, self._opts)
+        made = registration.register(registration.SECURITY_GROUP, f"nsg-{name}", properties, self._opts)
         return behind(self._context.names.id_of("Microsoft.Network/networkSecurityGroups", full), made)
 
 
@@ -190,7 +190,9 @@ class StackEndpoints:
         if given := self._network.spec.given_zones.get(name):
             return pulumi.Output.from_input(given)
         common = {"resourceGroupName": self._context.group_name, "location": GLOBAL, "tags": dict(self._context.tags)}
-        zone = azure_native.register(tokens.PRIVATE_ZONE, name, {"privateZoneName": name, **common}, self._options())
+        zone = registration.register(
+            registration.PRIVATE_ZONE, name, {"privateZoneName": name, **common}, self._options()
+        )
         properties = {
             "virtualNetworkLinkName": f"link-{self._stem}",
             "privateZoneName": behind(name, zone),
@@ -199,7 +201,7 @@ class StackEndpoints:
             "virtualNetwork": {"id": self._network.inside(self._network.spec.linked)},
         }
         opts = self._options(replace_on_changes=["virtualNetwork"])
-        link = azure_native.register(tokens.NETWORK_LINK, f"{name}-link", properties, opts)
+        link = registration.register(registration.NETWORK_LINK, f"{name}-link", properties, opts)
         self.resources += [zone, link]
         return behind(self._context.names.id_of("Microsoft.Network/privateDnsZones", name), zone, link)
 
@@ -225,7 +227,7 @@ class StackEndpoints:
             # Azure changes neither on an endpoint that exists.
             replace_on_changes=["subnet.id", "privateLinkServiceConnections"],
         )
-        endpoint = azure_native.register(tokens.PRIVATE_ENDPOINT, f"endpoint-{target}", properties, opts)
+        endpoint = registration.register(registration.PRIVATE_ENDPOINT, f"endpoint-{target}", properties, opts)
         self.resources.append(endpoint)
         self.endpoints.append(endpoint)
         if zones:
@@ -237,7 +239,7 @@ class StackEndpoints:
                     {"name": zone.replace(".", "-"), "privateDnsZoneId": zone_id} for zone, zone_id in zones.items()
                 ],
             }
-            made = azure_native.register(tokens.ZONE_GROUP, f"endpoint-{target}-zones", group, self._options())
+            made = registration.register(registration.ZONE_GROUP, f"endpoint-{target}-zones", group, self._options())
             self.resources.append(made)
 
     @property

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from infra import roles
-from infra.components import azure_native, tokens
-from infra.components.order import behind
+from infra.components import registration
+from infra.components.registration import behind
 from infra.components.workspace.parts import register_key
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource], 
         made = Primary(spec.primary, spec.principal_id if assign_roles else None, [], spec.keep_system)
     else:
         properties = {"resourceName": context.names.workspace_identity, **context.common, "principalId": None}
-        own = azure_native.register(tokens.IDENTITY, "workspace-identity", properties, context.loose)
-        principal = azure_native.output(own, "principalId") if assign_roles else None
+        own = registration.register(registration.IDENTITY, "workspace-identity", properties, context.loose)
+        principal = registration.output(own, "principalId") if assign_roles else None
         made = Primary(context.names.id("workspace_identity"), principal, [own], spec.keep_system, own)
     made.before.extend(made.give(context, (role for role in roles.WORKSPACE if role.part != "workspace"), on))
     return made
@@ -171,7 +171,7 @@ def assign(
         replace_on_changes=["principalId", "roleDefinitionId"],
         delete_before_replace=True,
     )
-    return azure_native.register(tokens.ROLE_ASSIGNMENT, name, properties, opts)
+    return registration.register(registration.ROLE_ASSIGNMENT, name, properties, opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def register_encryption(context: PartContext, vault: pulumi.Resource | None, who
     if spec.own and vault is not None:
         made = register_key(context, vault, spec.key)
         before += [made, *who.give(context, [roles.ENCRYPTION], {"key_vault": vault})]
-        identifier: pulumi.Input[str] = azure_native.output(made, "keyUriWithVersion")
+        identifier: pulumi.Input[str] = registration.output(made, "keyUriWithVersion")
         vault_id = context.names.id("key_vault")
     else:
         identifier, vault_id = spec.key, str(spec.key_vault)
@@ -240,7 +240,7 @@ def register_diagnostics(
         parent=context.component,
         delete_before_replace=True,
     )
-    return azure_native.register(tokens.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
+    return registration.register(registration.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
 
 
 NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
@@ -267,7 +267,7 @@ class StackResources:
 
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
-        if args.type_ in (tokens.ROLE_ASSIGNMENT, *tokens.HOLDS_DATA):
+        if args.type_ in (registration.ROLE_ASSIGNMENT, *registration.HOLDS_DATA):
             self.locked_in.append(args.resource)
         if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
             self.every.append(args.resource)
@@ -299,5 +299,5 @@ def register_locks(
             "notes": NOTES,
         }
         opts = pulumi.ResourceOptions(parent=parent, depends_on=[*after], delete_before_replace=True)
-        made.append(azure_native.register(tokens.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
+        made.append(registration.register(registration.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
     return made

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from infra import roles, workspace_properties
-from infra.components import azure_native, tokens
-from infra.components.order import after, behind
+from infra.components import registration
+from infra.components.registration import after, behind
 from infra.components.workspace.network import FOUND_LATER, WorkspaceNetwork
 from infra.components.workspace.parts import (
     ALL,
@@ -226,4 +226,4 @@ def _workspace(
     opts = pulumi.ResourceOptions.merge(context.opts, own)
     if (found := workspace_properties.left_alone(context.spec, context.tags)) is not None:
         opts.ignore_changes = found
-    return azure_native.register(tokens.WORKSPACE, "workspace", properties, opts)
+    return registration.register(registration.WORKSPACE, "workspace", properties, opts)

@@ -17,19 +17,17 @@ from infra.settings.model.stack import AzurePolicy, Include, Settings
 from infra.settings.model.workspace import (
     ApplicationInsights,
     ContainerRegistry,
+    Diagnostics,
+    Encryption,
     KeyVault,
     LogAnalytics,
     Principal,
+    PublicNetwork,
     ResourceGroup,
+    ServerlessCompute,
     StorageAccount,
     Workspace,
     WorkspaceAccess,
-)
-from infra.settings.model.workspace_security import (
-    Diagnostics,
-    Encryption,
-    PublicNetwork,
-    ServerlessCompute,
     WorkspaceIdentity,
 )
 

@@ -3,13 +3,13 @@
 import pulumi
 
 from infra import workspace_properties
-from infra.components import azure_native, tokens
+from infra.components import registration
 
 config = pulumi.Config()
 wanted = config.require_object("workspaces")
 subscription = config.require("subscription")
-group = azure_native.register(
-    tokens.RESOURCE_GROUP,
+group = registration.register(
+    registration.RESOURCE_GROUP,
     "group",
     {"resourceGroupName": "rg-edited", "location": "westeurope", "name": None},
     pulumi.ResourceOptions(),
@@ -18,14 +18,14 @@ ROOT = f"/subscriptions/{subscription}/resourceGroups/rg-edited/providers"
 HERE = {"resourceGroupName": "rg-edited", "location": "westeurope"}
 below = pulumi.ResourceOptions(depends_on=[group])
 PARTS = [
-    azure_native.register(
-        tokens.STORAGE_ACCOUNT,
+    registration.register(
+        registration.STORAGE_ACCOUNT,
         "storage",
         {"accountName": "stedited", **HERE, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
         below,
     ),
-    azure_native.register(
-        tokens.KEY_VAULT,
+    registration.register(
+        registration.KEY_VAULT,
         "vault",
         {
             "vaultName": "kv-edited",
@@ -41,12 +41,12 @@ PARTS = [
     ),
 ]
 key = {"resourceGroupName": "rg-edited", "vaultName": "kv-edited", "keyName": "k", "properties": {"kty": "RSA"}}
-PARTS.append(azure_native.register(tokens.KEY, "key", key, pulumi.ResourceOptions(depends_on=[*PARTS])))
+PARTS.append(registration.register(registration.KEY, "key", key, pulumi.ResourceOptions(depends_on=[*PARTS])))
 
 for name, inputs in wanted.items():
     protect = bool(inputs.pop("protected", False))
-    azure_native.register(
-        tokens.WORKSPACE,
+    registration.register(
+        registration.WORKSPACE,
         name,
         {
             "workspaceName": f"ws-{name}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.files import write_whole
 from amlstack.cli.stack.adoption import estate
-from infra.components import tokens
+from infra.components import registration
 from infra.components.workspace.existing_workspace import PROVIDER
 from infra.names import OWN_SETTINGS
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from infra.settings import Reading, Settings
 
 _PARTS: Final[Mapping[Part, tuple[str, str]]] = {
-    "storage": (tokens.STORAGE_ACCOUNT, "storage"),
-    "key_vault": (tokens.KEY_VAULT, "key-vault"),
-    "registry": (tokens.REGISTRY, "registry"),
-    "logs": (tokens.LOGS, "logs"),
-    "insights": (tokens.INSIGHTS, "insights"),
+    "storage": (registration.STORAGE_ACCOUNT, "storage"),
+    "key_vault": (registration.KEY_VAULT, "key-vault"),
+    "registry": (registration.REGISTRY, "registry"),
+    "logs": (registration.LOGS, "logs"),
+    "insights": (registration.INSIGHTS, "insights"),
 }
 """Part → type and name in the stack."""
 _WORKSPACE, _CLUSTERS, _SCHEDULES = "in the workspace", "in the clusters", "in the schedules"
@@ -77,24 +77,24 @@ class ImportFile:
         """
         if estate.group is None:
             return
-        self._parent(tokens.WORKSPACE_PARENT, name, _WORKSPACE)
+        self._parent(registration.WORKSPACE_PARENT, name, _WORKSPACE)
         if owns_group:
-            self._add(tokens.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
+            self._add(registration.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
         if estate.workspace is None:
             return
         for part in OWN_SETTINGS:
             given = part in names.elsewhere or (part == "logs" and "insights" in names.elsewhere)
             if (part_id := estate.parts.get(part)) and not given:
                 self._add(*_PARTS[part], part_id, _WORKSPACE)
-        self._add(tokens.WORKSPACE, "workspace", str(estate.workspace["id"]), _WORKSPACE)
+        self._add(registration.WORKSPACE, "workspace", str(estate.workspace["id"]), _WORKSPACE)
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Clusters, ids by name."""
-        self._children(tokens.CLUSTERS, _CLUSTERS, tokens.COMPUTE, ids)
+        self._children(registration.CLUSTERS, _CLUSTERS, registration.COMPUTE, ids)
 
     def schedules(self, ids: Mapping[str, str]) -> None:
         """Schedules, ids by name."""
-        self._children(tokens.SCHEDULES, _SCHEDULES, tokens.SCHEDULE, ids)
+        self._children(registration.SCHEDULES, _SCHEDULES, registration.SCHEDULE, ids)
 
     def _children(self, parent: str, key: str, token: str, ids: Mapping[str, str]) -> None:
         if ids:

@@ -25,7 +25,7 @@ from amlstack.cli import stack_settings
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
 from infra.components.stack import StackDeclaration, build
-from infra.components.workspace.lookup import FUNCTION as LOOK_UP
+from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
 from policies.tenant.stack import DeclaredStack, indexed
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Assets of runs, each registered once for all runs: code, data, environments, component versions."""
+"""Runs of a stack and their assets, each registered once: code, data, environments, component versions, jobs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import pulumi
 
 from amlstack import resources
 from amlstack.base.paths import PROJECT
-from infra.components import tokens
+from infra.components.registration import HOLDS_DATA
 from infra.data.datastores import named_in
+from infra.runs.order import Order, sequence
+from infra.runs.registration import Registration, job_inputs
 from jobs.local_data import DATASTORE
+from jobs.wire.references import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,11 +23,12 @@ if TYPE_CHECKING:
 
     from amlstack import snapshot
     from infra.components.cluster import RdmaCluster
-    from infra.components.run_requirements import RunRequirements
+    from infra.components.foundation import RunRequirements
+    from infra.components.registration import StackTree
     from infra.data.assets import PlannedAsset
     from infra.environments import RegisteredEnvironment
     from infra.names import Names
-    from infra.runs.registration import Registration
+    from infra.runs import Run
     from jobs.local_data import DataUpload
 
 
@@ -92,7 +96,7 @@ class Assets:
         names = dict.fromkeys(part.cluster or "" for part in registration.parts)
         below = self.stack.placed_on([self.clusters[name] for name in names if name in self.clusters])
         stores = (each for name in registration.datastores for each in self.datastores.get(name, ()))
-        kept = [each for each in dict.fromkeys(stores) if each.pulumi_resource_type in tokens.HOLDS_DATA]
+        kept = [each for each in dict.fromkeys(stores) if each.pulumi_resource_type in HOLDS_DATA]
         return [*below, *(each.id for each in kept if isinstance(each, pulumi.CustomResource))]
 
     def _snapshot(self, code: snapshot.Snapshot, beside: tuple[Path, ...]) -> pulumi.Resource:
@@ -151,3 +155,72 @@ class Assets:
                 opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
             )
         return self._environments[key]
+
+
+Submitted = resources.JobResource | resources.ScheduleResource
+
+
+def submit_all(runs: Sequence[Run], assets: Assets, tree: StackTree) -> list[tuple[Run, Submitted]]:
+    """Register runs and schedules, each after what it needs and after the runs that it waits for; in their order."""
+    once = {run.name: run for run in runs if not run.is_schedule}
+    before = {name: run.after for name, run in once.items()}
+    awaited = Order(before, ()).awaited()
+    made: dict[str, resources.JobResource] = {}
+    for name in sequence(before):
+        earlier = {each: made[each] for each in before[name]}
+        made[name] = _job(once[name], assets, tree.jobs, earlier, awaited.get(name, ()))
+    result: list[tuple[Run, Submitted]] = []
+    for run in runs:
+        gates = [made[name] for name in run.after]
+        result.append((run, _schedule(run, assets, tree.schedules, gates) if run.is_schedule else made[run.name]))
+    return result
+
+
+def _job(
+    run: Run,
+    assets: Assets,
+    parent: pulumi.Resource,
+    earlier: Mapping[str, resources.JobResource],
+    awaited_by: Sequence[str],
+) -> resources.JobResource:
+    """A job, sweep or pipeline, which runs exactly once.
+
+    Args:
+        run: What is declared.
+        assets: What the stack has registered for its runs.
+        parent: Of all jobs.
+        earlier: Those that must have completed before, by name.
+        awaited_by: Names of those that come after it.
+    """
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
+    needs = assets.register(registration, parent)
+    job = run.declared
+    return resources.JobResource(
+        run.name,
+        **job_inputs(run),
+        workspace=assets.names.workspace_id,
+        body=with_secrets(registration.body, assets.stack.secrets),
+        on_edit=job.on_edit,
+        # A run that others come after has to complete, whatever its own settings say.
+        wait="completed" if awaited_by else job.wait,
+        after=[{"job": name, "run": each.job_id, "status": each.status} for name, each in earlier.items()] or None,
+        awaited_by=list(awaited_by) or None,
+        placed_on=assets.placed_on(registration),
+        stack_id=assets.stack.id,
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[assets.stack.before_jobs, *needs]),
+    )
+
+
+def _schedule(
+    run: Run, assets: Assets, parent: pulumi.Resource, gates: Sequence[pulumi.Resource]
+) -> resources.ScheduleResource:
+    """A schedule; everything that its job refers to is there before it can fire, fabric checks have completed."""
+    registration = Registration.of(run.name, run.plan, run.codes, assets.names, run.data, assets=run.assets)
+    needs = assets.register(registration, parent)
+    return resources.ScheduleResource(
+        run.name,
+        workspace=assets.stack.workspace.workspace_id,
+        name=run.name,
+        body=with_secrets(registration.body, assets.stack.secrets),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[*needs, *gates]),
+    )

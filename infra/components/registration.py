@@ -1,0 +1,190 @@
+"""Registration of resources: tokens of azure-native, order by names, and their place in state and preview."""
+
+from __future__ import annotations
+
+from functools import cache, cached_property
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import pulumi
+from pulumi.resource import DependencyResource
+
+from amlstack.base import text
+from amlstack.base.findings import Level, in_file_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence, Sized
+
+    from amlstack.base.findings import Finding
+
+T = TypeVar("T")
+
+
+def behind(value: str, *resources: pulumi.Resource) -> pulumi.Output[str]:
+    """A value that is known at preview and that depends on resources nevertheless.
+
+    Args:
+        value: The value, composed from names.
+        resources: What has to be there before anything can be called so.
+    """
+    return _depending(value, resources)
+
+
+def after(*resources: pulumi.Resource) -> pulumi.Output[Any]:
+    """All of some resources as one entry of ``depends_on``, cheap to share by many; a component is not expanded."""
+    return _depending(None, resources)
+
+
+def known_of(texts: Sequence[pulumi.Output[str]]) -> pulumi.Output[list[str]]:
+    """Those of some texts that are known; it depends on no resource that they come from."""
+
+    async def result() -> list[str]:
+        return [each for each in [await text.future() for text in texts] if each]
+
+    async def known() -> bool:
+        return True
+
+    async def nothing() -> set[pulumi.Resource]:
+        return set()
+
+    return pulumi.Output(nothing(), result(), known())
+
+
+def _depending(value: T, resources: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
+    async def by_name() -> set[pulumi.Resource]:
+        urns = [await each.urn.future() for each in resources]
+        return {DependencyResource(urn) for urn in urns if urn}
+
+    async def result() -> T:
+        return value
+
+    async def known() -> bool:
+        return True
+
+    return pulumi.Output(by_name(), result(), known())
+
+
+RESOURCE_GROUP = "azure-native:resources:ResourceGroup"
+STORAGE_ACCOUNT = "azure-native:storage:StorageAccount"
+KEY_VAULT = "azure-native:keyvault:Vault"
+LOGS = "azure-native:operationalinsights:Workspace"
+INSIGHTS = "azure-native:applicationinsights:Component"
+REGISTRY = "azure-native:containerregistry:Registry"
+WORKSPACE = "azure-native:machinelearningservices:Workspace"
+SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
+VIRTUAL_NETWORK = "azure-native:network:VirtualNetwork"
+PRIVATE_ENDPOINT = "azure-native:network:PrivateEndpoint"
+ZONE_GROUP = "azure-native:network:PrivateDnsZoneGroup"
+PRIVATE_ZONE = "azure-native:privatedns:PrivateZone"
+NETWORK_LINK = "azure-native:privatedns:VirtualNetworkLink"
+IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
+COMPUTE = "azure-native:machinelearningservices:Compute"
+DATASTORE = "azure-native:machinelearningservices:Datastore"
+ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+BLOB_CONTAINER = "azure-native:storage:BlobContainer"
+FILE_SHARE = "azure-native:storage:FileShare"
+HOLDS_DATA = (BLOB_CONTAINER, FILE_SHARE)
+"""Of datastores: what jobs write to."""
+BLOB_SERVICE = "azure-native:storage:BlobServiceProperties"
+KEY = "azure-native:keyvault:Key"
+DIAGNOSTIC_SETTING = "azure-native:monitor:DiagnosticSetting"
+LOCK = "azure-native:authorization:ManagementLockByScope"
+ENVIRONMENT = "amlstack:environments:Version"
+COMPONENT = "amlstack:components:Version"
+JOB = "amlstack:jobs:Job"
+SCHEDULE = "amlstack:schedules:Schedule"
+
+WORKSPACE_PARENT = "amlstack:infra:Workspace"
+CLUSTERS = "amlstack:infra:Clusters"
+JOBS = "amlstack:infra:Jobs"
+SCHEDULES = "amlstack:infra:Schedules"
+DATA = "amlstack:infra:Data"
+ACCESS = "amlstack:infra:Access"
+
+
+def show(findings: Iterable[Finding]) -> None:
+    """Each finding as a line of the engine."""
+    log = {Level.ERROR: pulumi.log.error, Level.WARNING: pulumi.log.warn, Level.INFO: pulumi.log.info}
+    for finding in in_file_order(findings):
+        log[finding.level](text.output(str(finding)))
+
+
+def end(wrong: Sized) -> NoReturn:
+    """End the program before anything is registered; what is wrong has been shown.
+
+    Raises:
+        pulumi.RunError: Always.
+    """
+    things = "1 thing is" if len(wrong) == 1 else f"{len(wrong)} things are"
+    raise pulumi.RunError(f"{things} wrong with this stack; nothing was changed.")
+
+
+def refuse(wrong: list[Finding]) -> NoReturn:
+    """Show what is wrong, and end the program.
+
+    Raises:
+        pulumi.RunError: Always.
+    """
+    show(wrong)
+    end(wrong)
+
+
+def register(
+    token: str, name: str, properties: Mapping[str, Any], opts: pulumi.ResourceOptions
+) -> pulumi.CustomResource:
+    """Register a resource of azure-native.
+
+    Args:
+        token: Its type.
+        name: Name in the stack.
+        properties: On the wire's names; one that is None is left out.
+        opts: Pulumi's own options; the provider's version is added to them.
+    """
+    opts.version = _version()
+    return pulumi.CustomResource(token, name, dict(properties), opts)
+
+
+def output(resource: pulumi.Resource, name: str) -> pulumi.Output[Any]:
+    """A property of a registered resource, as the provider gives it back."""
+    value: pulumi.Output[Any] = resource.__dict__[name]
+    return value
+
+
+@cache
+def _version() -> str:
+    return metadata.version("pulumi-azure-native")
+
+
+class _Parent(pulumi.ComponentResource):
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind, kind.rsplit(":", 1)[-1].lower())
+        self.register_outputs({})
+
+
+class StackTree:
+    """The parents of a stack; one without children is not registered."""
+
+    @cached_property
+    def clusters(self) -> pulumi.Resource:
+        """Of the clusters, and of the roles of clusters with an identity of their own."""
+        return _Parent(CLUSTERS)
+
+    @cached_property
+    def jobs(self) -> pulumi.Resource:
+        """Of jobs, sweeps and pipelines, and of the component versions that they name."""
+        return _Parent(JOBS)
+
+    @cached_property
+    def schedules(self) -> pulumi.Resource:
+        """Of schedules, and of the component versions that they name."""
+        return _Parent(SCHEDULES)
+
+    @cached_property
+    def data(self) -> pulumi.Resource:
+        """Of datastores with the roles on their accounts, and of data assets."""
+        return _Parent(DATA)
+
+    @cached_property
+    def access(self) -> pulumi.Resource:
+        """Of the roles of people, groups and applications on the workspace."""
+        return _Parent(ACCESS)

@@ -175,7 +175,7 @@ def test_an_edit_within_the_grain_is_seen(memory: Path, code: Path, monkeypatch:
     def state(kind: type[FileState], status: os.stat_result) -> FileState:
         return FileState(status.st_size, still, still, status.st_ino, status.st_dev)
 
-    monkeypatch.setattr(FileState, "of", classmethod(state))
+    monkeypatch.setattr(FileState, "from_stat", classmethod(state))
     at(monkeypatch, 0)
     before = same(code)
     edit(code / "a.py")

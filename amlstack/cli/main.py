@@ -32,10 +32,12 @@ VERBS = {
     "down": Verb(
         "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),
-    "drift": Verb("amlstack.cli.commands.stacks.drift:app", "Find what is there otherwise than deployed."),
+    "drift": Verb(
+        "amlstack.cli.commands.stacks.drift:app", "Find differences between Azure and what a stack deployed."
+    ),
     "import-ids": Verb(
         "amlstack.cli.commands.stacks.import_ids:import_ids",
-        "Write the import file of an estate that a stack takes over.",
+        "Write the import file for existing resources that a stack takes over.",
     ),
     "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
     "show": Verb(

@@ -1,4 +1,4 @@
-"""``amlstack drift``: what is there otherwise than declared, found without changing anything."""
+"""``amlstack drift``: differences between Azure and a stack's declaration, found without changing anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amlstack.engine import STACK
 
 app = typer.Typer(add_completion=False)
 _UNKNOWN: Final = 2
-"""Exit status where drift could not be looked for."""
+"""Exit status where drift could not be checked."""
 
 Stack = Annotated[
     str | None,
@@ -43,16 +43,15 @@ def drift(
     everything: All = False,
     title: Title = False,
 ) -> None:
-    """Find what is there otherwise than the stack deployed it, and how to mend it either way.
+    """Find differences between Azure and what the stack deployed, and how to mend each.
 
-    The engine reads every resource and changes neither it nor the state. What differs is shown property by property:
-    declared, there, the setting and value by which it becomes declared, and the command that puts it back. What is
-    gone is drift too. What the service writes by itself (node counts, status) is left out and counted.
+    The engine reads every resource and changes neither it nor the state. Each difference shows the declared value, the
+    present value, the setting that adopts it, and the command that puts it back. A resource that is gone is drift too.
+    Properties that the service writes by itself (node counts, status) are left out and counted.
 
-    Runs are no drift: one that ended, was cancelled or whose record is gone is shown as that; `up` neither runs it
-    again nor forgets it.
+    Runs are no drift. A run that ended, was cancelled, or whose record is gone is listed; `up` does not run it again.
 
-    Exit status: 0 no drift, 1 drift, 2 it could not be looked for (no login, no stack, another command at work).
+    Exit status: 0 no drift, 1 drift, 2 it could not be checked (no login, no stack, another command at work).
 
     Examples:
         amlstack drift                                # the sandbox's own stack

@@ -1,4 +1,4 @@
-"""``amlstack import-ids``: the engine's import file of an estate that a stack takes over."""
+"""``amlstack import-ids``: the engine's import file for existing resources that a stack takes over."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class PropertyDrift:
 
 @dataclass(frozen=True, slots=True)
 class ResourceDrift:
-    """One resource that is otherwise than declared.
+    """One resource that differs from its declaration.
 
     Attributes:
         urn, type, name, id: As the engine and Azure name it.
@@ -130,7 +130,7 @@ class Look:
         stack: The stack's name, as it was asked for.
         where: Where it lives, for people.
         looked_at: How many resources were asked for.
-        resources: What is otherwise than declared.
+        resources: Resources that differ from their declaration.
         left_out: What changed by itself.
         runs: All runs of the stack.
         errors: Why something could not be looked at.
@@ -146,7 +146,7 @@ class Look:
 
     @property
     def exit_status(self) -> int:
-        """0 for no drift, 1 for drift, 2 where it could not be looked for."""
+        """0 for no drift, 1 for drift, 2 where it could not be checked."""
         return 1 if self.resources else 2 if self.errors else 0
 
     def as_dict(self) -> Mapping[str, Any]:

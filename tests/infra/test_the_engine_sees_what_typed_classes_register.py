@@ -21,7 +21,7 @@ from google.protobuf import json_format
 from pulumi.runtime import settings
 
 from infra import program
-from infra.components import azure_native, order
+from infra.components import registration
 
 DEFAULTS = {
     "flow_type", "request_source", "public_network_access_for_ingestion", "public_network_access_for_query",
@@ -61,8 +61,8 @@ def behind(value, *resources):
 
 monitor.RegisterResource = recorded
 if os.environ["WAY"] == "typed":
-    azure_native.register, azure_native.output = typed, output
-    order.behind, order.after = behind, lambda *resources: behind(None, *resources)
+    registration.register, registration.output = typed, output
+    registration.behind, registration.after = behind, lambda *resources: behind(None, *resources)
 program.main()
 """
 JOB = """\

@@ -26,7 +26,7 @@ _OF_RANKS = ("PyTorch", "Mpi")
 _PLACES = (("user_logs", "std_log_process_*.txt"), ("azureml-logs", "70_driver_log_*.txt"))
 """Where the service writes the log of each process; the second of jobs that were submitted the older way."""
 _OF_THE_JOB: Final = ("user_logs/", "azureml-logs/")
-"""What the job itself writes; the service's own logs are for its people."""
+"""Logs that the job itself writes; the service's own logs are for the service's maintainers."""
 _GONE: Final = frozenset({403, 404})
 _LONGEST: Final = 255
 """Bytes of a file's name, as the usual file systems bound it."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from infra.runs import CodeFolders
 
 _SECONDS: Final = 0.4
-"""How long all hosts are waited for together, while the rest is judged: an answer takes a tenth of that."""
+"""The time limit for the answers of all hosts together, while the rest is judged. An answer takes a tenth of it."""
 
 
 class InternetNeeds:
@@ -140,7 +140,7 @@ def unreachable(hosts: frozenset[str]) -> frozenset[str]:
 
 
 ASKED_ELSEWHERE = ("data", "size")
-"""What the rehearsal answers before: inputs are named all at once, a job that is too large is asked about."""
+"""Findings that the rehearsal handles before: it names all inputs at once, and asks about a job that is too large."""
 
 
 def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, agreed: bool) -> Feasibility:

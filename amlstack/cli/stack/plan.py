@@ -30,7 +30,7 @@ _DOES: Final = {
     **dict.fromkeys(("replace", "create-replacement", "delete-replaced", "discard-replaced"), REPLACED),
 }
 ORDER: Final = (DELETED, REPLACED, UPDATED, IMPORTED, READ_AGAIN, FORGOTTEN, CREATED)
-"""What takes something away comes first."""
+"""The order of operations: those that take something away come first."""
 NO_RESOURCES: Final = (
     "pulumi:",
     "amlstack:infra:",
@@ -38,7 +38,7 @@ NO_RESOURCES: Final = (
     "amlstack:stack:Keeper",
     "amlstack:runs:Guard",
 )
-"""What groups others, and what this project keeps in the state for itself: nothing of it is in Azure."""
+"""Types that exist in the state alone, not in Azure: groups of resources, and records of this project."""
 _UNFINISHED: Final = ("delete", "pendingReplacement", "initErrors")
 """The state's marks of a resource that an update has not brought to its end."""
 FEW: Final = 12

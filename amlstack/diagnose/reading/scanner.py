@@ -81,7 +81,7 @@ class Exceptions:
             self._ignored.add((line.rank, line.local))
 
     def feed(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> Line | None:
-        """Takes a line; what of it is to be judged as a line of its own, None when nothing is."""
+        """Take a line and return the part to judge as a line of its own; None when no part is left."""
         if self._messages:
             self._attention -= 1
             if number > self._until or self._attention < 0:

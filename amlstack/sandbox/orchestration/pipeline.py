@@ -33,7 +33,7 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
     Raises:
         Refused: The pipeline does not hold together.
     """
-    properties = pipeline_body.pipeline_body_whole(store, properties)
+    properties = pipeline_body.complete_body(store, properties)
     bound = BindingValues(properties, draft=True)
     for node in pipeline_body.read(store, properties).values():
         yield node.where, step_body.body(node, bound, parent=name, name=node.name)
@@ -41,7 +41,7 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
 
 def advance(parent: Parent) -> None:
     """Starts the steps that can start, ends the pipeline when nothing is left to do."""
-    properties = pipeline_body.pipeline_body_whole(parent.store, parent.job.properties)
+    properties = pipeline_body.complete_body(parent.store, parent.job.properties)
     wanted = pipeline_body.read(parent.store, properties)
     settings = properties.get("settings") or {}
     goes_on = str(settings.get("continue_on_step_failure", True)).lower() != "false"
@@ -68,7 +68,7 @@ def advance(parent: Parent) -> None:
 def outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow]) -> dict[str, str]:
     """The locations of a pipeline's outputs, as far as the steps that write them were made: output → URI."""
     found = {}
-    for name, step in (pipeline_body.pipeline_body_whole(store, parent.properties).get("jobs") or {}).items():
+    for name, step in (pipeline_body.complete_body(store, parent.properties).get("jobs") or {}).items():
         if name not in children or not isinstance(step, dict):
             continue
         for port, output in (step.get("outputs") or {}).items():

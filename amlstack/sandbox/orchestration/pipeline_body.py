@@ -215,7 +215,7 @@ class PipelineStep:
         return found
 
 
-def pipeline_body_whole(store: Store, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+def complete_body(store: Store, properties: Mapping[str, Any]) -> Mapping[str, Any]:
     """A pipeline's body with what its component says: steps, inputs with their defaults, outputs.
 
     Args:

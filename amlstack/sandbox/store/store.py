@@ -74,7 +74,7 @@ class Store:
         metrics: What jobs logged; see `MetricTable`.
         nodes: Nodes of the clusters; see `NodeTable`.
         resources: ARM resources, the clusters among them; see `ResourceTable`.
-        blobs: BlobTable and their files; see `BlobTable`, and `amlstack.sandbox.code.unpack` for registered code.
+        blobs: BlobTable and their files; see `BlobTable`.
         operations: Provisioning and deletions under way; see `OperationTable`.
         history: Transitions with their times; see `HistoryTable`.
     """
@@ -116,7 +116,7 @@ class Store:
             self.database.execute("DELETE FROM meta WHERE key = ?", HELD)
 
     def quota(self) -> dict[str, Any]:
-        """The settings of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.quota`` reads it."""
+        """The settings of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.capacity`` reads it."""
         row = self.database.one("SELECT value FROM meta WHERE key = ?", QUOTA)
         with reading(self.database.path):
             return {} if row is None else dict(json.loads(row["value"]))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amlstack.cli.stack.adoption import estate
-from amlstack.cli.stack.adoption.adoption import ImportFile
-from amlstack.cli.stack.adoption.estate import Estate, read
+from amlstack.cli.stack import adoption
+from amlstack.cli.stack.adoption import Estate, ImportFile, read_estate
 from amlstack.provider.arm import Response
 from infra.names import Names
 from infra.settings import Cluster, Workspace
@@ -58,16 +57,16 @@ def azure(**more: Any) -> Any:
 
 
 def test_an_estate_is_read_with_ids_in_the_service_s_letters_and_all_pages() -> None:
-    found = read(azure(), NAMES)
+    found = read_estate(azure(), NAMES)
     assert found.parts == {"storage": STORAGE, "key_vault": VAULT, "insights": INSIGHTS, "logs": LOGS}
     assert [one["name"] for one in found.computes] == ["one", "two"]
-    assert read(Azure({}), NAMES) == Estate(None, None)
+    assert read_estate(Azure({}), NAMES) == Estate(None, None)
 
 
 def test_the_settings_of_an_estate_are_those_under_which_nothing_differs() -> None:
-    found = read(azure(), NAMES)
-    assert estate.differs(found, NAMES, adopted=True)
-    settings = estate.workspace_settings(found, NAMES)
+    found = read_estate(azure(), NAMES)
+    assert adoption.differs(found, NAMES, adopted=True)
+    settings = adoption.workspace_settings(found, NAMES)
     assert settings["storage"] == {"name": "stgrown"}
     assert settings["key_vault"] == {"existing": VAULT}, "in another resource group it is somebody else's"
     assert settings["registry"] == {"absent": True}
@@ -80,8 +79,8 @@ def test_the_settings_of_an_estate_are_those_under_which_nothing_differs() -> No
         called={"storage": "stgrown", "insights": "appi", "logs": "log-grown"},
         without=frozenset({"registry"}),
     )
-    assert not estate.differs(found, named, adopted=True)
-    assert estate.differs(found, named, adopted=False)
+    assert not adoption.differs(found, named, adopted=True)
+    assert adoption.differs(found, named, adopted=False)
     file = ImportFile()
     file.workspace(found, named, "mlw")
     assert file.ids == [GROUP, STORAGE, LOGS, INSIGHTS, WORKSPACE]
@@ -104,7 +103,7 @@ def test_a_cluster_becomes_settings_that_the_model_takes() -> None:
         "identity": {"type": "SystemAssigned,UserAssigned", "userAssignedIdentities": {user: {}}},
         "properties": {"computeType": "AmlCompute", "computeLocation": "northeurope", "properties": aml},
     }
-    settings = estate.cluster_settings(body, "westeurope")
+    settings = adoption.cluster_settings(body, "westeurope")
     assert settings == {
         "name": "gpu",
         "adopted": True,
@@ -118,8 +117,8 @@ def test_a_cluster_becomes_settings_that_the_model_takes() -> None:
         "tags": {"team": "a"},
     }
     assert Cluster.model_validate(settings).identity.kind == "system"
-    assert estate.is_cluster(body)
-    assert not estate.is_cluster({"properties": {"computeType": "ComputeInstance"}})
+    assert adoption.is_cluster(body)
+    assert not adoption.is_cluster({"properties": {"computeType": "ComputeInstance"}})
 
 
 def test_a_cluster_may_be_called_like_a_part_or_a_parent() -> None:

@@ -10,9 +10,8 @@ import typer
 
 from amlstack.cli import consent
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack import losses
-from amlstack.cli.stack.deployment import Deployment
-from amlstack.cli.stack.losses import missing
+from amlstack.cli.stack import deployment
+from amlstack.cli.stack.deployment import Deployment, missing_resources
 from amlstack.cli.stack.pulumi_stack import PulumiStack
 from amlstack.cli.stack_state import State, read
 from amlstack.engine import Outcome
@@ -57,7 +56,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("op", ["delete", "replace", "create-replacement", "delete-replaced"])
 def test_what_holds_data_or_runs_is_named_whatever_the_operation(op: str, home: Path) -> None:
-    lines = losses.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home)
+    lines = deployment.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home)
 
     verb = "deletes" if op == "delete" else "replaces"
     assert lines == (
@@ -70,19 +69,19 @@ def test_what_holds_data_or_runs_is_named_whatever_the_operation(op: str, home: 
 
 @pytest.mark.parametrize("op", ["create", "same", "update"])
 def test_what_stays_is_not_asked_about(op: str, home: Path) -> None:
-    assert losses.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home) == ()
+    assert deployment.losses_of(dict.fromkeys(map(urn, TYPES), op), STATE, home) == ()
 
 
 def test_what_the_engine_retains_is_not_lost(home: Path) -> None:
     state = State(tuple({**one, "retainOnDelete": True} for one in STATE.resources))
 
-    assert losses.losses_of(dict.fromkeys(map(urn, TYPES), "delete"), state, home) == ()
+    assert deployment.losses_of(dict.fromkeys(map(urn, TYPES), "delete"), state, home) == ()
 
 
 def test_what_the_sandbox_has_not_is_lost_and_a_run_is_not(home: Path) -> None:
-    assert missing(STATE, home) == (urn("azure-native:resources:ResourceGroup"),)
-    assert missing(State(), home) == ()
-    assert len(missing(STATE, home / "after a reset")) == len(TYPES) - 1
+    assert missing_resources(STATE, home) == (urn("azure-native:resources:ResourceGroup"),)
+    assert missing_resources(State(), home) == ()
+    assert len(missing_resources(STATE, home / "after a reset")) == len(TYPES) - 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"checkpoint": {}}', '{"checkpoint": {"latest": null}}'])

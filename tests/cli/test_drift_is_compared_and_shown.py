@@ -11,7 +11,7 @@ from amlstack import engine
 from amlstack.base import home as homes
 from amlstack.catalog import own_changes
 from amlstack.cli.main import main
-from amlstack.cli.stack import lock
+from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift import report
 from amlstack.cli.stack.drift.look import Comparison, look_through
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, value_at
@@ -315,7 +315,7 @@ def test_a_look_that_cannot_be_trusted_is_refused(
     monkeypatch.setattr(PulumiStack, "state", lambda _: states.pop(0))
     monkeypatch.setattr(engine, "run", lambda *_, **__: engine.Outcome())
     place = PulumiStack("prod", {}, tmp_path)
-    with pytest.raises(lock.BusyError, match="changed the state of `prod` while it was looked at"):
+    with pytest.raises(pulumi_stack.BusyError, match="changed the state of `prod` while it was looked at"):
         look_through(place, mending)
     states[:] = [State()]
     with pytest.raises(engine.EngineError, match="has no resources"):
@@ -344,7 +344,7 @@ def test_what_cannot_be_looked_at_ends_with_two(
     backend = tmp_path / "home" / "pulumi" / ".pulumi" / "stacks" / "amlstack"
     backend.mkdir(parents=True)
     (backend / "sandbox.json").write_text("{}")
-    with lock.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
+    with pulumi_stack.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
         assert main(["drift"]) == 2
     assert "another `amlstack up` works on the stack" in capsys.readouterr().err
     assert main(["drift", "--stack", "prod", "--title"]) == 0

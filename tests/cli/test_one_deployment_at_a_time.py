@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 from amlstack.cli import main
-from amlstack.cli.stack import lock
+from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.pulumi_stack import lock_file
 from amlstack.engine import Outcome
 
@@ -30,22 +30,24 @@ the stack is currently locked by 1 lock(s). Either wait for the other process(es
 
 def test_the_second_one_names_the_first(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "turn"
-    with lock.hold(file, "dev", "amlstack up"):
-        with pytest.raises(lock.BusyError) as busy, lock.hold(file, "dev", "amlstack down"):
+    with pulumi_stack.hold(file, "dev", "amlstack up"):
+        with pytest.raises(pulumi_stack.BusyError) as busy, pulumi_stack.hold(file, "dev", "amlstack down"):
             pytest.fail("two at once")
         message = str(busy.value)
     assert message.startswith(f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since ")
     assert "nothing was changed here" in message
-    with lock.hold(file, "dev", "amlstack down"):
+    with pulumi_stack.hold(file, "dev", "amlstack down"):
         pass
 
 
 def test_a_turn_without_a_word_on_its_holder_is_busy_all_the_same(tmp_path: Path) -> None:
     file = tmp_path / "turn"
-    with lock.hold(file, "dev", "amlstack up"):
+    with pulumi_stack.hold(file, "dev", "amlstack up"):
         file.write_text("")
-        with pytest.raises(lock.BusyError, match="another `amlstack` works on the stack `dev`; nothing was changed"):
-            lock.hold(file, "dev", "amlstack up").__enter__()
+        with pytest.raises(
+            pulumi_stack.BusyError, match="another `amlstack` works on the stack `dev`; nothing was changed"
+        ):
+            pulumi_stack.hold(file, "dev", "amlstack up").__enter__()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_a_turn_without_a_word_on_its_holder_is_busy_all_the_same(tmp_path: Path
     ids=["file backend", "Pulumi Cloud"],
 )
 def test_the_engines_own_lock_is_one_line(words: str, who: str) -> None:
-    message = lock.engine_is_locked(Outcome(code=255, diagnostics=[("error", "", words)]), "dev")
+    message = pulumi_stack.engine_is_locked(Outcome(code=255, diagnostics=[("error", "", words)]), "dev")
     assert message.startswith(f"another `pulumi` command works on the stack `dev`{who}; nothing was changed here.")
     assert "\n" not in message
 
@@ -72,7 +74,7 @@ def test_a_command_begins_again_when_both_gave_up_in_the_same_moment() -> None:
     answers = [locked(0), locked(0), Outcome()]
     notes: list[str] = []
     pauses: list[float] = []
-    done = lock.run_when_free(lambda: answers.pop(0), "dev", notes.append, pauses.append)
+    done = pulumi_stack.run_when_free(lambda: answers.pop(0), "dev", notes.append, pauses.append)
     assert done.code == 0
     assert len(pauses) == 2
     assert min(pauses) >= 0.5, "longer than from the engine's first look for locks to its second"
@@ -96,16 +98,16 @@ def test_a_command_begins_again_when_both_gave_up_in_the_same_moment() -> None:
 )
 def test_a_command_ends_when_the_lock_stays(answer: Callable[[], Outcome], attempts: int) -> None:
     pauses: list[float] = []
-    with pytest.raises(lock.BusyError):
-        lock.run_when_free(answer, "dev", lambda line: None, pauses.append)
+    with pytest.raises(pulumi_stack.BusyError):
+        pulumi_stack.run_when_free(answer, "dev", lambda line: None, pauses.append)
     assert len(pauses) == attempts - 1
 
 
 def test_a_lock_that_outlives_the_first_attempt_is_somebody_at_work() -> None:
     answers = [locked(0), locked(60)]
     pauses: list[float] = []
-    with pytest.raises(lock.BusyError, match=r"ann@mill, process 4711"):
-        lock.run_when_free(lambda: answers.pop(0), "dev", lambda line: None, pauses.append)
+    with pytest.raises(pulumi_stack.BusyError, match=r"ann@mill, process 4711"):
+        pulumi_stack.run_when_free(lambda: answers.pop(0), "dev", lambda line: None, pauses.append)
     assert len(pauses) == 1
 
 
@@ -121,8 +123,8 @@ def test_a_turn_whose_folder_goes_meanwhile_is_taken_anew(tmp_path: Path, monkey
         real(turn, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with lock.hold(file, "dev", "amlstack up"), pytest.raises(lock.BusyError):
-        lock.hold(file, "dev", "amlstack up").__enter__()
+    with pulumi_stack.hold(file, "dev", "amlstack up"), pytest.raises(pulumi_stack.BusyError):
+        pulumi_stack.hold(file, "dev", "amlstack up").__enter__()
 
 
 def test_of_many_that_begin_at_once_exactly_one_has_the_turn(tmp_path: Path) -> None:
@@ -133,9 +135,9 @@ def test_of_many_that_begin_at_once_exactly_one_has_the_turn(tmp_path: Path) -> 
         begin.wait()
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(lock.hold(tmp_path / "folder" / "turn", "dev", "amlstack up"))
+                held.enter_context(pulumi_stack.hold(tmp_path / "folder" / "turn", "dev", "amlstack up"))
                 won.append("one")
-            except lock.BusyError:
+            except pulumi_stack.BusyError:
                 pass
             done.wait()
 
@@ -153,15 +155,15 @@ def test_the_sandbox_stays_while_another_of_its_stacks_is_worked_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
-    with lock.hold(lock_file("dev", sandbox=True), "dev", "amlstack up"):
-        assert main.main(["down", "--yes"]) == lock.BUSY
+    with pulumi_stack.hold(lock_file("dev", sandbox=True), "dev", "amlstack up"):
+        assert main.main(["down", "--yes"]) == pulumi_stack.BUSY
     assert "another `amlstack up` works on the stack `dev`" in capsys.readouterr().out
     assert lock_file("dev", sandbox=True).is_file()
 
 
 def test_other_failures_are_no_lock() -> None:
-    assert lock.engine_is_locked(Outcome(code=255, output="error: no such bucket"), "dev") == ""
-    assert lock.engine_is_locked(Outcome(code=0, output=LOCKED), "dev") == ""
+    assert pulumi_stack.engine_is_locked(Outcome(code=255, output="error: no such bucket"), "dev") == ""
+    assert pulumi_stack.engine_is_locked(Outcome(code=0, output=LOCKED), "dev") == ""
 
 
 @pytest.mark.parametrize("verb", ["up", "down"])
@@ -169,8 +171,8 @@ def test_a_verb_of_the_sandbox_stack_ends_with_3_while_another_works_on_it(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
-    with lock.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
-        assert main.main([verb]) == lock.BUSY
+    with pulumi_stack.hold(lock_file("sandbox", sandbox=True), "sandbox", "amlstack up"):
+        assert main.main([verb]) == pulumi_stack.BUSY
     assert "another `amlstack up` works on the stack `sandbox`" in capsys.readouterr().out
 
 

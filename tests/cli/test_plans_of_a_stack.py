@@ -14,8 +14,8 @@ from amlstack.base import paths, pulumi_wire
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
 from amlstack.cli import main, stack_settings
-from amlstack.cli.stack import bring_up, cost, pulumi_stack, take_down
-from amlstack.cli.stack.plan import StackPlan
+from amlstack.cli.stack import bring_up, pulumi_stack, take_down
+from amlstack.cli.stack.plan import StackPlan, cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.pulumi_stack import MADE_UP, StackFolder
 from amlstack.cli.stack_state import State
 from amlstack.engine import PASSPHRASE
@@ -94,27 +94,27 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("priced")
 def test_the_cost_while_idle_is_that_of_the_nodes_that_stay() -> None:
-    costs = cost.costs_of(
+    costs = costs_of(
         settings(
             {"name": "aaa", "size": SIZE, "nodes": {"min": 1, "max": 4}},
             {"name": "bbb", "size": SIZE, "nodes": {"max": 2}, "priority": "low_priority"},
         )
     )
-    lines = list(cost.lines(costs))
+    lines = list(cost_lines(costs))
     assert lines[:3] == [
         "while idle: 27.50 USD per hour for nodes",
         "at most: 165.00 USD per hour for nodes",
         "prices of westeurope, 2026-11, prices.azure.com",
     ]
     assert lines[3] == "low-priority nodes cost less than these prices of dedicated ones"
-    assert cost.as_dict(costs)["most_usd_per_hour"] == 165.0
+    assert costs_as_dict(costs)["most_usd_per_hour"] == 165.0
 
 
 def test_one_price_list_of_one_region_is_named_once() -> None:
     sizes = ("Standard_NC40ads_H100_v5", "Standard_NC24ads_A100_v4")
     clusters = ({"name": f"gpu{i}", "size": size, "nodes": {"max": 1}} for i, size in enumerate(sizes))
-    found = cost.costs_of(settings(*clusters))
-    lines = list(cost.lines(found))
+    found = costs_of(settings(*clusters))
+    lines = list(cost_lines(found))
     assert len(lines) == len(set(lines)) == 4
 
 
@@ -124,7 +124,7 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
     here = {"name": "aaa", "size": size, "nodes": {"max": 2}, "location": "uksouth", "priority": low}
     elsewhere = {"name": "bbb", "size": size, "nodes": {"max": 1}}
 
-    lines = list(cost.lines(cost.costs_of(settings(here, elsewhere))))
+    lines = list(cost_lines(costs_of(settings(here, elsewhere))))
 
     assert lines[1] == "at most: 176.98 USD per hour for nodes"  # 2 x 24.58 + 127.816
     assert lines[2] == "prices of uksouth, 2026-08, 5 months old, Azure's price list"
@@ -133,12 +133,12 @@ def test_a_price_is_that_of_the_cluster_s_region_and_says_its_age(monkeypatch: p
 
 
 def test_a_price_that_is_not_known_is_shown_as_no_number() -> None:
-    costs = cost.costs_of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
-    idle, most, rest = cost.lines(costs)
+    costs = costs_of(settings({"name": "aaa", "size": "Standard_ND128isr_GB300_v6", "nodes": {"max": 2}}))
+    idle, most, rest = cost_lines(costs)
     assert idle == "while idle: 0.00 USD per hour for nodes"
     assert most.startswith("at most: unknown for 2 nodes of Standard_ND128isr_GB300_v6: no price in the catalogue")
     assert "docs/azure.md" in rest
-    assert cost.as_dict(costs)["most_usd_per_hour"] is None
+    assert costs_as_dict(costs)["most_usd_per_hour"] is None
 
 
 def test_what_is_protected_is_named_with_the_ways_to_lift_it() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from amlstack.base import paths
-from amlstack.cli.stack import summary
+from amlstack.cli.stack import runs
 from amlstack.cli.stack.explain import verdicts
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import job_folder
@@ -60,7 +60,7 @@ def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, m
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "a-home-with-a-name-that-is-longer-than-the-line"))
     job = {"jobId": "/w/jobs/train-1", "status": "Completed", "nodes": 2, "processesPerNode": 2, "worldSize": 4}
     console = Console(width=50, record=True, file=StringIO(), force_terminal=True)
-    summary.show(console, {**OUTPUTS, "jobs": {"train": job}}, {}, again="make up")
+    runs.show_summary(console, {**OUTPUTS, "jobs": {"train": job}}, {}, again="make up")
     printed = console.export_text()
     assert f"logs       {job_folder(paths.home(), 'train-1') / 'user_logs'}\n" in printed
     assert max(map(len, (line for line in printed.splitlines() if not line.startswith("logs")))) <= 50
@@ -69,7 +69,7 @@ def test_the_summary_breaks_no_word_that_is_there_to_be_copied(tmp_path: Path, m
 def test_a_row_of_the_summary_is_one_line_in_a_file() -> None:
     written = StringIO()
     edit = "a-folder-with-a-name-that-is-long-enough/to-fill-a-line.py"
-    summary.show(Console(width=50, file=written), OUTPUTS, {}, again="make up", edit=edit)
+    runs.show_summary(Console(width=50, file=written), OUTPUTS, {}, again="make up", edit=edit)
     then = [line for line in written.getvalue().splitlines() if line.startswith("next")]
     assert then == [f"next       edit {edit} and `make up` again: an edited job is a new run"]
 
@@ -80,7 +80,9 @@ def test_a_stack_of_many_jobs_and_clusters_is_summed_up_in_few_lines() -> None:
     records = {name: {"status": "Failed" if number < 7 else "Completed"} for number, name in enumerate(jobs)}
     clusters = {f"c{number}": {"size": "Standard_ND96asr_v4", "min": 0, "max": 2} for number in range(30)}
 
-    found = list(summary.rows({**OUTPUTS, "jobs": jobs, "clusters": clusters}, records, again="make up", edit="a.py"))
+    found = list(
+        runs.summary_rows({**OUTPUTS, "jobs": jobs, "clusters": clusters}, records, again="make up", edit="a.py")
+    )
 
     assert len(found) < 30
     assert ("jobs", "60: 53 Completed, 7 Failed") in found

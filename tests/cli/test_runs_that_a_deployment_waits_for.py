@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.progress import Progress
 from amlstack.cli.stack import runs
-from amlstack.cli.stack.runs import WaitedRuns
-from amlstack.cli.stack.summary import rows
+from amlstack.cli.stack.runs import WaitedRuns, summary_rows
 from amlstack.sandbox.store.places import job_folder
 from amlstack.sandbox.store.store import Store
 
@@ -62,7 +61,7 @@ def summed(home: Path, monkeypatch: pytest.MonkeyPatch, state: str) -> dict[str,
     monkeypatch.setenv("AMLSTACK_HOME", str(home))
     job = {"jobId": f"/w/jobs/{RUN}", "status": state, "nodes": 1, "processesPerNode": 1, "worldSize": 1}
     outputs = {"workspace": {"name": "w", "resource_group": "g"}, "clusters": {}, "jobs": {"train": job}}
-    return dict(rows(outputs, {"train": {"status": state}}, again="make up", edit="train.py"))
+    return dict(summary_rows(outputs, {"train": {"status": state}}, again="make up", edit="train.py"))
 
 
 def test_a_loss_that_is_only_printed_is_summed_up_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

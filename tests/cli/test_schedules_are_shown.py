@@ -12,7 +12,7 @@ import yaml
 
 from amlstack.catalog import sizes
 from amlstack.cli.main import main
-from amlstack.cli.stack import summary
+from amlstack.cli.stack import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,6 +119,6 @@ def test_the_summary_of_an_up_names_the_schedules(enabled: bool, more: str) -> N
     part = {"nodes": 2, "processesPerNode": 8, "worldSize": 16}
     schedule = {"starts": "every day, UTC", "enabled": enabled, "parts": {"jobs.train": part}}
     outputs: dict[str, Any] = {"workspace": {"name": "w", "resource_group": "g"}, "clusters": {}, "jobs": {}}
-    rows = list(summary.rows({**outputs, "schedules": {"nightly": schedule}}, {}, again="make up"))
+    rows = list(runs.summary_rows({**outputs, "schedules": {"nightly": schedule}}, {}, again="make up"))
     assert ("schedule", f"nightly: every day, UTC{more}") in rows
     assert ("", "train: 2 nodes × 8 processes per node = world size 16") in rows

@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from amlstack.cli.main import main
-from amlstack.cli.rehearsal import mapping_file, secret_values
+from amlstack.cli.rehearsal import mapping_file
 from jobs.wire.references import secrets_in, with_secrets
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def values(job: Path, *options: str) -> tuple[dict[str, str], list[str]]:
     (declared,) = loaded.jobs
     assert isinstance(declared, jobs.Job)
     plan = jobs.plan(declared, source=loaded.source)
-    found, findings = secret_values.values([plan], loaded.source, options, mapping_file.read_all(job))
+    found, findings = mapping_file.secret_values([plan], loaded.source, options, mapping_file.read_all(job))
     return found, [str(finding) for finding in findings]
 
 

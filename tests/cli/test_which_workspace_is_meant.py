@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.workspace import job_search, named_parts, refusals, workspace_place
-from amlstack.cli.workspace.named_parts import NoWorkspaceError
+from amlstack.cli.workspace import job_search, refusals, workspace_place
 from amlstack.cli.workspace.options import AskedWorkspace
+from amlstack.cli.workspace.workspace_place import NoWorkspaceError
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
 from amlstack.run_identity import IDENTITY, NAME
@@ -109,18 +109,18 @@ def test_nothing_that_names_one_is_an_answer_with_all_ways() -> None:
 
 
 def test_the_file_is_looked_for_as_azure_ai_ml_does(nowhere: Path) -> None:
-    assert named_parts.config_file(nowhere) is None
+    assert workspace_place.config_file(nowhere) is None
     (nowhere / "config.json").write_text('{"hidden_size": 64}', "utf-8")  # a model's, say
-    assert named_parts.config_file(nowhere) is None
+    assert workspace_place.config_file(nowhere) is None
     plain = config(nowhere.parent, **WHOLE)
-    assert named_parts.config_file(nowhere) == plain
+    assert workspace_place.config_file(nowhere) == plain
     hidden = config(nowhere.parent / ".azureml", **WHOLE)
-    assert named_parts.config_file(nowhere) == hidden
+    assert workspace_place.config_file(nowhere) == hidden
     (nowhere / "config.json").unlink()
     scope = nowhere / ".azureml" / "project.json"
     scope.parent.mkdir()
     scope.write_text(json.dumps({"Scope": arm_id(OTHER, "rg", "w")}), "utf-8")
-    assert named_parts.read_config_file(scope) == {"subscription": OTHER, "group": "rg", "workspace": "w"}
+    assert workspace_place.read_config_file(scope) == {"subscription": OTHER, "group": "rg", "workspace": "w"}
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"workspace_name": 3}', "{}"])
@@ -152,7 +152,7 @@ def test_each_refusal_is_one_line_with_what_helps(error: ArmError, words: str) -
 
 def test_the_project_has_no_file_that_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    assert named_parts.config_file(PROJECT) is None
+    assert workspace_place.config_file(PROJECT) is None
 
 
 def test_a_missing_sign_in_is_one_line(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amlstack.cli.workspace.job_search import WorkspaceJob
-from amlstack.cli.workspace.queue import Queue, ranks_of
+from amlstack.cli.workspace.status import Queue, ranks_of
 from amlstack.provider.arm import Response
 from amlstack.provider.runs import Record
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.rehearsal import outputs
+from amlstack.cli.rehearsal import outcome
 from amlstack.report import jobs as job_report
 from amlstack.sandbox.files import substitutes
 from amlstack.sandbox.store.places import folder
@@ -83,12 +83,12 @@ def test_earlier_outputs_are_shown_and_set_aside(lab: Lab) -> None:
     assert (lab.folder("two") / "nodes/0/outputs/up/y").is_file()
 
     plans = (planned(ckpt=KEPT, up="azureml://datastores/gone/paths/x"),)
-    (earlier,) = outputs.earlier_outputs(lab.home, WORKSPACE, plans)
+    (earlier,) = outcome.earlier_outputs(lab.home, WORKSPACE, plans)
     assert (earlier.label, earlier.files, earlier.users) == ("ckpt", 2, ())
-    kept = outputs.set_aside(lab.home, WORKSPACE, (earlier,))
+    kept = outcome.set_aside(lab.home, WORKSPACE, (earlier,))
 
     assert sorted(path.name for path in (kept / "container/checkpoints").iterdir()) == ["one", "two"]
-    assert outputs.earlier_outputs(lab.home, WORKSPACE, plans) == ()
+    assert outcome.earlier_outputs(lab.home, WORKSPACE, plans) == ()
     lab.run(lab.job(count, name="three", outputs=given))
     assert lab.log("three").strip() == "0"
 
@@ -96,7 +96,7 @@ def test_earlier_outputs_are_shown_and_set_aside(lab: Lab) -> None:
 def test_a_job_that_still_writes_to_an_output_is_named(lab: Lab) -> None:
     lab.blob("checkpoints/a", "x")
     lab.job("true", name="busy", outputs={"ckpt": {"jobOutputType": "uri_folder", "uri": f"{KEPT}/"}})
-    (earlier,) = outputs.earlier_outputs(lab.home, WORKSPACE, (planned(ckpt=KEPT),))
+    (earlier,) = outcome.earlier_outputs(lab.home, WORKSPACE, (planned(ckpt=KEPT),))
     assert earlier.users == ("busy",)
     lab.store.jobs.move("busy", "Canceled")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.cli.stack import losses
-from amlstack.cli.stack.losses import missing
+from amlstack.cli.stack import deployment
+from amlstack.cli.stack.deployment import missing_resources
 from amlstack.cli.stack_state import State
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import job_folder
@@ -113,7 +113,7 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     address = registered.body["properties"]["dataUri"]
     assert address.startswith("azureml://datastores/lake/paths/LocalUpload/")
 
-    assert missing(State(tuple(stack.state()["resources"])), own.home) == ()
+    assert missing_resources(State(tuple(stack.state()["resources"])), own.home) == ()
     again = stack.preview(policy_packs=[ANALYZER]).ok()
     assert [(one.name, one.diffs, one.detail) for one in again.planned if one.op != "same"] == []
     refreshed = stack.refresh().ok()
@@ -150,7 +150,7 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     fewer = stack.preview().ok()
     assert (fewer.op("notes", "FileShare"), fewer.op("results", "BlobContainer")) == ("delete", "same")
     state = State(tuple(stack.state()["resources"]))
-    asked = losses.losses_of({step.urn: step.op for step in fewer.planned}, state, own.home)
+    asked = deployment.losses_of({step.urn: step.op for step in fewer.planned}, state, own.home)
     assert asked == ("deletes FileShare notes (notes): what jobs have written to its datastore",)
 
     stack.destroy().ok()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from amlstack.cli.stack.losses import missing
+from amlstack.cli.stack.deployment import missing_resources
 from amlstack.cli.stack_state import State
 from amlstack.sandbox.store.store import job_folder
 from tests.support.harness import ANALYZER
@@ -84,11 +84,11 @@ def test_data_are_uploaded_once_and_an_edit_of_them_is_another_run(own: Own, tmp
     assert after.properties["inputs"]["data"]["uri"] != uri
 
     recorded = State(tuple(stack.state()["resources"]))
-    assert [urn for urn in missing(recorded, own.home) if "data:Upload" in urn] == []
+    assert [urn for urn in missing_resources(recorded, own.home) if "data:Upload" in urn] == []
     with store_of(own.home) as store:
         for blob in store.blobs.under(*_container(own), "LocalUpload/"):
             store.blobs.delete(blob)
-    assert len([urn for urn in missing(recorded, own.home) if "data:Upload" in urn]) == 2
+    assert len([urn for urn in missing_resources(recorded, own.home) if "data:Upload" in urn]) == 2
 
 
 def log(own: Own, run: str) -> str:

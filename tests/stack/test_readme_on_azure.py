@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.stack import lock
+from amlstack.cli.stack import pulumi_stack
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tests.support.stack import printed_commands
@@ -122,7 +122,7 @@ def played(story: Story) -> Story:
     story.do("up without secrets", f"{WITHOUT.replace(' --preview', '')} --yes")
     story.seen["untouched"] = before == state.read_bytes()
 
-    with lock.hold(clone.home / "stacks" / "dev" / "turn", "dev", "amlstack up"):
+    with pulumi_stack.hold(clone.home / "stacks" / "dev" / "turn", "dev", "amlstack up"):
         story.do("second", "up --stack dev --sandbox --yes")
     locked = story.azure / "pulumi/.pulumi/locks/organization/amlstack/dev/other.json"
     locked.parent.mkdir(parents=True, exist_ok=True)
@@ -189,14 +189,14 @@ def test_a_plan_without_secrets_is_the_same_and_needs_no_passphrase(story: Story
 
 def test_who_comes_second_says_who_works_and_ends_with_a_status_of_its_own(story: Story) -> None:
     output = story.outputs["second"]
-    assert output.code == lock.BUSY
+    assert output.code == pulumi_stack.BUSY
     assert output.text.count("✗") == 1
     assert f"another `amlstack up` works on the stack `dev` (process {os.getpid()}, since" in output.text
 
 
 def test_the_engines_own_lock_is_said_in_the_same_way(story: Story) -> None:
     output = story.outputs["locked"]
-    assert output.code == lock.BUSY, output.text
+    assert output.code == pulumi_stack.BUSY, output.text
     assert output.text.count("✗") == 1
     assert re.search(
         rf"another `pulumi` command works on the stack `dev` \(ann@\S+ process {os.getpid()}", output.text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from amlstack.cli.stack import summary
+from amlstack.cli.stack.runs import summary_rows
 from amlstack.sandbox.store.store import Store, job_folder
 from tests.support.harness import ANALYZER
 from tests.support.running import left_of_jobs
@@ -106,7 +106,7 @@ def test_they_run_once_and_their_parts_are_jobs_of_their_own(own: Own, tmp_path:
     assert "1 mini-batches, 2 node(s) with 1 process(es) each" in score.read_text()
     trial = job_folder(own.home, children["tries"]["1"].id)
     assert (trial / "outputs" / "lr.txt").read_text() == "0.2\n"
-    printed = [text for _, text in summary.rows(outputs, {}, again="make up")]
+    printed = [text for _, text in summary_rows(outputs, {}, again="make up")]
     assert "write: 1 nodes × 1 processes per node = world size 1" in printed
     stack.destroy().ok()
     assert left_of_jobs(own.home) == ()

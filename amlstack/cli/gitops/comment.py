@@ -132,14 +132,14 @@ def of_folder(stack: str, folder: Path | None) -> Mapping[str, Any] | None:
         stack: Its name; organization and project may stand before it.
         folder: The checkout; None for this one.
     """
-    from amlstack.cli.stack import cost
+    from amlstack.cli.stack import plan
     from infra.settings import read_file
 
     file = (paths.PROJECT if folder is None else folder) / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     if not file.is_file():
         return None
     settings = read_file(file).partial
-    return None if settings is None else cost.as_dict(cost.costs_of(settings))
+    return None if settings is None else plan.costs_as_dict(plan.costs_of(settings))
 
 
 GOOD, BAD, NONE, LOOK = "✅", "❌", "–", "⚠️"

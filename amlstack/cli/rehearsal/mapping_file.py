@@ -1,8 +1,9 @@
-"""`rehearsal.toml`: what a rehearsal takes from this machine in place of data and environments that lie elsewhere.
+"""`rehearsal.toml`: what a rehearsal takes from this machine in place of data, environments and secrets.
 
 One may lie beside the job file, another one, for all jobs of a user, in the user's configuration folder. Its table
 `[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file; a table
-`[stand_in."ENVIRONMENT"]` says what an environment holds; `[secrets]` says where a secret is.
+`[stand_in."ENVIRONMENT"]` says what an environment holds; `[secrets]` says where a secret is. The secrets themselves go
+into the request alone, and from there into the processes of the job; no file of a rehearsal shows them.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.models import Codes, Explainer, Loc, matching
 from amlstack.base.paths import is_file
+from infra.runs.secrets import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
+    import jobs
     from amlstack.images.environments import OwnStandIn
+    from jobs.values import Source
 
 NAME = "rehearsal.toml"
 EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
@@ -215,3 +219,54 @@ def line_for(path: str) -> str:
     """The line that maps an input's path."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}" = "PATH"'
+
+
+MISSING = "rehearsal-secret"
+
+
+def secret_values(
+    plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], files: Sequence[MappingFile]
+) -> tuple[dict[str, str], tuple[Finding, ...]]:
+    """The value of each secret that the jobs name, and what is missing.
+
+    Asked are, in this order, ``--secret NAME=env:VARIABLE``, the table ``[secrets]`` of the files, and the variable
+    that the job itself sets, where this process has one of that name.
+
+    Args:
+        plans: The jobs.
+        source: Their file.
+        options: As given.
+        files: `rehearsal.toml` beside the job file, then the user's.
+    """
+    found: list[Finding] = []
+    given: dict[str, str] = {}
+    for table in reversed(files):
+        given |= table.secrets
+    for text in options:
+        name, _, place = text.partition("=")
+        if not is_variable(place):
+            seen = f"`--secret {name}…` names no variable of this machine"
+            found.append(Finding(MISSING, "", seen, "The option never holds the secret itself", _how(name or "NAME")))
+        else:
+            given[name] = place
+    result: dict[str, str] = {}
+    for where, variable, name in dict.fromkeys(one for plan in plans for one in named(plan.job)):
+        here = given.get(name, f"env:{variable}").removeprefix("env:")
+        if value := os.environ.get(here):
+            result[name] = value
+        elif name not in result:
+            finding = Finding(
+                MISSING,
+                f"{where}environment_variables.{variable}",
+                f"`{variable}` is to hold the secret `{name}`, and `{here}` is not set here",
+                "A rehearsal takes secrets from this machine's environment",
+                f"Set `{variable}` in the shell, or: {_how(name)}",
+            )
+            found.append(source.locate(finding))
+    return result, tuple(found)
+
+
+def _how(name: str) -> str:
+    return (
+        f'give `--secret {name}=env:VARIABLE`, or write `{name} = "env:VARIABLE"` under `[secrets]` in rehearsal.toml'
+    )

@@ -10,7 +10,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.jobfiles.checking import check_file, plan_gate
-from amlstack.cli.rehearsal import environments, inputs, mapping_file, secret_values
+from amlstack.cli.rehearsal import environments, inputs, mapping_file
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 
@@ -113,7 +113,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     alone = any(each.code == "component-alone" for each in checked.findings)
     sources, of_inputs = _found_here(file, plans, checked.source, request.inputs, alone=alone, where=where)
     tables = mapping_file.read_all(file)
-    secrets, of_secrets = secret_values.values(plans, checked.source, request.secrets, tables)
+    secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, tables)
     return RehearsalSurvey(
         request,
         where,

@@ -15,7 +15,7 @@ from amlstack.cli import consent, stack_settings
 from amlstack.cli.console import print_findings, print_json, tally
 from amlstack.cli.policy_pack import GivenRules
 from amlstack.cli.progress import Progress
-from amlstack.cli.stack import explain, lock, plan, pulumi_stack, runs, summary
+from amlstack.cli.stack import explain, plan, pulumi_stack, runs
 from amlstack.cli.stack.deployment import Deployment
 from amlstack.cli.workspace import job_search
 from amlstack.provider.arm import ArmError
@@ -113,7 +113,7 @@ def _brought_up(asked: AskedUp, progress: Progress, values: dict[str, Any], ends
         raise explain.NotBegunError(asked.wrong, explain.USAGE)
     agreed = None if asked.keep_to is None else plan.read_agreed(asked.keep_to)
     judged = _judged(asked, progress, values)
-    with lock.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, "amlstack up"):
+    with pulumi_stack.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, "amlstack up"):
         progress.step("Pulumi engine")
         pulumi = engine.find()
         progress.done(f"Pulumi {pulumi.version}")
@@ -212,8 +212,8 @@ def _followed(asked: AskedUp, deployment: Deployment, values: dict[str, Any], be
         progress.note(f"jobs go on without it; `{asked.command}` again starts it and follows them")
         return 1
     values["jobs"] = {name: dict(record) for name, record in records.items()}
-    edit = summary.edited_file(deployment.judged.settings)
-    summary.show(progress.console, outputs, records, again=asked.command, edit=edit)
+    edit = runs.edited_file(deployment.judged.settings)
+    runs.show_summary(progress.console, outputs, records, again=asked.command, edit=edit)
     return 0 if all(record["status"] in runs.GOOD for record in records.values()) else 1
 
 

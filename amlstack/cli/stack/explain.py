@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.home import ForeignHomeError
 from amlstack.cli.progress import name_of
-from amlstack.cli.stack.lock import BUSY, BusyError
 from amlstack.cli.stack.plan import NoPlanError, counted_operations
+from amlstack.cli.stack.pulumi_stack import BUSY, BusyError
 from amlstack.cli.stack_settings import NoStackError
 from amlstack.engine import EngineError, EngineInterruptedError
 from amlstack.sandbox.server.daemon import SandboxError

@@ -13,7 +13,7 @@ from amlstack.base import home as home_folder
 from amlstack.base import paths
 from amlstack.cli import consent, sandbox_arm, stack_settings, stack_state
 from amlstack.cli.progress import Progress, name_of
-from amlstack.cli.stack import explain, lock, pulumi_stack
+from amlstack.cli.stack import explain, pulumi_stack
 from amlstack.cli.stack.plan import StackPlan
 from amlstack.cli.stack.pulumi_stack import StackFolder
 from amlstack.provider.arm import ArmError
@@ -71,7 +71,7 @@ def run(asked: AskedDown) -> int:
             progress.done(f"the sandbox has no stack `{asked.stack}`")
             return 0
         settings = stack_settings.read(asked.stack)
-        with lock.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, VERB):
+        with pulumi_stack.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, VERB):
             stack = pulumi_stack.reach(asked.stack, settings, engine.find(), sandbox=asked.sandbox)
             code = _destroyed(asked, settings, replace(stack, env={**stack.env, **_agreed(asked)}), progress)
             if code == 0 and asked.sandbox:
@@ -100,7 +100,7 @@ def remove_sandbox(*, yes: bool) -> int:
             return 1
         with contextlib.ExitStack() as held:
             for name in (engine.STACK, *_others(home)):  # the sandbox goes, and with it all stacks that it has
-                held.enter_context(lock.hold(pulumi_stack.lock_file(name, sandbox=True), name, VERB))
+                held.enter_context(pulumi_stack.hold(pulumi_stack.lock_file(name, sandbox=True), name, VERB))
             destroyed = _own_destroyed(progress)
             return 0 if _removed(progress, home) and destroyed else 1
     except explain.UNREACHABLE as error:

@@ -19,7 +19,7 @@ from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
-from amlstack.cli.workspace import job_search, options, queue, refusals, workspace_place
+from amlstack.cli.workspace import job_search, options, refusals, status, workspace_place
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.job_names import UnknownJobError
 from amlstack.sandbox.store.store import Store, folder, job_folder
@@ -90,8 +90,8 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
     """The sandbox's own record, as far as a workspace tells it: it has no exit codes."""
     properties = job.record.properties
     error = (details.get("error") or {}).get("error") or {}
-    count = queue.processes_of(properties)
-    nodes = queue.nodes_of(properties)
+    count = status.processes_of(properties)
+    nodes = status.nodes_of(properties)
     files = sorted({int(found[1]) for path in folder.rglob("*.txt") if (found := _PROCESS.fullmatch(path.name))})
     # Without a log no process of it has run, and the cause is in what the service says.
     ranks = [] if not files else list(range(count)) if count and len(files) >= count else files
@@ -106,7 +106,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
         "ended": _seconds(details.get("endTimeUtc")),
         "command": properties.get("command"),
         "nodes": nodes,
-        "world_size": queue.ranks_of(properties),
+        "world_size": status.ranks_of(properties),
         "environment": str(properties.get("environmentId") or "").rpartition("/environments/")[2] or None,
         "ranks": [
             {"rank": rank, "node": min(rank // per_node, nodes - 1), "local_rank": rank % per_node, "code": None}

@@ -10,7 +10,7 @@ import typer
 from amlstack.base.text import did_you_mean
 from amlstack.cli.console import say
 from amlstack.cli.workspace.job_search import UnknownRunError
-from amlstack.cli.workspace.named_parts import NoWorkspaceError
+from amlstack.cli.workspace.workspace_place import NoWorkspaceError
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 

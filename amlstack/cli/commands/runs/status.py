@@ -50,8 +50,8 @@ def status(
         amlstack status ddp-torchrun --json
     """
     from amlstack.cli.console import print_json
-    from amlstack.cli.workspace import job_search, refusals, status_view, workspace_place
-    from amlstack.cli.workspace.queue import Queue
+    from amlstack.cli.workspace import job_search, refusals, workspace_place
+    from amlstack.cli.workspace.status import Queue, details, lines, row, table
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
     with refusals.answered() as reached:
@@ -61,19 +61,19 @@ def status(
         if job is not None:
             one = job_search.find(where, job)
             others = job_search.listed(where, most) if one.record.status in _waiting() else ()
-            found = status_view.details(where, one, Queue(where.arm, others).why(one), now)
+            found = details(where, one, Queue(where.arm, others).why(one), now)
             if as_json:
                 print_json(found)
             else:
-                say("\n".join(status_view.lines(found)))
+                say("\n".join(lines(found)))
             return
         jobs = job_search.listed(where, most)
         queue = Queue(where.arm, jobs)
-        rows = [status_view.row(each, queue.why(each), now) for each in jobs[:most]]
+        rows = [row(each, queue.why(each), now) for each in jobs[:most]]
     if as_json:
         print_json(rows)
     elif rows:
-        say("\n".join(status_view.table(rows)))
+        say("\n".join(table(rows)))
         if len(jobs) > most:
             say(f"and {len(jobs) - most} older (--most {len(jobs)} shows them)", err=True)
     else:
@@ -81,6 +81,6 @@ def status(
 
 
 def _waiting() -> frozenset[str]:
-    from amlstack.cli.workspace.queue import WAITING
+    from amlstack.cli.workspace.status import WAITING
 
     return WAITING

@@ -50,14 +50,14 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
         print_findings((*reading.findings, *unknown))
         return 1
     names = Names.of(settings, project=project, stack=given.name, subscription=who.subscription)
-    from amlstack.cli.stack.adoption import estate
-    from amlstack.cli.stack.adoption.adoption import Adoption, provider_urn
+    from amlstack.cli.stack import adoption
+    from amlstack.cli.stack.adoption import Adoption, provider_urn
 
     elsewhere = names.subscription.lower() != who.subscription.lower()
     provider = provider_urn(given.name, project) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
-        found = estate.read(stack_settings.client_of(config), names)
+        found = adoption.read_estate(stack_settings.client_of(config), names)
     except ArmError as error:
         progress.fail(str(error))
         return 1

@@ -19,7 +19,7 @@ from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.catalog import own_changes
 from amlstack.cli import stack_settings, stack_state
 from amlstack.cli.progress import name_of
-from amlstack.cli.stack import lock, pulumi_stack
+from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.cli.stack.plan import NO_RESOURCES
@@ -215,10 +215,10 @@ def look_through(
 
     command = [*WORDS, "--stack", stack.name, *stack.options]
     outcome = engine.run(command, stack.env, cwd=cwd, on_event=taken, owner=stack.owner)
-    if busy := lock.engine_is_locked(outcome, stack.name):
-        raise lock.BusyError(busy)
+    if busy := pulumi_stack.engine_is_locked(outcome, stack.name):
+        raise pulumi_stack.BusyError(busy)
     if _recorded(stack.state()) != _recorded(before):
-        raise lock.BusyError(
+        raise pulumi_stack.BusyError(
             f"another command changed the state of `{stack.name}` while it was looked at; run this again when it ended"
         )
     comparison.done()
@@ -276,7 +276,7 @@ def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:
     short = settings.name
     if sandbox and short not in stack_state.files(stack_state.backend_of(short)):
         raise engine.EngineError(f"the stack `{short}` is not on this machine's sandbox: it was never brought up there")
-    with lock.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
+    with pulumi_stack.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
         progress.step("Pulumi engine")
         pulumi = engine.find()
         stack = pulumi_stack.reach(name, settings, pulumi, sandbox=sandbox)

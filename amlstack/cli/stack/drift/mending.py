@@ -220,10 +220,10 @@ class StackMending:
 
 def _setting_value(setting: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
     """The value of a cluster's setting by which Azure's properties are declared; `MISSING` where that is not known."""
-    from amlstack.cli.stack.adoption import estate
+    from amlstack.cli.stack import adoption
 
     body = {"name": "", **inputs, "properties": inputs.get("properties") or {}}
-    found: Any = estate.cluster_settings(body, "")
+    found: Any = adoption.cluster_settings(body, "")
     for name in setting:
         if not isinstance(found, dict) or name not in found:
             return MISSING

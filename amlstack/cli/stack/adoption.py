@@ -1,27 +1,194 @@
-"""The adoption of an estate by a stack: the import file, the settings to write first, and what stays outside."""
+"""The adoption of existing resources by a stack: the estate, its settings, and the engine's import file."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.files import write_whole
-from amlstack.cli.stack.adoption import estate
 from infra.components import registration
 from infra.components.workspace.existing_workspace import PROVIDER
 from infra.names import OWN_SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from amlstack.cli.progress import Progress
-    from amlstack.cli.stack.adoption.estate import Body, Estate
+    from amlstack.provider.arm import ArmClient
     from infra.names import Names, Part
     from infra.settings import Reading, Settings
+
+Body = dict[str, Any]
+
+GROUPS: Final = "2024-03-01"
+_NAMED_BY_WORKSPACE: Final[Mapping[Part, tuple[str, str]]] = {
+    "storage": ("storageAccount", "2024-01-01"),
+    "key_vault": ("keyVault", "2024-11-01"),
+    "registry": ("containerRegistry", "2023-07-01"),
+    "insights": ("applicationInsights", "2020-02-02"),
+}
+"""Part → property of the workspace that has its id, and the API version to ask for the part itself."""
+_LOGS: Final = "2023-09-01"
+_MOST_PAGES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """A workspace with what it stands on and what lies in it.
+
+    Attributes:
+        group: Body of the resource group; None where there is none.
+        workspace: Body of the workspace likewise.
+        parts: Ids of what the workspace stands on, as Azure writes them, by part.
+        computes: Bodies of its compute, of every kind.
+        schedules: Bodies of its schedules.
+    """
+
+    group: Body | None
+    workspace: Body | None
+    parts: Mapping[Part, str] = field(default_factory=dict)
+    computes: tuple[Body, ...] = ()
+    schedules: tuple[Body, ...] = ()
+
+
+def read_estate(arm: ArmClient, names: Names) -> Estate:
+    """Ask Azure.
+
+    Args:
+        arm: Azure Resource Manager.
+        names: Where the stack's settings look for group and workspace.
+
+    Raises:
+        ArmError: Something could not be asked for; what is not there is no error.
+    """
+    group = _one(arm, names.group_id, GROUPS)
+    workspace = _one(arm, names.workspace_id) if group else None
+    if workspace is None:
+        return Estate(group, None)
+    root = str(workspace["id"])
+    return Estate(
+        group,
+        workspace,
+        dict(_parts(arm, workspace)),
+        tuple(_listed(arm, f"{root}/computes")),
+        tuple(_listed(arm, f"{root}/schedules")),
+    )
+
+
+def _parts(arm: ArmClient, workspace: Body) -> Iterator[tuple[Part, str]]:
+    properties = workspace.get("properties") or {}
+    for part, (name, version) in _NAMED_BY_WORKSPACE.items():
+        if not (given := properties.get(name)):
+            continue
+        # The workspace repeats what it was created with, in whatever letter case.
+        found = _one(arm, str(given), version)
+        yield part, str((found or {}).get("id") or given)
+        if part == "insights" and found is not None:
+            inner = found.get("properties") or {}
+            logs = inner.get("WorkspaceResourceId") or inner.get("workspaceResourceId")
+            if logs:
+                yield "logs", str((_one(arm, str(logs), _LOGS) or {}).get("id") or logs)
+
+
+def _one(arm: ArmClient, resource_id: str, *version: str) -> Body | None:
+    answer = arm.get(resource_id, *version, allow=(404,))
+    return answer.body if answer.status == 200 and isinstance(answer.body, dict) else None
+
+
+def _listed(arm: ArmClient, collection: str) -> Iterator[Body]:
+    answer = arm.get(collection)
+    for _ in range(_MOST_PAGES):
+        body = answer.body if isinstance(answer.body, dict) else {}
+        yield from body.get("value") or ()
+        if not body.get("nextLink"):
+            return
+        answer = arm.request("GET", str(body["nextLink"]), None)
+
+
+OPTIONAL: Final[tuple[Part, ...]] = ("registry", "insights")
+"""Parts without which a workspace can be."""
+
+
+def workspace_settings(estate: Estate, names: Names) -> dict[str, Any]:
+    """The settings of the workspace: its parts by the names that they have, or by id where they lie elsewhere."""
+    found: dict[str, Any] = {"name": names.workspace, "adopted": True}
+    for part in OWN_SETTINGS:
+        part_id = estate.parts.get(part)
+        if part_id is None:
+            if part in OPTIONAL:
+                found[part] = {"absent": True}
+        elif _within(part_id, names):
+            found[part] = {"name": part_id.rsplit("/", 1)[-1]}
+        else:
+            found[part] = {"existing": part_id}
+    return found
+
+
+def differs(estate: Estate, names: Names, *, adopted: bool) -> bool:
+    """True where the settings differ from the workspace that exists."""
+    if not adopted:
+        return True
+    for part in OWN_SETTINGS:
+        there = estate.parts.get(part)
+        if there is None:
+            # Log analytics go with application insights; where those are somebody else's, so are these.
+            if part in OPTIONAL and part not in names.without:
+                return True
+        elif part in names.without or names.id(part).lower() != there.lower():
+            if part == "logs" and "insights" in names.elsewhere:
+                continue
+            return True
+    return False
+
+
+def cluster_settings(body: Body, location: str) -> dict[str, Any]:
+    """The settings of a cluster that Azure has.
+
+    Args:
+        body: Its ARM body.
+        location: The stack's own region.
+    """
+    compute = body["properties"]
+    aml = compute.get("properties") or {}
+    scale = aml.get("scaleSettings") or {}
+    nodes = {"min": scale.get("minNodeCount", 0), "max": scale.get("maxNodeCount", 0)}
+    if idle := scale.get("nodeIdleTimeBeforeScaleDown"):
+        nodes["idle"] = idle
+    found: dict[str, Any] = {"name": body["name"], "adopted": True, "size": aml.get("vmSize"), "nodes": nodes}
+    if str(aml.get("vmPriority")) == "LowPriority":
+        found["priority"] = "low_priority"
+    if subnet := (aml.get("subnet") or {}).get("id"):
+        found["subnet"] = subnet
+    if aml.get("enableNodePublicIp") is False:
+        found["node_public_ip"] = False
+    place = str(compute.get("computeLocation") or body.get("location") or "").replace(" ", "").lower()
+    if place and place != location:
+        found["location"] = place
+    found["identity"] = _identity(body.get("identity") or {})
+    optional = {"description": compute.get("description"), "tags": body.get("tags")}
+    return {**found, **{name: value for name, value in optional.items() if value}}
+
+
+def is_cluster(body: Body) -> bool:
+    """True where a compute is one that a stack can declare."""
+    return (body.get("properties") or {}).get("computeType") == "AmlCompute"
+
+
+def _identity(given: Body) -> Any:
+    users = sorted(given.get("userAssignedIdentities") or ())
+    system = "systemassigned" in str(given.get("type", "")).replace(" ", "").lower()
+    if users:
+        return {"user_assigned": users, **({"type": "system"} if system else {})}
+    return "system" if system else "none"
+
+
+def _within(part_id: str, names: Names) -> bool:
+    return part_id.lower().startswith(f"{names.group_id}/providers/".lower())
+
 
 _PARTS: Final[Mapping[Part, tuple[str, str]]] = {
     "storage": (registration.STORAGE_ACCOUNT, "storage"),
@@ -155,7 +322,7 @@ class Adoption:
             return 1
         owned = not self.settings.workspace.existing
         adopted = self.settings.workspace.adopted
-        if owned and estate.differs(self.found, self.names, adopted=adopted):
+        if owned and differs(self.found, self.names, adopted=adopted):
             self._advise(whole=True)
             self.progress.fail("nothing was written: write the settings above first, then run the same command again")
             return 1
@@ -188,7 +355,7 @@ class Adoption:
     @cached_property
     def _there(self) -> dict[str, Body]:
         """Clusters by their names in lower case, which Azure does not tell apart."""
-        return {str(one["name"]).lower(): one for one in self.found.computes if estate.is_cluster(one)}
+        return {str(one["name"]).lower(): one for one in self.found.computes if is_cluster(one)}
 
     @property
     def _undeclared(self) -> list[Body]:
@@ -209,11 +376,9 @@ class Adoption:
         text: dict[str, object] = {}
         if whole:
             text["amlstack:resource_group"] = self.names.group
-            text["amlstack:workspace"] = estate.workspace_settings(self.found, self.names)
+            text["amlstack:workspace"] = workspace_settings(self.found, self.names)
         if self._undeclared:
-            text["amlstack:clusters"] = [
-                estate.cluster_settings(one, self.settings.location) for one in self._undeclared
-            ]
+            text["amlstack:clusters"] = [cluster_settings(one, self.settings.location) for one in self._undeclared]
         self.progress.step(f"the settings of what there is, for Pulumi.{self.stack}.yaml under `config:`")
         self.answer.write(yaml.safe_dump(text, sort_keys=False, width=120))
 
@@ -228,7 +393,7 @@ class Adoption:
         for body in self._undeclared:
             note(f"cluster `{body['name']}` is there and not declared: it stays outside the stack")
         for body in self.found.computes:
-            if not estate.is_cluster(body):
+            if not is_cluster(body):
                 note(f"compute `{body['name']}` is no cluster: it stays outside the stack")
         for name in sorted(schedules):
             note(f"schedule `{name}` is there and not declared: it stays outside the stack")

@@ -1,18 +1,22 @@
-"""The one place where verbs print: nothing that comes from a job, a log or a service acts on a terminal there.
+"""The one place where verbs print and ask: nothing that comes from a job, a log or a service acts on a terminal there.
 
 Findings are lines that an editor can jump to, and programs get JSON. All text goes through `say`, all JSON through
-`print_json`, all tables through `tables`; a test holds that no other module of this room prints.
+`print_json`, all tables through `tables`; a test holds that no other module of this room prints. Long work prints lines
+of progress, and a person is asked before something is lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import secrets
 import sys
+import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +24,8 @@ from amlstack.base import text as text_module
 from amlstack.base.findings import Level, in_file_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -128,3 +133,143 @@ def tally(findings: Sequence[Finding]) -> str:
     names = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "note"}
     parts = [f"{count} {names[level]}{'' if count == 1 else 's'}" for level, count in counts if count]
     return ", ".join(parts) or "nothing wrong"
+
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is lost.")]
+
+
+def on_a_terminal() -> bool:
+    """True where a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirmed(question: str) -> bool:
+    """A person's answer; no answer (Ctrl-D) is a no.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
+    try:
+        return typer.confirm(text_module.text(question), default=False)
+    except typer.Abort as aborted:
+        if isinstance(aborted.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        return False
+
+
+def losses_confirmed(progress: Progress, home: Path, losses: Iterable[str], *, yes: bool) -> bool:
+    """Names what is removed with a home, and asks on a terminal; a script is not asked. Nothing to lose is a yes."""
+    lines = tuple(losses)
+    if not lines:
+        return True
+    progress.step(f"with {home} these go:")
+    for line in lines:
+        progress.note(line)
+    if yes or not on_a_terminal() or confirmed("Remove all this?"):
+        return True
+    progress.note("nothing was removed")
+    return False
+
+
+DOING = {
+    "create": "creating", "update": "updating", "delete": "deleting", "replace": "replacing",
+    "create-replacement": "creating", "delete-replaced": "deleting", "refresh": "refreshing",
+}  # fmt: skip
+
+
+_NEXT = "\n" + " " * 9
+"""Before a text's further lines, which never look like lines of progress of their own."""
+
+LOUD = frozenset({"updating", "destroying"})
+"""What changes resources: previews and refreshes only look at them."""
+
+
+INTERRUPTED = "Ctrl-C: nothing more is begun, and what is in flight ends. A second one ends it at once, unfinished"
+"""What is printed when the engine has taken a Ctrl-C."""
+_TAKEN = "^C received"
+
+
+class Progress:
+    """Says what happens, each line with the seconds since the start; on a terminal also in colour."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+        self._coming: list[str] = []
+        self._phase = ""
+        self._looked_at = 0
+        self._is_open = False
+        # Else as the stream is: colours for a terminal alone.
+        self._coloured = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
+
+    @cached_property
+    def console(self) -> Console:
+        """For what is more than lines: tables and boxes."""
+        return tables(highlight=False, soft_wrap=True)
+
+    def _line(self, mark: str, text: str, colour: str | None) -> None:
+        elapsed = style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+        shown = style(mark, colour) if colour else mark
+        if self._is_open:
+            rewrite_line()
+            self._is_open = False
+        say(f"{elapsed} {shown} {text.replace(chr(10), _NEXT)}", colours=self._coloured)
+
+    def step(self, text: str) -> None:
+        """A new piece of work begins."""
+        self._line("·", text, "cyan")
+
+    def done(self, text: str) -> None:
+        """It ended well."""
+        self._line("✓", text, "green")
+
+    def fail(self, text: str) -> None:
+        """It did not."""
+        self._line("✗", text, "red")
+
+    def note(self, text: str) -> None:
+        """Something to know that is neither."""
+        self._line(" ", text, None)
+
+    def follow(self, *phases: str) -> Callable[[Mapping[str, Any]], None]:
+        """The function to call with each event of the engine's next command.
+
+        Args:
+            phases: What the command does, one word after the other; in `LOUD` ones each resource has a line.
+        """
+        self._coming, self._phase, self._looked_at = list(phases), "", 0
+        return self.event
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """One engine event, when it says something to a person: a resource's turn, a status line, a diagnostic."""
+        if "preludeEvent" in event:
+            self._phase = self._coming.pop(0) if self._coming else self._phase
+            self.step(self._phase)
+        elif "resourcePreEvent" in event and self._phase not in LOUD:
+            self._looked_at += 1
+            self._count()
+        elif meta := (event.get("resourcePreEvent") or {}).get("metadata"):
+            if (verb := DOING.get(meta["op"])) and not meta["type"].startswith(("pulumi:", "amlstack:infra:")):
+                self.step(f"{verb} {name_of(meta['urn'])}")
+        elif str((event.get("stdoutEvent") or {}).get("message", "")).lstrip().startswith(_TAKEN):
+            self.note(INTERRUPTED)
+        elif diagnostic := event.get("diagnosticEvent"):
+            text = diagnostic["message"].strip()
+            if text and (diagnostic.get("ephemeral") or diagnostic["severity"] == "info"):
+                who = f"{name_of(diagnostic['urn'])}: " if diagnostic.get("urn") else ""
+                for line in text.splitlines():
+                    self.note(who + line)
+
+    def _count(self) -> None:
+        """Show the progress of a phase without lines of its own: on a terminal, one line written over and over."""
+        if sys.stdout.isatty():
+            elapsed = style(f"{time.monotonic() - self.start:5.1f}s", dim=True)
+            count = f"{self._looked_at} resource{'' if self._looked_at == 1 else 's'}"
+            rewrite_line()
+            say(f"{elapsed} · {self._phase}: {count}", nl=False, colours=self._coloured)
+            self._is_open = True
+
+
+def name_of(urn: str) -> str:
+    """``Compute a100`` of a URN: the last type and the name."""
+    *_, kinds, name = urn.split("::")
+    return f"{kinds.rsplit('$', 1)[-1].rsplit(':', 1)[-1]} {name}"

@@ -66,7 +66,7 @@ VERBS = {
         "amlstack.cli.commands.report:app", "Write one run as one HTML file: verdict, ranks over time, loss, logs."
     ),
     "policy": Verb("amlstack.cli.commands.policy:app", "The rules: list them, export them as Azure Policy."),
-    "gitops": Verb("amlstack.cli.gitops.verb:app", "CI for a team's repository: its files, and the comment."),
+    "gitops": Verb("amlstack.cli.commands.gitops:app", "CI for a team's repository: its files, and the comment."),
     "sandbox": Verb("amlstack.cli.commands.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one module and one line here."""

@@ -41,11 +41,11 @@ def variables(endpoint: Endpoint) -> dict[str, str]:
         EngineError: No engine could be had, or it refused to create the stack.
     """
     from amlstack import engine
-    from amlstack.cli import stack_state
+    from amlstack.cli import stack_files
 
     pulumi = engine.find()
     env = engine.environ(pulumi, endpoint.environ())
-    if engine.STACK not in stack_state.files(stack_state.backend_of(engine.STACK)):
+    if engine.STACK not in stack_files.state_files(stack_files.backend_of(engine.STACK)):
         engine.select(env)
     return {**endpoint.environ(), **engine.variables(pulumi)}
 

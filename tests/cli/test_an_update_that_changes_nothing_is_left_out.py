@@ -12,7 +12,7 @@ import pytest
 from amlstack import engine
 from amlstack.base import paths, pulumi_wire
 from amlstack.cli.stack.plan import changes_nothing
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.engine import Outcome
 
 if TYPE_CHECKING:

@@ -251,7 +251,7 @@ def test_files_are_not_compared_with_each_other(here: Path, monkeypatch: pytest.
     def compared(*_: object) -> bool:
         raise AssertionError
 
-    monkeypatch.setattr("amlstack.cli.jobfiles.checking.Checked.__eq__", compared)
+    monkeypatch.setattr("amlstack.cli.jobfiles.judgement.Checked.__eq__", compared)
     (here / "other.yml").write_text(AZ.replace("instance: 16", "instance: 8").replace("epoch}}", "epochs}}"))
     assert main(["check", "job.py", "other.yml", "--stack", "prod"]) == 0
 

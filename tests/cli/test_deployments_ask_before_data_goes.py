@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from amlstack.cli import consent
-from amlstack.cli.progress import Progress
+from amlstack.cli import console
+from amlstack.cli.console import Progress
 from amlstack.cli.stack import deployment
 from amlstack.cli.stack.deployment import Deployment, missing_resources
 from amlstack.cli.stack.pulumi_stack import PulumiStack
-from amlstack.cli.stack_state import State, read
+from amlstack.cli.stack_files import State, read_state
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import Store
 
@@ -90,7 +90,7 @@ def test_a_state_file_of_an_unknown_form_records_nothing(text: str, tmp_path: Pa
     file.parent.mkdir(parents=True)
     file.write_text(text)
 
-    assert read(tmp_path, "sandbox") == State()
+    assert read_state(tmp_path, "sandbox") == State()
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_the_update_begins_only_after_an_agreement(
 
     monkeypatch.setattr("amlstack.engine.run", run)
     monkeypatch.setattr(PulumiStack, "state", lambda _: STATE)
-    monkeypatch.setattr("amlstack.cli.consent.on_a_terminal", lambda: terminal)
-    monkeypatch.setattr("amlstack.cli.consent.given", lambda _: answer)
+    monkeypatch.setattr("amlstack.cli.console.on_a_terminal", lambda: terminal)
+    monkeypatch.setattr("amlstack.cli.console.confirmed", lambda _: answer)
     stack = PulumiStack("sandbox", {}, home)
     judged: Any = SimpleNamespace(settings=None, findings=())
 
@@ -144,7 +144,7 @@ def test_no_answer_is_a_no_and_ctrl_c_is_no_answer(
 
     monkeypatch.setattr(f"{typer.confirm.__module__}.visible_prompt_func", prompted)
     if raised is None:
-        assert consent.given("Apply this?") is False
+        assert console.confirmed("Apply this?") is False
     else:
         with pytest.raises(raised):
-            consent.given("Apply this?")
+            console.confirmed("Apply this?")

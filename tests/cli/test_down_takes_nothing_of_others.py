@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli import stack_settings
-from amlstack.cli.progress import Progress
+from amlstack.cli import stack_files
+from amlstack.cli.console import Progress
 from amlstack.cli.stack import take_down
 from amlstack.cli.stack.pulumi_stack import PulumiStack
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.engine import Outcome
 from amlstack.provider.arm import ArmError
 from amlstack.provider.stacks import foreign, keeper
@@ -61,7 +61,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
     monkeypatch.setattr(PulumiStack, "run", run)
     monkeypatch.setattr(keeper, "held", held)
-    monkeypatch.setattr(stack_settings, "client_of", lambda _: None)
+    monkeypatch.setattr(stack_files, "client_of", lambda _: None)
     monkeypatch.setattr(PulumiStack, "state", lambda _: State((KEEPER,)))
     return asked
 

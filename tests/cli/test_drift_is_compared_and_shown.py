@@ -17,7 +17,7 @@ from amlstack.cli.stack.drift.look import Comparison, look_through
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, value_at
 from amlstack.cli.stack.drift.report import Declaring, Look, PropertyDrift, ResourceDrift
 from amlstack.cli.stack.pulumi_stack import PulumiStack, lock_file
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from infra.settings import read_file
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ import yaml
 from amlstack.base import text as text_module
 from amlstack.base.findings import Finding
 from amlstack.cli import console
+from amlstack.cli.console import Progress
 from amlstack.cli.logs.files import Tail
 from amlstack.cli.main import main
-from amlstack.cli.progress import Progress
 from tests.support.cli.hostile import HOSTILE, acting
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import pytest
 from amlstack.base import paths, pulumi_wire
 from amlstack.catalog import sizes
 from amlstack.catalog.sizes import Price
-from amlstack.cli import main, stack_settings
+from amlstack.cli import main, stack_files
 from amlstack.cli.stack import bring_up, pulumi_stack, take_down
 from amlstack.cli.stack.plan import StackPlan, cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.pulumi_stack import MADE_UP, StackFolder
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.engine import PASSPHRASE
 from infra.settings import parse, stackfile
 
@@ -159,7 +159,7 @@ def test_what_is_protected_is_named_with_the_ways_to_lift_it() -> None:
     [("public", "ml.azure.com"), ("usgovernment", "ml.azure.us"), ("china", "studio.ml.azure.cn")],
 )
 def test_the_studio_is_that_of_the_stacks_cloud(environment: str, studio: str) -> None:
-    arm = stack_settings.client_of({"azure-native:environment": environment})
+    arm = stack_files.client_of({"azure-native:environment": environment})
     outputs = {"workspace": {"id": "/w"}, "jobs": {"train": {"jobId": "/w/jobs/train-1"}}}
     assert list(bring_up.studio_lines(arm, outputs)) == [
         f"workspace: https://{studio}/?wsid=/w",
@@ -237,7 +237,7 @@ def test_settings_of_the_sandbox_leave_out_the_account_and_what_is_encrypted() -
 
 
 def test_the_module_of_paths_names_this_project() -> None:
-    assert stack_settings.project_name() == "amlstack"
+    assert stack_files.project_name() == "amlstack"
 
 
 @pytest.mark.engine

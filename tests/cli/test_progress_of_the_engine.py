@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.cli.progress import INTERRUPTED, Progress
+from amlstack.cli.console import INTERRUPTED, Progress
 
 
 def events(op: str, number: int) -> list[dict[str, Any]]:

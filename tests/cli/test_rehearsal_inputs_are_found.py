@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from amlstack.catalog import clock
 from amlstack.cli import targets
 from amlstack.cli.commands.rehearse import app
-from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.rehearsal import inputs, mapping_file
 from tests.support.rehearsal_inputs import data, empty_folder, made, plan
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 import jobs
-from amlstack.cli import consent
+from amlstack.cli import console
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.sandbox.scale import RehearsalScale
@@ -74,8 +74,8 @@ def test_a_script_gets_the_line_to_type_for_a_job_larger_than_the_machine(
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_a_terminal_is_asked(large: Path, started: list[str], monkeypatch: pytest.MonkeyPatch, *, answer: bool) -> None:
-    monkeypatch.setattr(consent, "on_a_terminal", lambda: True)
-    monkeypatch.setattr(consent, "given", lambda _question: answer)
+    monkeypatch.setattr(console, "on_a_terminal", lambda: True)
+    monkeypatch.setattr(console, "confirmed", lambda _question: answer)
 
     assert (rehearse(large), started) == ((1, ["up"]) if answer else (2, []))
 

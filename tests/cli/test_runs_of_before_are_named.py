@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli.progress import Progress
+from amlstack.cli.console import Progress
 from amlstack.cli.stack import runs
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.sandbox.protocol.kind import iso
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from amlstack.cli.progress import Progress
+from amlstack.cli.console import Progress
 from amlstack.cli.stack import runs
 from amlstack.cli.stack.runs import WaitedRuns, summary_rows
 from amlstack.sandbox.store.places import job_folder

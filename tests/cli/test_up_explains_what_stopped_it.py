@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amlstack.cli.progress import Progress
+from amlstack.cli.console import Progress
 from amlstack.cli.stack import explain
 from amlstack.cli.stack.plan import counted_operations
 from amlstack.engine import Outcome

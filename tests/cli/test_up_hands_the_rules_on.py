@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from amlstack.base import paths
-from amlstack.cli import stack_settings
+from amlstack.cli import stack_files
 from amlstack.cli.main import main
 from amlstack.cli.policy_pack import CONFIG_VARIABLE, PACK_VARIABLE, GivenRules
 from amlstack.engine import Engine
@@ -21,7 +21,7 @@ STACK = "config:\n  amlstack:location: westeurope\n  amlstack:workspace: aml-tea
 
 
 def rules_of_the_stack() -> Path | None:
-    return stack_settings.judge("sandbox", {}).rules
+    return stack_files.judge_settings("sandbox", {}).rules
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_what_is_no_pack_and_no_file_is_said_before_anything_starts(
 
 
 def test_check_judges_by_the_pack_that_is_given_and_not_by_the_settings(project: Path) -> None:
-    root = Path(stack_settings.__file__).parents[2]
+    root = Path(stack_files.__file__).parents[2]
     shutil.copytree(root / "policies", project / "pack" / "policies", ignore=shutil.ignore_patterns("__pycache__"))
     (project / "pack" / "PulumiPolicy.yaml").write_text("")
     (project / "pack" / "policies" / BUILT_IN.name).write_text('{"node-ceiling": {"nodes": 1}}')

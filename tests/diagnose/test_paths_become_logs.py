@@ -173,7 +173,7 @@ def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_failed_rehearsal_ends_with_its_diagnosis(tmp_path: Path) -> None:
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.rehearsal import outcome
     from amlstack.diagnose import diagnose
 

@@ -13,7 +13,7 @@ import pytest
 import jobs
 from amlstack import run_identity
 from amlstack.base.findings import errors
-from amlstack.cli.jobfiles.checking import check_file
+from amlstack.cli.jobfiles.judgement import check_file
 from amlstack.cli.targets import Targets
 from infra.declaration import declare
 from infra.settings import read_file

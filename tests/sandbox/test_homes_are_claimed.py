@@ -155,13 +155,13 @@ def test_what_is_lost_is_asked_about_on_a_terminal(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("amlstack.cli.consent.on_a_terminal", lambda: terminal)
+    monkeypatch.setattr("amlstack.cli.console.on_a_terminal", lambda: terminal)
 
     def given(question: str) -> bool:
         asked.append(question)
         return answer
 
-    monkeypatch.setattr("amlstack.cli.consent.given", given)
+    monkeypatch.setattr("amlstack.cli.console.confirmed", given)
     homes.claim(folder)
     write(folder, "sandbox/mounts/account/blobs/checkpoints/ckpt.pt")
 

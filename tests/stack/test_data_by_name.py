@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.cli.stack import deployment
 from amlstack.cli.stack.deployment import missing_resources
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import job_folder
 from infra.components import registration

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from amlstack.cli.stack.deployment import missing_resources
-from amlstack.cli.stack_state import State
+from amlstack.cli.stack_files import State
 from amlstack.sandbox.store.store import job_folder
 from tests.support.harness import ANALYZER
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.cli import stack_state
+from amlstack.cli import stack_files
 from amlstack.cli.sandbox_arm import SandboxArm
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
@@ -116,7 +116,7 @@ def visited(visit: Visit) -> Visit:
 
 
 def state_file(home: Path) -> Path:
-    return stack_state.files(home / "pulumi")["sandbox"]
+    return stack_files.state_files(home / "pulumi")["sandbox"]
 
 
 def without_dependencies(file: Path) -> list[str]:

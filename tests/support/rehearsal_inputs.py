@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.rehearsal import inputs, mapping_file
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from measure import PROJECT, Row, cpu_of, environ, taken
 
 import jobs
 from amlstack.catalog import overlay
-from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.targets import Targets
 from infra.runs import CodeFolders
 from tests.support.jobs import oracle

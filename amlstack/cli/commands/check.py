@@ -11,14 +11,14 @@ import typer
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles import formats
-from amlstack.cli.jobfiles.checking import check_file, configured_gate
 from amlstack.cli.jobfiles.formats import Format, chosen
+from amlstack.cli.jobfiles.judgement import check_file, configured_gate
 from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from amlstack.cli.jobfiles.checking import Checked
+    from amlstack.cli.jobfiles.judgement import Checked
 
 app = typer.Typer(add_completion=False)
 
@@ -187,8 +187,7 @@ def _changed(
     files: list[Path], stack: str | None, form: str | None, *, as_json: bool, others: tuple[object, ...]
 ) -> int:
     """Print the parts of the repository that a range of commits touches."""
-    from amlstack.cli.jobfiles import child_process
-    from amlstack.cli.jobfiles.changes import verb as changes
+    from amlstack.cli.jobfiles import changes, child_process
 
     if any(others):
         raise typer.BadParameter("`--changed` judges nothing: it goes with --stack, --format and --json alone.")

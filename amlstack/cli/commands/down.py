@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
+from amlstack.cli.console import Yes  # noqa: TC001 - typer reads the annotation
 from amlstack.engine import STACK
 
 Stack = Annotated[

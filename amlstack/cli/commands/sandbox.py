@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
-from amlstack.cli.console import print_json, say, tables
+from amlstack.cli.console import (
+    Yes,
+    print_json,
+    say,
+    tables,
+)
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
@@ -223,8 +227,7 @@ def _agree(*, yes: bool) -> None:
     """Ends the command unless what the sandbox holds may go."""
     from amlstack.base import home as homes
     from amlstack.base import paths
-    from amlstack.cli import consent
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress, losses_confirmed
     from amlstack.sandbox.store import holdings
 
     home = paths.home()
@@ -232,7 +235,7 @@ def _agree(*, yes: bool) -> None:
         homes.check(home)
     except homes.ForeignHomeError as error:
         _fail(str(error))
-    if not consent.agreed(Progress(), home, holdings.gather(home).lines(), yes=yes):
+    if not losses_confirmed(Progress(), home, holdings.gather(home).lines(), yes=yes):
         raise typer.Exit(1)
 
 

@@ -11,13 +11,13 @@ import typer
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Json, Size, Stack  # noqa: TC001 - typer reads the annotations
 from amlstack.cli.console import print_findings, print_json, say, tables
-from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import jobs
-    from amlstack.cli.jobfiles.checking import Checked
+    from amlstack.cli.jobfiles.judgement import Checked
     from jobs.planning.plans import Cost
 
 app = typer.Typer(add_completion=False)

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.consent import Yes  # noqa: TC001 - typer reads the annotation
-from amlstack.cli.console import say
+from amlstack.cli.console import (
+    Yes,
+    say,
+)
 from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 from amlstack.engine import STACK
 

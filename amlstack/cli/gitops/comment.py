@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
 from amlstack.base import text as text_module
-from amlstack.cli.progress import name_of
+from amlstack.cli.console import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.jobfiles.changes.git import GitError, Repository
+from amlstack.cli.git import GitError, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

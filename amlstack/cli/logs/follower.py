@@ -23,7 +23,7 @@ from amlstack.sandbox.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.files.origins import CodeCopies
 

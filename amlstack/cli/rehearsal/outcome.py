@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from amlstack.base import paths
-from amlstack.cli import consent
+from amlstack.cli import console
 from amlstack.cli.console import print_json, recorded_findings
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.base.findings import Finding
+    from amlstack.cli.console import Progress
     from amlstack.cli.logs.follower import Follower
-    from amlstack.cli.progress import Progress
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.diagnose import Diagnosis
     from amlstack.sandbox.scale import RehearsalScale
@@ -358,7 +358,7 @@ def start_afresh(progress: Progress, plans: Sequence[jobs.Planned], *, yes: bool
     progress.step("set aside, so that the rehearsal starts without them:")
     for each in earlier:
         progress.note(f"output {each.label}: {each.files} file{'' if each.files == 1 else 's'} of earlier rehearsals")
-    if not yes and consent.on_a_terminal() and not consent.given("Set these aside?"):
+    if not yes and console.on_a_terminal() and not console.confirmed("Set these aside?"):
         progress.note("nothing was set aside, nothing was submitted")
         raise typer.Exit(1)
     progress.note(f"they are kept in {set_aside(home, workspace, earlier)}")

@@ -9,7 +9,7 @@ from amlstack.base import paths
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.jobfiles.checking import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.rehearsal import environments, inputs, mapping_file
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import errors
-from amlstack.cli.console import print_findings, say
+from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.progress import Progress
 from amlstack.cli.rehearsal import environments, judgement
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import GROUP

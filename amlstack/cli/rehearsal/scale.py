@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amlstack.base.paths import is_dir
-from amlstack.cli import consent
+from amlstack.cli import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import jobs
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.sandbox.scale import RehearsalScale
 
 Nodes = Annotated[
@@ -184,7 +184,7 @@ def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalS
     nodes, ranks = proposed(parts)
     progress.step(f"larger than this machine: {reason}")
     progress.note(f"scaled down: amlstack rehearse {file} -j {nodes}x{ranks}; as it is: --yes")
-    if consent.on_a_terminal() and consent.given("Start it as it is?"):
+    if console.on_a_terminal() and console.confirmed("Start it as it is?"):
         return True
     progress.fail("nothing was started")
     return False

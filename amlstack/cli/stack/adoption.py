@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.provider.arm import ArmClient
     from infra.names import Names, Part
     from infra.settings import Reading, Settings

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack import engine
-from amlstack.cli import consent, stack_settings
-from amlstack.cli.console import print_findings, print_json, tally
+from amlstack.cli import console, stack_files
+from amlstack.cli.console import Progress, print_findings, print_json, tally
 from amlstack.cli.policy_pack import GivenRules
-from amlstack.cli.progress import Progress
 from amlstack.cli.stack import explain, plan, pulumi_stack, runs
 from amlstack.cli.stack.deployment import Deployment
 from amlstack.cli.workspace import job_search
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import StackSettings
+    from amlstack.cli.stack_files import StackSettings
     from amlstack.engine import Engine
     from amlstack.provider.arm import ArmClient
 
@@ -72,7 +71,7 @@ class AskedUp:
     def wrong(self) -> str:
         """The error in the options; empty for none."""
         asks = self.stack != engine.STACK and not self.yes and not self.preview
-        if asks and (self.as_json or not consent.on_a_terminal()):
+        if asks and (self.as_json or not console.on_a_terminal()):
             return NO_TERMINAL
         return WITHOUT_SECRETS if self.without_secrets and (self.sandbox or not self.preview) else ""
 
@@ -124,7 +123,7 @@ def _brought_up(asked: AskedUp, progress: Progress, values: dict[str, Any], ends
         return code
     if not stack.endpoint:
         values["outputs"] = outputs = stack.outputs()
-        for line in studio_lines(stack_settings.client_of(judged.config), outputs):
+        for line in studio_lines(stack_files.client_of(judged.config), outputs):
             progress.note(line)
         return 0
     return _followed(asked, deployment, values, began)
@@ -138,7 +137,7 @@ def _judged(asked: AskedUp, progress: Progress, values: dict[str, Any]) -> Stack
     """
     progress.step(f"settings of `{asked.stack}`")
     account = {"ARM_SUBSCRIPTION_ID": NOBODY, "ARM_TENANT_ID": NOBODY} if asked.sandbox else None
-    judged = stack_settings.judge(asked.stack, account)
+    judged = stack_files.judge_settings(asked.stack, account)
     values["findings"] = [each.as_dict() for each in judged.findings]
     print_findings(judged.findings)
     if judged.errors:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack import engine
 from amlstack.base import paths
-from amlstack.cli import consent
-from amlstack.cli.progress import name_of
+from amlstack.cli import console
+from amlstack.cli.console import name_of
 from amlstack.cli.stack import explain, plan
 from amlstack.cli.stack.plan import cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.runs import WaitedRuns
-from amlstack.cli.stack_state import type_of
+from amlstack.cli.stack_files import type_of
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
 from amlstack.sandbox.store.holdings import listed
@@ -24,10 +24,9 @@ from amlstack.sandbox.store.store import Store, cluster_of, folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import StackSettings
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.stack_files import StackSettings, State
     from amlstack.engine import Outcome
 
 WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"
@@ -258,10 +257,10 @@ class Deployment:
         if self.stack.name == engine.STACK:
             if not taken:
                 return True
-            if not consent.on_a_terminal():
+            if not console.on_a_terminal():
                 self.progress.fail(REFUSED)
                 return False
-        if consent.given(f"Apply this to `{self.stack.name}` on {self.stack.where}?"):
+        if console.confirmed(f"Apply this to `{self.stack.name}` on {self.stack.where}?"):
             return True
         self.progress.note("nothing was changed")
         return False

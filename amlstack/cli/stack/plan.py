@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
 from amlstack.catalog import clock, regions, sizes
-from amlstack.cli.progress import name_of
+from amlstack.cli.console import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from amlstack.catalog.sizes import Price
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.stack_files import State
     from amlstack.engine import Outcome
     from infra.settings import Settings
 

@@ -26,15 +26,14 @@ import yaml
 from amlstack import engine
 from amlstack.base import home, paths, pulumi_wire
 from amlstack.base.files import write_whole
-from amlstack.cli import stack_settings, stack_state
+from amlstack.cli import stack_files
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from amlstack.cli.stack_settings import StackSettings
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.stack_files import StackSettings, State
     from amlstack.engine import Engine, Outcome
     from amlstack.sandbox.server.endpoint import Endpoint
     from infra.settings import StackFile
@@ -246,9 +245,9 @@ class PulumiStack:
             EngineError: There is no such stack, or the backend is out of reach.
         """
         if self.backend is not None:
-            return stack_state.read(self.backend, self.name)
+            return stack_files.read_state(self.backend, self.name)
         try:
-            return stack_state.state_of(self.exported()["deployment"])
+            return stack_files.state_of(self.exported()["deployment"])
         except (KeyError, TypeError, AttributeError):
             raise engine.EngineError(self._unknown_form) from None
 
@@ -334,7 +333,7 @@ def sandbox_stack(pulumi: Engine, endpoint: Endpoint, note: Callable[[str], None
     Raises:
         EngineError: The engine refused to make it.
     """
-    backend = stack_state.backend_of(engine.STACK, endpoint.home)
+    backend = stack_files.backend_of(engine.STACK, endpoint.home)
     env = _env_on_sandbox(pulumi, endpoint, backend, note)
     engine.select(env)
     return PulumiStack(engine.STACK, env, endpoint.home, endpoint=endpoint, backend=backend)
@@ -422,7 +421,7 @@ class StackFolder:
     @classmethod
     def on_sandbox(cls, stack: str, home: Path | None = None) -> StackFolder:
         """The folder of a stack in a sandbox's home."""
-        return cls(stack_state.backend_of(stack, home).parent, stack)
+        return cls(stack_files.backend_of(stack, home).parent, stack)
 
     @property
     def backend(self) -> Path:
@@ -453,13 +452,13 @@ class StackFolder:
             EngineError: The engine refused to make the stack.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        manifest = {"name": stack_settings.project_name(), "runtime": "python"}
+        manifest = {"name": stack_files.project_name(), "runtime": "python"}
         write_whole(self.folder / "Pulumi.yaml", yaml.safe_dump(manifest))
         secret: list[str] = []
         config = {key: _opened(value, str(key), secret) for key, value in file.config.items() if _is_ours(str(key))}
         content = {"config": config, "encryptionsalt": engine.SALT}
         write_whole(self.config, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
-        if self.stack not in stack_state.files(self.backend):
+        if self.stack not in stack_files.state_files(self.backend):
             self._run("stack", "init", self.stack, "--no-select", env=env)
         for path in secret:
             words = ("config", "set", "--secret", "--path", path, MADE_UP, "--stack", self.stack)

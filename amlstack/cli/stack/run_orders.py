@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.base.findings import Finding
-    from amlstack.cli.jobfiles.checking import Checked
+    from amlstack.cli.jobfiles.judgement import Checked
     from amlstack.cli.targets import Targets
     from infra.settings import Reading, Settings
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from amlstack.cli.progress import Progress
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.console import Progress
+    from amlstack.cli.stack_files import State
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.server.endpoint import Endpoint
     from infra.settings import Settings

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from amlstack import engine
 from amlstack.base import home as home_folder
 from amlstack.base import paths
-from amlstack.cli import consent, sandbox_arm, stack_settings, stack_state
-from amlstack.cli.progress import Progress, name_of
+from amlstack.cli import console, sandbox_arm, stack_files
+from amlstack.cli.console import Progress, name_of
 from amlstack.cli.stack import explain, pulumi_stack
 from amlstack.cli.stack.plan import StackPlan
 from amlstack.cli.stack.pulumi_stack import StackFolder
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_settings import StackSettings
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.stack_files import StackSettings, State
 
 VERB = "amlstack down"
 
@@ -62,7 +61,7 @@ def run(asked: AskedDown) -> int:
         for wrong use, 3 when another command works on the stack, 130 after Ctrl-C.
     """
     progress = Progress()
-    if not asked.yes and not consent.on_a_terminal():
+    if not asked.yes and not console.on_a_terminal():
         progress.fail("nothing was destroyed: there is no terminal to ask on. `--yes` destroys without a question")
         return explain.USAGE
     try:
@@ -70,7 +69,7 @@ def run(asked: AskedDown) -> int:
         if asked.sandbox and not folder.is_dir():
             progress.done(f"the sandbox has no stack `{asked.stack}`")
             return 0
-        settings = stack_settings.read(asked.stack)
+        settings = stack_files.read_settings(asked.stack)
         with pulumi_stack.hold(pulumi_stack.lock_file(asked.stack, sandbox=asked.sandbox), asked.stack, VERB):
             stack = pulumi_stack.reach(asked.stack, settings, engine.find(), sandbox=asked.sandbox)
             code = _destroyed(asked, settings, replace(stack, env={**stack.env, **_agreed(asked)}), progress)
@@ -96,7 +95,7 @@ def remove_sandbox(*, yes: bool) -> int:
                 home_folder.remove(home)
             progress.done("nothing is up")
             return 0
-        if not consent.agreed(progress, home, _losses(home), yes=yes):
+        if not console.losses_confirmed(progress, home, _losses(home), yes=yes):
             return 1
         with contextlib.ExitStack() as held:
             for name in (engine.STACK, *_others(home)):  # the sandbox goes, and with it all stacks that it has
@@ -119,7 +118,7 @@ def _losses(home: Path) -> Iterator[str]:
     yield from holdings.gather(home).lines()
     if others := _others(home):
         yield f"the state of {len(others)} stack{_s(others)} on the sandbox: {', '.join(others)}"
-    if more := [name for name in stack_state.files(_backend(home)) if name != engine.STACK]:
+    if more := [name for name in stack_files.state_files(_backend(home)) if name != engine.STACK]:
         yield f"the state of {len(more)} more stack{_s(more)}: {', '.join(more)}"
 
 
@@ -128,11 +127,11 @@ def _s(names: Sequence[str]) -> str:
 
 
 def _backend(home: Path) -> Path:
-    return stack_state.backend_of(engine.STACK, home)
+    return stack_files.backend_of(engine.STACK, home)
 
 
 def _own_destroyed(progress: Progress) -> bool:
-    if engine.STACK not in stack_state.files(_backend(paths.home())):
+    if engine.STACK not in stack_files.state_files(_backend(paths.home())):
         return True
     try:
         stack = pulumi_stack.sandbox_stack(engine.find(), daemon.up())
@@ -181,7 +180,7 @@ def _foreign(stack: PulumiStack, settings: StackSettings, state: State, progress
     if not places:
         return ""
     try:
-        client = sandbox_arm.SandboxArm(stack.endpoint) if stack.endpoint else stack_settings.client_of(settings.config)
+        client = sandbox_arm.SandboxArm(stack.endpoint) if stack.endpoint else stack_files.client_of(settings.config)
         found = keeper.held(client, places, asked, (owner,))
     except ArmError as error:
         if kept is None:
@@ -247,7 +246,7 @@ def _destroyed(asked: AskedDown, settings: StackSettings, stack: PulumiStack, pr
         return 1
     if left := state.retained:
         progress.note(f"{len(left)} stay in Azure and are forgotten (versions that other stacks may use)")
-    if not asked.yes and not consent.given(f"Destroy `{asked.stack}` on {stack.where}?"):
+    if not asked.yes and not console.confirmed(f"Destroy `{asked.stack}` on {stack.where}?"):
         progress.note("nothing was destroyed")
         return 1
     follow = progress.follow("destroying")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.runs import Record
     from infra.data.assets import PlannedAsset
@@ -80,9 +80,9 @@ def of_stack(file: Path, stack: str, on: date) -> DeclaredRuns:
     Raises:
         NoStackError: There is no such stack.
     """
-    from amlstack.cli import stack_settings
+    from amlstack.cli import stack_files
 
-    path, name, project = settings_file(stack), stack.rpartition("/")[2], stack_settings.project_name()
+    path, name, project = settings_file(stack), stack.rpartition("/")[2], stack_files.project_name()
     reading, root = read_file(path), path.parent
     if reading.partial is None:
         return DeclaredRuns((), (), reading.findings, project, name)

@@ -288,10 +288,10 @@ def settings_file(stack: str) -> Path:
     Raises:
         NoStackError: There is no such stack; near misses are in the message.
     """
-    from amlstack.cli import stack_settings
+    from amlstack.cli import stack_files
 
     here = Path.cwd() / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
-    return here if here.is_file() else stack_settings.settings_file(stack)
+    return here if here.is_file() else stack_files.settings_file(stack)
 
 
 def is_named(asked: AskedWorkspace) -> bool:
@@ -314,26 +314,26 @@ def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
 
 def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> WorkspacePlace:
     from amlstack.base import yamltext
-    from amlstack.cli import stack_settings
+    from amlstack.cli import stack_files
     from infra.account import resolve
     from infra.names import Names
 
     try:
         file = settings_file(stack)
         text = yamltext.parse(file.read_bytes(), file.name, room=_ROOM)
-    except (stack_settings.NoStackError, OSError) as error:
+    except (stack_files.NoStackError, OSError) as error:
         raise NoWorkspaceError(str(error)) from None
     for wrong in text.findings:
         raise NoWorkspaceError(f"{file.name} cannot be read: {wrong.seen}")
     whole = text.data.get("config") if isinstance(text.data, dict) else None
-    config = stack_settings.engine_config(whole) if isinstance(whole, dict) else {}
+    config = stack_files.engine_config(whole) if isinstance(whole, dict) else {}
     settings = {
         str(key).partition(":")[2].removeprefix("config:"): value
         for key, value in (whole or {}).items()
         if str(key).startswith("amlstack:")
     }
     name, source = stack.rpartition("/")[2], f"that of the stack `{stack}`"
-    where = {"project": stack_settings.project_name(), "stack": name}
+    where = {"project": stack_files.project_name(), "stack": name}
     if sandbox or name == _sandbox_stack():
         local = _started()
         names = Names.of_workspace(settings, subscription=local.subscription, **where)
@@ -363,9 +363,9 @@ def _sandbox_stack() -> str:
 
 def _recorded(stack: str, local: Endpoint) -> str:
     """The workspace that a stack's state on the sandbox names; empty where it names none."""
-    from amlstack.cli import stack_state
+    from amlstack.cli import stack_files
 
-    outputs = stack_state.read(stack_state.backend_of(stack, local.home), stack).outputs()
+    outputs = stack_files.read_state(stack_files.backend_of(stack, local.home), stack).outputs()
     return str(((outputs or {}).get("workspace") or {}).get("id") or "")
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from amlstack.cli.progress import INTERRUPTED
+from amlstack.cli.console import INTERRUPTED
 from tests.support.sandbox import injected_faults
 from tests.support.sandbox.injected_faults import HELD, HUNG_UP, LET_GO
 from tests.support.stack.fresh_clone import LIMIT, Clone

@@ -41,8 +41,8 @@ def cancel(
 
         amlstack cancel ddp-torchrun-3f97dd4a3c --stack prod --no-wait
     """
+    from amlstack.cli.console import Progress
     from amlstack.cli.logs.follower import InProgress, follow
-    from amlstack.cli.progress import Progress
     from amlstack.cli.workspace import job_search, refusals, workspace_place
     from amlstack.provider.runs import Runs
 

@@ -11,7 +11,7 @@ from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.workspace.downloads import Downloads, RemoteFile
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
@@ -58,8 +58,8 @@ def download(
 
         amlstack download train --outputs model --to ./model --stack prod
     """
+    from amlstack.cli.console import Progress
     from amlstack.cli.logs.files import RefusedNameError
-    from amlstack.cli.progress import Progress
     from amlstack.cli.workspace import job_search, refusals, workspace_place
     from amlstack.cli.workspace.downloads import Downloads
     from amlstack.rpc import ProviderError

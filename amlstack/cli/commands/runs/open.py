@@ -43,7 +43,7 @@ def open(  # noqa: A001 - the verb
 
         amlstack open ddp-torchrun --stack prod --no-browser
     """
-    from amlstack.cli import consent
+    from amlstack.cli import console
     from amlstack.cli.workspace import job_search, refusals, workspace_place
 
     asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
@@ -55,7 +55,7 @@ def open(  # noqa: A001 - the verb
         else:
             url = job_search.studio_of_job(where.arm, job_search.find(where, subject))
     say(url)
-    if browser or (browser is None and consent.on_a_terminal() and not where.is_local):
+    if browser or (browser is None and console.on_a_terminal() and not where.is_local):
         import webbrowser
 
         if not webbrowser.open(url):

@@ -11,7 +11,7 @@ from amlstack.cli.console import say
 from amlstack.cli.workspace import options
 
 if TYPE_CHECKING:
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.workspace.refusals import Reached
     from amlstack.cli.workspace.submission import Submission
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
@@ -72,9 +72,8 @@ def submit(
 
     from amlstack.base.findings import errors
     from amlstack.catalog import clock
-    from amlstack.cli.console import print_findings
-    from amlstack.cli.progress import Progress
-    from amlstack.cli.stack_settings import NoStackError
+    from amlstack.cli.console import Progress, print_findings
+    from amlstack.cli.stack_files import NoStackError
     from amlstack.cli.workspace import refusals, workspace_place
     from amlstack.cli.workspace import submission as declaring
     from amlstack.cli.workspace.submission import Submission
@@ -161,7 +160,7 @@ def _again(run: Run, rerun: str) -> Any:
 
 def _one(submission: Submission, run: Run, *, yes: bool) -> str | None:
     """Submits a run; its name in the workspace, or None after a no."""
-    from amlstack.cli import consent
+    from amlstack.cli import console
 
     progress, place = submission.progress, submission.place
     run_id, record = submission.foreseen(run)
@@ -171,10 +170,10 @@ def _one(submission: Submission, run: Run, *, yes: bool) -> str | None:
     for line in _plan(run):
         progress.note(line)
     if not yes and not place.is_local:
-        if not consent.on_a_terminal():
+        if not console.on_a_terminal():
             progress.fail("nothing was sent: there is no terminal to ask on. `--yes` submits without a question")
             raise typer.Exit(2)
-        if not consent.given(f"Submit `{run.name}` to the workspace {place.workspace.rpartition('/')[2]}?"):
+        if not console.confirmed(f"Submit `{run.name}` to the workspace {place.workspace.rpartition('/')[2]}?"):
             progress.note("nothing was sent")
             return None
     progress.step(f"submitting {run_id}")

@@ -71,7 +71,7 @@ def drift(
 
 
 def _run(name: str, form: Format, *, sandbox: bool, everything: bool) -> int:
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.stack import explain
     from amlstack.cli.stack.drift import report
     from amlstack.cli.stack.drift.look import look_at

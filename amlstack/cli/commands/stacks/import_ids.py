@@ -10,7 +10,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from amlstack.cli.progress import Progress
+from amlstack.cli.console import Progress
 
 Stack = Annotated[str, typer.Option("--stack", "-s", metavar="NAME", help="The stack of Pulumi.NAME.yaml.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the import file is written.")]
@@ -31,7 +31,7 @@ def import_ids(*, stack: Stack, output: Output = Path("import.json")) -> int:
 
 
 def _run(stack: str, output: Path, answer: TextIO) -> int:
-    from amlstack.cli import stack_settings
+    from amlstack.cli import stack_files
     from amlstack.cli.console import print_findings
     from amlstack.provider.arm import ArmError
     from infra.account import resolve
@@ -39,11 +39,11 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
 
     progress = Progress()
     try:
-        given = stack_settings.read(stack)
-    except stack_settings.NoStackError as error:
+        given = stack_files.read_settings(stack)
+    except stack_files.NoStackError as error:
         progress.fail(str(error))
         return 2
-    reading, config, project = given.reading, given.config, stack_settings.project_name()
+    reading, config, project = given.reading, given.config, stack_files.project_name()
     who, unknown = resolve(config, os.environ)
     settings = reading.settings
     if settings is None or unknown:
@@ -57,7 +57,7 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
     provider = provider_urn(given.name, project) if elsewhere else None
     try:
         progress.step(f"what Azure has in {names.group_id}")
-        found = adoption.read_estate(stack_settings.client_of(config), names)
+        found = adoption.read_estate(stack_files.client_of(config), names)
     except ArmError as error:
         progress.fail(str(error))
         return 1

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack import engine
 from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.catalog import own_changes
-from amlstack.cli import stack_settings, stack_state
-from amlstack.cli.progress import name_of
+from amlstack.cli import stack_files
+from amlstack.cli.console import name_of
 from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.cli.stack.plan import NO_RESOURCES
-from amlstack.cli.stack_state import type_of
+from amlstack.cli.stack_files import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from amlstack.cli.progress import Progress
+    from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_state import State
+    from amlstack.cli.stack_files import State
     from amlstack.engine import Outcome
 
 JOB: Final = "amlstack:jobs:Job"
@@ -272,9 +272,9 @@ def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:
         EngineError: The state is out of reach, or the sandbox has no such stack.
         SandboxError, ForeignHomeError: The sandbox cannot be used.
     """
-    settings = stack_settings.read(name)
+    settings = stack_files.read_settings(name)
     short = settings.name
-    if sandbox and short not in stack_state.files(stack_state.backend_of(short)):
+    if sandbox and short not in stack_files.state_files(stack_files.backend_of(short)):
         raise engine.EngineError(f"the stack `{short}` is not on this machine's sandbox: it was never brought up there")
     with pulumi_stack.hold(pulumi_stack.lock_file(name, sandbox=sandbox), name, "amlstack drift"):
         progress.step("Pulumi engine")

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.cli.progress import name_of
+from amlstack.cli.console import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

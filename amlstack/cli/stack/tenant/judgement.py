@@ -13,7 +13,7 @@ import typer
 from amlstack.base.arm_language.resources import with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import hint
-from amlstack.cli import stack_settings, targets
+from amlstack.cli import stack_files, targets
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format
@@ -188,7 +188,7 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
             *found,
             Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
         ]
-    config = stack_settings.engine_config(where.reading.file.config) if where.reading.file else {}
+    config = stack_files.engine_config(where.reading.file.config) if where.reading.file else {}
     who, unknown = account.resolve(config, os.environ)
     known = not any("subscription" in one.where for one in unknown)
     try:
@@ -210,7 +210,7 @@ def _read_group(stack: DeclaredStack, config: Mapping[str, str]) -> Finding | No
     if "tags" in group:
         return None  # the stack makes the group: its settings say them
     try:
-        arm = stack_settings.client_of(config)
+        arm = stack_files.client_of(config)
         seen = arm.look(str(group["id"]), foreign.GROUPS_VERSION)
         missing = "There is no such resource group" if seen.status == 404 else ""
     except ArmError as error:

@@ -21,7 +21,7 @@ from pulumi.runtime.stack import run_pulumi_func
 
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
-from amlstack.cli import stack_settings
+from amlstack.cli import stack_files
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
 from infra.components.stack import StackDeclaration, build
@@ -176,7 +176,7 @@ def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredRes
 
         # Resources that the settings give by `existing` are taken to be there.
         monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}}, _OUTPUTS)
-        project = stack_settings.project_name()
+        project = stack_files.project_name()
         mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=_logger(shown), monitor=monitor)
         await run_pulumi_func(declared)
 

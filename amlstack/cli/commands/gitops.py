@@ -76,8 +76,8 @@ def guards(
         amlstack gitops guards "$GITHUB_SHA" --stack prod --take --rules rules > guards.json
     """
     from amlstack.cli.console import print_json
+    from amlstack.cli.git import GitError
     from amlstack.cli.gitops import guards as guarding
-    from amlstack.cli.jobfiles.changes.git import GitError
 
     try:
         found = guarding.gate_changes(commit, stack)

@@ -1,4 +1,4 @@
-"""Git as `check --changed` uses it: the base of a comparison, its tree, and the changed paths."""
+"""Git as `check --changed` and `gitops` use it: the base of a comparison, its tree, and the changed paths."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Base:
     words: str
 
 
-def find(repository: Repository, asked: str | None, environ: Mapping[str, str] | None = None) -> Base:
+def find_base(repository: Repository, asked: str | None, environ: Mapping[str, str] | None = None) -> Base:
     """The commit to compare with.
 
     Args:

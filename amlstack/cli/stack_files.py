@@ -1,14 +1,21 @@
-"""The settings of a stack, and all that is wrong with them before an engine starts."""
+"""The files of a stack: its settings, with all that is wrong with them before an engine starts, and its recorded state.
+
+The state of the sandbox's file backends is read without the engine, which takes a second. That file is the engine's
+own: what is not found in the form that is known here counts as not recorded.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base import paths
+from amlstack.base import paths, pulumi_wire
 from amlstack.base.findings import errors
 from amlstack.base.text import did_you_mean
+from amlstack.engine import STACK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,7 +93,7 @@ def settings_file(stack: str) -> Path:
     )
 
 
-def read(stack: str) -> StackSettings:
+def read_settings(stack: str) -> StackSettings:
     """Read the settings of a stack.
 
     Args:
@@ -104,7 +111,7 @@ def read(stack: str) -> StackSettings:
     return StackSettings(stack.rpartition("/")[2], path, reading.file, reading, reading.findings)
 
 
-def judge(stack: str, account: Mapping[str, str] | None = None) -> StackSettings:
+def judge_settings(stack: str, account: Mapping[str, str] | None = None) -> StackSettings:
     """Read and judge a stack as its program will: sizes, regions, tags, jobs and account.
 
     Args:
@@ -118,7 +125,7 @@ def judge(stack: str, account: Mapping[str, str] | None = None) -> StackSettings
     from infra.account import resolve
     from infra.declaration import declare
 
-    found = read(stack)
+    found = read_settings(stack)
     _, unknown = resolve(found.config, os.environ if account is None else account)
     declaration = declare(found.reading, on=clock.today(), root=paths.PROJECT, place=f"{found.name}::{project_name()}")
     return replace(found, findings=(*unknown, *declaration.findings))
@@ -154,3 +161,74 @@ def engine_config(config: Mapping[str, object]) -> dict[str, str]:
         if isinstance(value, str):
             found[f"{namespace}:{name.removeprefix('config:')}"] = value
     return found
+
+
+_VERSION: Final = re.compile(r"/v\d{8}[^:]*(?=:)")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stack as the backend has it.
+
+    Attributes:
+        resources: The resources, as the engine writes them (``urn``, ``type``, ``id``, ``inputs``, …).
+        pending: URNs of operations that were cut off.
+    """
+
+    resources: tuple[Mapping[str, Any], ...] = ()
+    pending: tuple[str, ...] = field(default=())
+
+    def outputs(self) -> Mapping[str, Any] | None:
+        """The stack's outputs; None where they are not recorded as plain values (a secret among them, say)."""
+        stacks = [one for one in self.resources if one.get("type") == "pulumi:pulumi:Stack"]
+        if len(stacks) != 1 or pulumi_wire.SIGNATURE in json.dumps(outputs := stacks[0].get("outputs") or {}):
+            return None
+        return outputs
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """URNs of the resources that the engine refuses to delete."""
+        return tuple(str(one["urn"]) for one in self.resources if one.get("protect") and not one.get("delete"))
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """URNs of the resources that stay in Azure when the stack forgets them."""
+        return tuple(str(one["urn"]) for one in self.resources if one.get("retainOnDelete"))
+
+
+def backend_of(stack: str, home: Path | None = None) -> Path:
+    """The folder of a stack's state on the sandbox of a home: the sandbox's own stack has one, each other its own."""
+    root = paths.home() if home is None else home
+    return root / "pulumi" if stack == STACK else root / "stacks" / stack / "state"
+
+
+def state_files(backend: Path) -> dict[str, Path]:
+    """Name → file of every stack of a file backend in a folder."""
+    return {path.stem: path for path in sorted((backend / ".pulumi" / "stacks").rglob("*.json"))}
+
+
+def read_state(backend: Path, stack: str) -> State:
+    """A stack of a file backend; empty when nothing is recorded there in the form that is known."""
+    file = state_files(backend).get(stack)
+    if file is None:
+        return State()
+    try:
+        return state_of(json.loads(file.read_text("utf-8"))["checkpoint"]["latest"] or {})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return State()
+
+
+def state_of(latest: Mapping[str, Any]) -> State:
+    """A stack as the engine writes it: a checkpoint's latest deployment, or what `pulumi stack export` prints.
+
+    Raises:
+        KeyError, TypeError, AttributeError: It has another form.
+    """
+    resources = tuple(latest.get("resources") or ())
+    pending = tuple(one["resource"]["urn"] for one in latest.get("pending_operations") or ())
+    return State(resources, pending)
+
+
+def type_of(token: object) -> str:
+    """A resource's type without its API version."""
+    return _VERSION.sub("", str(token))

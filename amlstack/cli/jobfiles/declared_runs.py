@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import jobs
     from infra.settings import JobFile, Reading
 
-
 OWN: Final = ("amlstack", "infra", "jobs", "policies")
 """Packages of the program that are loaded here."""
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
 from amlstack.provider.states import is_active
+from amlstack.rpc import bare
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from amlstack.provider.arm import ArmClient, Response
+    from amlstack.provider.resource import Values
     from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
@@ -36,6 +38,28 @@ def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
     The record of a program that gives no stack id has none: its owner decides.
     """
     return record.owner == owner and (record.stack is None or record.stack in stack_ids)
+
+
+def stack_ids(*values: Values) -> tuple[str, ...]:
+    """The stack's ids in inputs and states, as far as they are known."""
+    found = (bare(one.get("stackId")) for one in values)
+    return tuple(one for one in found if isinstance(one, str) and one)
+
+
+def foreign(record: Record, old: Values, *inputs: Values) -> str:
+    """Whose a run is when it is not the stack's own any more; empty when it is.
+
+    Args:
+        record: The run.
+        old: The recorded state.
+        inputs: Further inputs that may name the stack's id.
+    """
+    owner = str(old.get("owner"))
+    if is_ours(record, owner, *stack_ids(old, *inputs)):
+        return ""
+    if record.owner != owner:
+        return record.owner or "another owner"
+    return f"another stack named {owner} (its id is {record.stack})"
 
 
 def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Record]:

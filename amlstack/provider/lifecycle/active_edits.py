@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle.edits import RunPlan
-from amlstack.provider.lifecycle.siblings import foreign, stack_ids
+from amlstack.provider.owned import foreign, stack_ids
 from amlstack.provider.resource import Difference
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
-from amlstack.provider.owned import is_ours
+from amlstack.provider.owned import stack_ids
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import OnEdit, is_active
 from amlstack.provider.waiting import InterruptedWaitError, follow
@@ -79,28 +79,6 @@ def end(services: Services, call: Call, workspace: str, record: Record) -> None:
         follow(services, call, workspace, record, until=ended, what=what, at_once=True)
     except InterruptedWaitError:
         raise InterruptedWaitError(f"the wait for the end of {record.job_id}", uncertain=True) from None
-
-
-def stack_ids(*values: Values) -> tuple[str, ...]:
-    """The stack's ids in inputs and states, as far as they are known."""
-    found = (bare(one.get("stackId")) for one in values)
-    return tuple(one for one in found if isinstance(one, str) and one)
-
-
-def foreign(record: Record, old: Values, *inputs: Values) -> str:
-    """Whose a run is when it is not the stack's own any more; empty when it is.
-
-    Args:
-        record: The run.
-        old: The recorded state.
-        inputs: Further inputs that may name the stack's id.
-    """
-    owner = str(old.get("owner"))
-    if is_ours(record, owner, *stack_ids(old, *inputs)):
-        return ""
-    if record.owner != owner:
-        return record.owner or "another owner"
-    return f"another stack named {owner} (its id is {record.stack})"
 
 
 def goes_on(deployment: DeploymentMemory, call: Call, workspace: str, record: Record) -> bool:

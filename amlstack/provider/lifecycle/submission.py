@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import edits
-from amlstack.provider.lifecycle.siblings import stack_ids
-from amlstack.provider.owned import is_ours
+from amlstack.provider.owned import is_ours, stack_ids
 from amlstack.provider.resource import known
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.provider.states import COMPLETED, UNSUCCESSFUL, OnEdit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from amlstack.provider import owned
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import edits, siblings, submission
 from amlstack.provider.lifecycle.active_edits import Edited, mode_of
@@ -237,7 +238,7 @@ class JobRuns:
         record = self._siblings.removed(call, workspace, run, {**old, **asked}) if removed else None
         if record is None:
             record = self._runs.get(workspace, run)
-        if record is not None and (owner := siblings.foreign(record, old, asked)):
+        if record is not None and (owner := owned.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
         if removed and self._services.course.unasked(str(bare(asked.get("name")))):

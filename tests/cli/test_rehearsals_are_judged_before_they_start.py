@@ -12,7 +12,7 @@ import pytest
 
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import environments
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:

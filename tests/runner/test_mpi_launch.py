@@ -14,7 +14,7 @@ import pytest
 from amlstack import images
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import mpirun
 from tests.support.runner.runner_lab import ML, PLAIN
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox.contract import spec
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.scale import RehearsalScale
 
 if TYPE_CHECKING:

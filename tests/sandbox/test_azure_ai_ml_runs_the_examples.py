@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import mpirun
 from tests.support.running import running_sandbox
 from tests.support.sandbox.sandbox_client import Arm, cluster
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.gpu_code import nvidia_smi, programs
+from amlstack.sandbox import nvidia_smi
+from amlstack.sandbox.gpu_code import programs
 
 if TYPE_CHECKING:
     from pathlib import Path

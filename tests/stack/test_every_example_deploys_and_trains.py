@@ -14,7 +14,7 @@ import yaml
 from amlstack.base.paths import PROJECT
 from amlstack.diagnose import diagnose
 from amlstack.sandbox import processes
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.store.store import job_folder
 from tests.support.harness import ANALYZER
 from tests.support.stack.small_jobs import runs, store_of

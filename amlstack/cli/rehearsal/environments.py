@@ -265,7 +265,7 @@ def starts_by_mpi(part: jobs.Plan) -> bool:
 def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
     """Yield the aspect of the mpirun that starts the ranks of an MPI job."""
     from amlstack.images import openmpi, ready
-    from amlstack.sandbox.runner.mpi import mpirun
+    from amlstack.sandbox.runner import mpirun
 
     if not starts_by_mpi(part):
         return
@@ -293,7 +293,7 @@ def environment_aspects(
         where: The stack that was read, if any.
         own: The user's stand-ins.
     """
-    from amlstack.sandbox.runner.mpi import mpirun
+    from amlstack.sandbox.runner import mpirun
 
     wanted = part.enriched.environment
     if wanted == NO_ENVIRONMENT:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.files import write_whole
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.runner import inputs, prepare
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import inputs, mpirun, prepare
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 

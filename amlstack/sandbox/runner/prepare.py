@@ -16,8 +16,7 @@ from amlstack.sandbox.contract.variables import LOGS, environ, gpus_here, replac
 from amlstack.sandbox.files import environments, substitutes, temporary_folder
 from amlstack.sandbox.files.datastores import output_uri
 from amlstack.sandbox.files.storage import Location, Storage
-from amlstack.sandbox.runner import inputs, namespace, parallel_driver, pip_layer
-from amlstack.sandbox.runner.mpi import mpirun
+from amlstack.sandbox.runner import inputs, mpirun, namespace, parallel_driver, pip_layer
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import cluster_of, job_folder

@@ -27,7 +27,6 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.kind import Reply, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
-from amlstack.sandbox.service import provisioning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -226,7 +225,7 @@ Template.special = {
 
 
 if TYPE_CHECKING:
-    Call = Callable[[str, str, Mapping[str, str], Any], Reply]
+    Put = Callable[[str, str, Body], None]
 
 TYPE = "Microsoft.Resources/deployments"
 _PATH = re.compile(
@@ -236,7 +235,7 @@ _PATH = re.compile(
 )
 
 
-def answer(context: KindContext, method: str, text: str, body: Any, call: Call) -> Reply | None:
+def answer(context: KindContext, method: str, text: str, body: Any, put: Put) -> Reply | None:
     """Answers a PUT or GET of a deployment and the list of its operations; None for every other path.
 
     Args:
@@ -244,7 +243,7 @@ def answer(context: KindContext, method: str, text: str, body: Any, call: Call) 
         method: Of the request.
         text: Its path.
         body: Of a PUT.
-        call: The resource manager itself, for the resources of the template.
+        put: Puts a resource of the template, by its path and api-version, and waits until it is there.
 
     Raises:
         Refused: The template is none, or one of its resources is refused.
@@ -258,7 +257,7 @@ def answer(context: KindContext, method: str, text: str, body: Any, call: Call) 
         raise Refused(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
     own = f"{group.id}/providers/{TYPE}/{found['name']}"
     if method == "PUT" and not found["below"]:
-        return _put(context, own, group, body, call)
+        return _put(context, own, group, body, put)
     stored = context.store.resources.get(own)
     if stored is None:
         raise Refused(404, "DeploymentNotFound", f"Deployment '{found['name']}' could not be found.")
@@ -270,7 +269,7 @@ def answer(context: KindContext, method: str, text: str, body: Any, call: Call) 
     return Reply(200, {"value": [_operation(own, number, each["id"]) for number, each in enumerate(targets)]})
 
 
-def _put(context: KindContext, own: str, group: ResourceRow, body: Any, call: Call) -> Reply:
+def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put) -> Reply:
     properties = body.get("properties") if isinstance(body, dict) else None
     content = properties.get("template") if isinstance(properties, dict) else None
     if not isinstance(content, dict) or not isinstance(properties, dict):
@@ -286,7 +285,7 @@ def _put(context: KindContext, own: str, group: ResourceRow, body: Any, call: Ca
 
     begun = time.monotonic()
     template = Template(content, given, group.id, str(group.body.get("location")), known)
-    made = [_make(context, template, resource, call) for resource in _ordered(template)]
+    made = [_make(template, resource, put) for resource in _ordered(template)]
     outputs = {name: {**each, "value": template.worked_out(each["value"])} for name, each in _outputs(content)}
     record = {
         "properties": {
@@ -331,19 +330,16 @@ def _awaited(template: Template, resource: Mapping[str, Any], left: Mapping[str,
     return any(own == name or own.endswith(f"/{name}") for own in left for name in names)
 
 
-def _make(context: KindContext, template: Template, resource: Mapping[str, Any], call: Call) -> str:
+def _make(template: Template, resource: Mapping[str, Any], put: Put) -> str:
     kind, name = resource["type"], template.worked_out(resource["name"])
     own = template.id_of(kind, name)
     skipped = ("type", "name", "apiVersion", "condition", "dependsOn", "comments", "resources", "scope", "copy")
     body = read(kind, template.worked_out({key: each for key, each in resource.items() if key not in skipped}))
     try:
-        call("PUT", own, {"api-version": template.worked_out(resource["apiVersion"])}, body)
+        put(own, template.worked_out(resource["apiVersion"]), body)
     except Refused as refused:
         message = f"At least one resource deployment operation failed: {own}: {refused.message}"
         raise Refused(refused.status, "DeploymentFailed", message, refused.target) from None
-    while running := context.store.operations.running(own.lower()):
-        for operation in running:
-            provisioning.advance(context, operation)
     return own
 
 

@@ -52,7 +52,7 @@ def answer(
     if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
         return _operation(context, found[2], results=found[1] == "operationResults")
     above = cloud.subscriptions_answer(context, method, text, query, body)
-    above = above or deployments.answer(context, method, text, body, functools.partial(answer, context))
+    above = above or deployments.answer(context, method, text, body, functools.partial(_deploy, context))
     if above is not None:
         return above
     if method == "GET" and (listed := kinds.listed(context, text, query)) is not None:
@@ -65,6 +65,14 @@ def answer(
     _kind(path)
     _check_above(context, path, method)
     return _of_kind(context, method, path, query, body, headers=headers)
+
+
+def _deploy(context: KindContext, path: str, version: str, body: Body) -> None:
+    """Puts a resource of a template, and waits until it is there."""
+    answer(context, "PUT", path, {"api-version": version}, body)
+    while running := context.store.operations.running(path.lower()):
+        for operation in running:
+            provisioning.advance(context, operation)
 
 
 def _of_kind(

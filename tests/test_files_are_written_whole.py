@@ -23,7 +23,7 @@ OTHERWISE: Final = {
     "amlstack/sandbox/orchestration/parent.py": "a new name, then a rename",
     "amlstack/sandbox/runner/namespace.py": "files of the kernel",
     "amlstack/sandbox/runner/parallel_driver.py": "made anew for each job",
-    "amlstack/sandbox/files/temporary_folder.py": "made anew for each job",
+    "amlstack/sandbox/store/folders.py": "made anew for each job",
     "amlstack/sandbox/runner/mpirun.py": "made anew for each job",
     "amlstack/sandbox/runner/node_agent.py": "memory of the kernel",
     "amlstack/sandbox/runner/pip_layer.py": "made anew for each job",

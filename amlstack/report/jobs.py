@@ -11,8 +11,8 @@ from amlstack.catalog import regions, sizes
 from amlstack.report import content, logs
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
 from amlstack.sandbox.contract import launch, spec
-from amlstack.sandbox.files import substitutes
-from amlstack.sandbox.store import job_names
+from amlstack.sandbox.files import origins
+from amlstack.sandbox.store import inventory
 from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def find(store: Store, wanted: str) -> JobRow:
     children = store.family.members()
     found: tuple[JobRow, ...] = ()
     for rows in ([row for row in jobs if row.id not in children], jobs):
-        if found := job_names.matches(store, wanted, rows):
+        if found := inventory.matching_jobs(store, wanted, rows):
             break
-    return found[0] if len(found) == 1 else job_names.find(store, wanted, found or jobs)
+    return found[0] if len(found) == 1 else inventory.find_job(store, wanted, found or jobs)
 
 
 def job_report(store: Store, job: JobRow, now: float) -> Report:
@@ -249,7 +249,7 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
         yield "time limit", f"{spec.seconds(str(limits['timeout'])):g} s"
     inputs = asked.get("inputs") or {}
     if inputs:
-        here = substitutes.of(store, job)
+        here = origins.inputs_of(store, job)
         yield (
             "inputs",
             ", ".join(f"{name} = {_input(port, here.get(name))}" for name, port in list(inputs.items())[:12]),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
 from amlstack.code_reading.code_files import ImportedNames, files, row_of, texts
-from amlstack.sandbox.store.places import job_folder, private
+from amlstack.sandbox.store.folders import job_folder, private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -15,7 +15,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import clouds
 from amlstack.sandbox.kinds.machine_learning import managed_network
-from amlstack.sandbox.protocol import azure_hosts
+from amlstack.sandbox.protocol import addresses
 from infra.network import virtual_network
 from policies import azure_policy, config
 
@@ -144,7 +144,7 @@ def test_hosts_of_a_cloud_are_those_of_the_azure_cli_and_of_azure_ai_ml(cloud: c
     assert zones["blob"] == (f"privatelink.blob.{storage}",)
     assert zones["registry"] == (f"privatelink.{registry}",)
     if cloud is clouds.PUBLIC:
-        assert (authority, f".blob.{storage}", f".{vault}") == (azure_hosts.LOGIN, azure_hosts.BLOB, azure_hosts.VAULT)
+        assert (authority, f".blob.{storage}", f".{vault}") == (addresses.LOGIN, addresses.BLOB, addresses.VAULT)
 
 
 def test_every_suffix_of_a_cloud_in_the_source_is_one_of_the_azure_cli() -> None:

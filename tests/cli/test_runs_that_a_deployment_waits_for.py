@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.cli.console import Progress
 from amlstack.cli.stack import runs
 from amlstack.cli.stack.runs import WaitedRuns, summary_rows
-from amlstack.sandbox.store.places import job_folder
+from amlstack.sandbox.store.folders import job_folder
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:

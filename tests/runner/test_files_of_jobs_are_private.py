@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import temporary_folder
-from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.store import folders
+from amlstack.sandbox.store.folders import folder
 
 if TYPE_CHECKING:
     import pytest
@@ -38,17 +38,17 @@ def test_a_folder_that_an_earlier_attempt_left_is_removed_and_a_foreign_one_is_n
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    left = temporary_folder.make(lab.home, "job")
-    again = temporary_folder.make(lab.home, "job")
+    left = folders.make_temporary(lab.home, "job")
+    again = folders.make_temporary(lab.home, "job")
     assert (left.exists(), again.is_dir()) == (False, True)
 
     precious = tmp_path / "precious"
     precious.mkdir()
     again.rmdir()
     again.symlink_to(precious)
-    temporary_folder.remove(lab.home, "job")
+    folders.remove_temporary(lab.home, "job")
     assert precious.is_dir()
-    temporary_folder.remove(lab.home, "job")
+    folders.remove_temporary(lab.home, "job")
 
 
 def test_state_logs_and_outputs_are_their_owners_alone(lab: Lab) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal import outcome
 from amlstack.report import jobs as job_report
-from amlstack.sandbox.files import substitutes
-from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.files import origins
+from amlstack.sandbox.store.folders import folder
 from tests.support.runner.runner_lab import WORKSPACE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_an_input_is_read_from_this_machine_and_the_body_keeps_its_address(lab: 
         "cifar": {"jobInputType": "uri_folder", "uri": CIFAR},
         "iris": {"jobInputType": "uri_file", "uri": "https://example.org/iris.csv", "mode": "Direct"},
     }
-    substitutes.write(lab.home, "job", {"": {"cifar": own, "iris": own / "a.txt"}})
+    origins.write_inputs(lab.home, "job", {"": {"cifar": own, "iris": own / "a.txt"}})
     command = (
         "cat ${{inputs.cifar}}/a.txt; echo; echo ${{inputs.iris}}; echo new 2>&1 > ${{inputs.cifar}}/a.txt || true"
     )
@@ -61,9 +61,9 @@ def test_a_step_takes_the_substitutes_of_its_pipeline_and_a_trial_those_of_its_s
     lab.store.family.add(trial, step, "0")
     own = add("own", "Command")
     lab.store.family.add(own, sweep, "0")
-    substitutes.write(lab.home, pipeline, {"": {"raw": tmp_path}, "train": {"data": tmp_path / "a"}})
-    substitutes.write(lab.home, sweep, {"": {"data": tmp_path / "b"}})
-    found = {job: substitutes.of(lab.store, lab.store.jobs[job]) for job in (step, trial, own, alone)}
+    origins.write_inputs(lab.home, pipeline, {"": {"raw": tmp_path}, "train": {"data": tmp_path / "a"}})
+    origins.write_inputs(lab.home, sweep, {"": {"data": tmp_path / "b"}})
+    found = {job: origins.inputs_of(lab.store, lab.store.jobs[job]) for job in (step, trial, own, alone)}
     a, b = {"data": tmp_path / "a"}, {"data": tmp_path / "b"}
     assert found == {step: a, trial: a, own: b, alone: {}}
 
@@ -103,7 +103,7 @@ def test_a_job_that_still_writes_to_an_output_is_named(lab: Lab) -> None:
 
 def test_a_value_is_substituted_in_the_command_and_stays_in_the_body(lab: Lab) -> None:
     given = {"lr": {"jobInputType": "literal", "value": "0.1"}}
-    substitutes.write(lab.home, "job", {"": {"lr": Path("0.2")}})
+    origins.write_inputs(lab.home, "job", {"": {"lr": Path("0.2")}})
     job = lab.run(lab.job("echo ${{inputs.lr}}", inputs=given))
     assert (job.status, lab.log("job"), job.properties["inputs"]) == ("Completed", "0.2\n", given)
     replaced = json.loads((lab.folder("job") / "report.json").read_text())["replaced"]

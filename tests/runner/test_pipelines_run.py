@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import substitutes
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.scheduling import allocation
 from tests.support.runner.children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
 from tests.support.runner.runner_lab import CLUSTER
@@ -213,7 +213,7 @@ def test_a_step_whose_output_this_machine_has_is_not_run(lab: Lab) -> None:
     here = lab.home.parent / "here"
     here.mkdir()
     (here / "b.txt").write_text("of this machine\n")
-    substitutes.write(lab.home, "pipe", {"train": {"data": here}}, ("fetch",))
+    origins.write_inputs(lab.home, "pipe", {"train": {"data": here}}, ("fetch",))
     key = pipeline(
         lab,
         {

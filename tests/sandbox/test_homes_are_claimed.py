@@ -10,7 +10,7 @@ import pytest
 from amlstack.base import home as homes
 from amlstack.cli.main import main
 from amlstack.sandbox.server import daemon
-from amlstack.sandbox.store.holdings import Holdings, gather
+from amlstack.sandbox.store.inventory import Holdings, find_holdings
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def test_a_folder_that_somebody_else_made_stays_empty(folder: Path) -> None:
 
 
 def test_what_would_be_lost_is_counted_and_named(folder: Path) -> None:
-    assert gather(folder) == Holdings()
+    assert find_holdings(folder) == Holdings()
     homes.claim(folder)
     store = Store(folder)
     for number in range(7):
@@ -123,7 +123,7 @@ def test_what_would_be_lost_is_counted_and_named(folder: Path) -> None:
     store.close()
     write(folder, "sandbox/mounts/account/blobs/checkpoints/gpt/ckpt.pt", "sandbox/mounts/account/blobs/x/ckpt.pt")
 
-    lines = list(gather(folder).lines())
+    lines = list(find_holdings(folder).lines())
 
     assert lines == [
         "1 run under way, cancelled: job-6",

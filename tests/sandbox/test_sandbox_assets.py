@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.files import datastores, registered_code
+from amlstack.sandbox.files import datastores, storage
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.refusals import status_and_code
 
@@ -67,7 +67,7 @@ def test_azures_own_client_uploads_code_that_becomes_a_version(
     assert [row["id"] for row in other] == [f"{workspace}/codes/abc/versions/1"], "the hash is looked up in all names"
     assert arm.get(f"{workspace}/codes/never-seen/versions", hash="babe").body == {"value": []}
     store = Store(sandbox.home)
-    assert registered_code.unpack(store, made.body["id"], tmp_path) == len(FILES)
+    assert storage.unpack_code(store, made.body["id"], tmp_path) == len(FILES)
     store.close()
     assert (tmp_path / "deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol import shapes, typecheck
+from amlstack.sandbox.protocol import typecheck
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
 
@@ -117,7 +117,7 @@ def test_what_a_get_answered_may_be_put_back() -> None:
 def test_every_kind_finds_its_generated_class(kind: ResourceKind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
     assert kind.schema is not None
-    names = set(shapes.of(shapes.load(kind.schema.module, kind.schema.args)).fields)
+    names = set(typecheck.body_shape(typecheck.input_class(kind.schema.module, kind.schema.args)).fields)
 
     assert kind.schema.path <= names
     assert set(kind.schema.wire) <= names

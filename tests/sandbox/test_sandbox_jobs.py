@@ -135,7 +135,7 @@ def test_an_environment_is_taken_where_its_stand_in_lies_beside_the_body(
     body["properties"]["environmentId"] = environment
     assert put(manager, "one", body)[0] == 201
     assert put(manager, "two", body)[0] in (400, 501), "what lies beside another job does not count"
-    assert environments.of(manager.store, manager.store.jobs["one"]) == given
+    assert environments.environment_of(manager.store, manager.store.jobs["one"]) == given
 
 
 @pytest.mark.parametrize(("change", "code", "part"), REFERENCES)

@@ -10,8 +10,8 @@ import pytest
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.azure_native import table
-from amlstack.sandbox.protocol import api_versions, requests
-from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.protocol import addresses, requests
+from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.raw_exchange import raw
 from tests.support.sandbox.sandbox_client import ROOT, version_of
@@ -122,7 +122,7 @@ def test_a_call_without_an_api_version_is_refused_also_when_it_is_empty(manager:
 
 
 def test_every_type_has_the_versions_that_azure_native_and_the_stand_in_speak() -> None:
-    listed = api_versions.known()
+    listed = addresses.known_versions()
     assert set(listed) == {kind.type.lower() for kind in kinds.ALL}
     for token in table.tokens():
         row, version = table.find(f"azure-native:{token}")
@@ -152,7 +152,7 @@ def test_the_list_holds_every_version_of_the_installed_azure_native() -> None:
         found = re.findall(rb"azure-native:\w+/v(\d{4})(\d\d)(\d\d)(\w*):" + name.encode(), text)
         versions = {b"-".join(part for part in each if part).decode() for each in found}
         assert versions, kind.type
-        assert versions <= set(api_versions.known()[kind.type.lower()]), kind.type
+        assert versions <= set(addresses.known_versions()[kind.type.lower()]), kind.type
 
 
 def test_nesting_is_counted_and_not_guessed() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox import processes
-from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.store import Exit, JobError, Store

@@ -8,8 +8,8 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.provider.stacks.foreign import VARIABLE
+from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import OTHER_SUBSCRIPTION, SUBSCRIPTION
-from amlstack.sandbox.protocol.ids import GROUPS
 from tests.support.harness import ANALYZER
 from tests.support.stack import estates
 from tests.support.stack.small_jobs import FOREVER, IMAGE, SIZE, job, runs_of, store_of

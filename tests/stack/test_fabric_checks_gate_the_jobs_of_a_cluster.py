@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.store.places import job_folder
+from amlstack.sandbox.store.folders import job_folder
 from tests.support.stack.small_jobs import StackLife, job, runs, runs_of, settings
 
 if TYPE_CHECKING:

@@ -79,7 +79,7 @@ def _path(subject: str, asked: options.AskedWorkspace, held: ExitStack) -> Path:
     """A job's folder, or the path itself; that of a job of a workspace as long as ``held`` is."""
     from amlstack.cli.workspace.job_folder import find_subject
     from amlstack.sandbox.store.database import StateError
-    from amlstack.sandbox.store.job_names import UnknownJobError
+    from amlstack.sandbox.store.inventory import UnknownJobError
 
     try:
         return held.enter_context(find_subject(subject, asked)).folder

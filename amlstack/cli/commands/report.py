@@ -77,7 +77,7 @@ def _gathered(subject: str, asked: options.AskedWorkspace) -> Report:
     from amlstack.cli.workspace.job_folder import find_subject
     from amlstack.report.jobs import NoLogsError, folder_report, job_report
     from amlstack.sandbox.store.database import StateError
-    from amlstack.sandbox.store.job_names import UnknownJobError
+    from amlstack.sandbox.store.inventory import UnknownJobError
 
     try:
         with find_subject(subject, asked) as found:

@@ -228,14 +228,14 @@ def _agree(*, yes: bool) -> None:
     from amlstack.base import home as homes
     from amlstack.base import paths
     from amlstack.cli.console import Progress, losses_confirmed
-    from amlstack.sandbox.store import holdings
+    from amlstack.sandbox.store import inventory
 
     home = paths.home()
     try:
         homes.check(home)
     except homes.ForeignHomeError as error:
         _fail(str(error))
-    if not losses_confirmed(Progress(), home, holdings.gather(home).lines(), yes=yes):
+    if not losses_confirmed(Progress(), home, inventory.find_holdings(home).lines(), yes=yes):
         raise typer.Exit(1)
 
 

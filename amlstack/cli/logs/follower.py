@@ -16,8 +16,8 @@ from amlstack.provider.arm import THROTTLED, ArmError
 from amlstack.provider.runs import Runs
 from amlstack.provider.states import TERMINAL
 from amlstack.sandbox.files import origins
-from amlstack.sandbox.store.places import folder as sandbox_folder
-from amlstack.sandbox.store.places import job_folder
+from amlstack.sandbox.store.folders import folder as sandbox_folder
+from amlstack.sandbox.store.folders import job_folder
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class SandboxLogs:
     def logs(self, name: str) -> SandboxJobFiles:
         """The logs of a job, a trial or a step."""
         with closing(Store(self.home)) as store:
-            return SandboxJobFiles(job_folder(self.home, name), origins.of(store, store.jobs[name]))
+            return SandboxJobFiles(job_folder(self.home, name), origins.code_of(store, store.jobs[name]))
 
     def wait(self, *, grew: bool) -> bool:
         """Waits a moment."""

@@ -111,7 +111,7 @@ class Stored:
     def properties(self, resource: str) -> Mapping[str, Any] | None:
         """The properties of a resource by its ARM id; None where it is not there."""
         from amlstack.sandbox.store.database import StateError
-        from amlstack.sandbox.store.places import folder
+        from amlstack.sandbox.store.folders import folder
         from amlstack.sandbox.store.store import Store
 
         if not (folder(self._home) / "state.db").is_file():

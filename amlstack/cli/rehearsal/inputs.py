@@ -368,7 +368,7 @@ def in_storage(home: Path) -> Callable[[str], bool]:
         from amlstack.sandbox.contract.spec import RefusedError
         from amlstack.sandbox.files.storage import Location, Storage
         from amlstack.sandbox.store.database import StateError
-        from amlstack.sandbox.store.places import folder
+        from amlstack.sandbox.store.folders import folder
         from amlstack.sandbox.store.store import Store
 
         if not (folder(home) / "state.db").is_file():

@@ -25,7 +25,7 @@ from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
-from amlstack.sandbox.store.places import folder, private
+from amlstack.sandbox.store.folders import folder, private
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from amlstack.provider.runs import Runs
 from amlstack.rpc import Host, ProviderError
 from amlstack.sandbox import gpu_code
 from amlstack.sandbox.files import environments as files_environments
-from amlstack.sandbox.files import origins, substitutes
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.scale import QUERY
 from amlstack.sandbox.server import daemon
 from infra.compute.cluster import properties
@@ -117,9 +117,9 @@ class Rehearsal:
         register(services, self.names.workspace_id, registration)
         job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
         run = job_id.rsplit("/", 1)[-1]
-        substitutes.write(self.home, run, source.by_step, source.given)
+        origins.write_inputs(self.home, run, source.by_step, source.given)
         files_environments.write(self.home, run, source.stand_ins)
-        origins.write(self.home, run, code_folders(plan))
+        origins.write_code(self.home, run, code_folders(plan))
         if no_shim:
             gpu_code.keep_off(self.home, run)
         wanted = {} if scale is None else {QUERY: str(scale)}

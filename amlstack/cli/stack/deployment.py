@@ -18,7 +18,7 @@ from amlstack.cli.stack.runs import WaitedRuns
 from amlstack.cli.stack_files import type_of
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
-from amlstack.sandbox.store.holdings import listed
+from amlstack.sandbox.store.inventory import listed
 from amlstack.sandbox.store.store import Store, cluster_of, folder
 
 if TYPE_CHECKING:

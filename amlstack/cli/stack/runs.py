@@ -20,8 +20,8 @@ from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.provider.states import TERMINAL
 from amlstack.sandbox.files import origins
-from amlstack.sandbox.store.holdings import listed
-from amlstack.sandbox.store.places import folder, job_folder
+from amlstack.sandbox.store.folders import folder, job_folder
+from amlstack.sandbox.store.inventory import listed
 from amlstack.sandbox.store.store import Store
 from amlstack.sandbox.store.store import job_folder as store_job_folder
 
@@ -132,7 +132,7 @@ def _note_code(home: Path, run: str, state: State) -> None:
     codes = [found[urn] for urn in (job or {}).get("dependencies") or () if found.get(urn, {}).get("type") == CODE]
     folders = [Path(path) for code in codes if isinstance(path := (code.get("inputs") or {}).get("path"), str)]
     if len(folders) == 1 and not folders[0].is_relative_to(paths.cache()):
-        origins.write(home, run, {"": folders})
+        origins.write_code(home, run, {"": folders})
 
 
 def _ended(body: Mapping[str, Any]) -> float:
@@ -191,7 +191,9 @@ class WaitedRuns:
             row = store.jobs.get(run)
             if row is None or row.properties.get("jobType") != "Command":
                 return None
-            return Logs(job_folder(self.home, row.id), ProcessKind.of(row.properties), origins.of(store, row), _RANK)
+            return Logs(
+                job_folder(self.home, row.id), ProcessKind.of(row.properties), origins.code_of(store, row), _RANK
+            )
 
 
 FEW_OF_A_KIND = 5

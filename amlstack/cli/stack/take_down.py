@@ -19,7 +19,7 @@ from amlstack.cli.stack.pulumi_stack import StackFolder
 from amlstack.provider.arm import ArmError
 from amlstack.provider.stacks import foreign, keeper
 from amlstack.sandbox.server import daemon
-from amlstack.sandbox.store import holdings
+from amlstack.sandbox.store import inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def _others(home: Path) -> tuple[str, ...]:
 
 
 def _losses(home: Path) -> Iterator[str]:
-    yield from holdings.gather(home).lines()
+    yield from inventory.find_holdings(home).lines()
     if others := _others(home):
         yield f"the state of {len(others)} stack{_s(others)} on the sandbox: {', '.join(others)}"
     if more := [name for name in stack_files.state_files(_backend(home)) if name != engine.STACK]:

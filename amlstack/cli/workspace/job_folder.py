@@ -21,7 +21,7 @@ from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import job_search, options, refusals, status, workspace_place
 from amlstack.sandbox.files import origins
-from amlstack.sandbox.store.job_names import UnknownJobError
+from amlstack.sandbox.store.inventory import UnknownJobError
 from amlstack.sandbox.store.store import Store, folder, job_folder
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def authors_files(folders: Iterable[Path]) -> Callable[[str], str]:
     copies: list[origins.CodeCopies] = []
     if keys and _has_sandbox():
         with contextlib.closing(Store(paths.home())) as store:
-            copies = [origins.of(store, row) for key in keys if (row := store.jobs.get(key)) is not None]
+            copies = [origins.code_of(store, row) for key in keys if (row := store.jobs.get(key)) is not None]
 
     def named(text: str) -> str:
         for each in copies:

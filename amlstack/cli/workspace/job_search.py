@@ -11,7 +11,7 @@ from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
 from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
 from amlstack.provider.states import is_active
-from amlstack.sandbox.store.job_names import job_of
+from amlstack.sandbox.store.inventory import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -371,7 +371,7 @@ def _recorded(stack: str, local: Endpoint) -> str:
 
 def _sandbox_of_home() -> Endpoint | None:
     """This home's sandbox, started where it is down; None where nobody made one."""
-    from amlstack.sandbox.store.places import folder
+    from amlstack.sandbox.store.folders import folder
 
     return _started() if (folder(paths.home()) / "state.db").exists() else None
 

@@ -1,17 +1,28 @@
-"""Datastores' files: the container and account, and signatures for them."""
+"""Files of datastores: account and container, signatures for them, and the files that a run keeps by itself.
+
+Logs and ``outputs/`` of a run lie in the datastore ``workspaceartifactstore`` under ``ExperimentRun/dcid.<job>/``.
+A client that lists or reads there finds them once the job has ended: they get a second name among the blobs, no copy.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import hmac
+import re
+import shutil
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from amlstack.sandbox.protocol.entra import sign
 from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from amlstack.sandbox.store.store import JobRow, Store
 
 VERSION = "2025-07-05"
 HOURS = 24
@@ -32,7 +43,7 @@ def grant(key: str, account: str, container: str, permissions: str, *, hours: fl
     return urlencode({**words, "sig": _signature(key, account, container, words)})
 
 
-def check(key: str, query: Mapping[str, str], account: str, container: str, needs: str) -> None:
+def check_grant(key: str, query: Mapping[str, str], account: str, container: str, needs: str) -> None:
     """Refuses (403) a query without a good signature for this container and one of the permissions in ``needs``."""
     words = {name: query.get(name, "") for name in ("sv", "sr", "sp", "se", "spr")}
     # As bytes: a text that is not ASCII cannot be compared.
@@ -63,7 +74,7 @@ CONTAINER: Final[Mapping[str, str]] = {
 """By type: the property that names the container."""
 
 
-DEFAULT: Final = "workspaceblobstore"
+DEFAULT_STORE: Final = "workspaceblobstore"
 """The datastore that every workspace has as its default."""
 MODELS: Final[Mapping[str, str]] = {
     "custom_model": "CustomModel",
@@ -74,7 +85,7 @@ MODELS: Final[Mapping[str, str]] = {
 
 
 def output_uri(
-    job: str, output: str, declared: str | None = None, *, store: str = DEFAULT, kind: str | None = None
+    job: str, output: str, declared: str | None = None, *, store: str = DEFAULT_STORE, kind: str | None = None
 ) -> str:
     """The location of a job's output: where it was declared to, else in a folder of its own, or as a file of its name.
 
@@ -93,3 +104,69 @@ def account_and_container(properties: Mapping[str, Any]) -> tuple[str, str]:
     """Both names; empty where a datastore of another type has none."""
     name = CONTAINER.get(str(properties.get("datastoreType")), "")
     return str(properties.get("accountName") or ""), str(properties.get(name) or "")
+
+
+ARTIFACT_STORE: Final = "workspaceartifactstore"
+KEPT: Final = ("user_logs", "logs", "outputs")
+"""Folders of a job's folder that belong to the run."""
+_WORKSPACES: Final = "Microsoft.MachineLearningServices/workspaces"
+_NAME = re.compile(r"ExperimentRun/dcid\.(?P<job>[^/]+)(/.*)?")
+
+
+def artifact_prefix(job: str) -> str:
+    """The path of a job's files in the container."""
+    return f"ExperimentRun/dcid.{job}/"
+
+
+def ensure_artifacts(store: Store, account: str, container: str, name: str) -> None:
+    """Makes blobs of a job's files, if a name or prefix is asked for that lies among them and they are none yet."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return
+    for workspace in store.resources.of_type(_WORKSPACES):
+        if _place(store, workspace.id) == (account, container):
+            job = store.jobs.find(workspace.id, found["job"])
+            if job is not None and not job.active:
+                _publish(store, job, account, container)
+
+
+def forget_artifacts(store: Store, job: JobRow) -> None:
+    """Takes the blobs of a job's files away, which is deleted."""
+    if (place := _place(store, job.workspace)) is not None:
+        for blob in tuple(store.blobs.listed(*place, artifact_prefix(job.name))):
+            store.blobs.delete(blob)
+
+
+def _place(store: Store, workspace: str) -> tuple[str, str] | None:
+    """Account and container of the datastore; None where there is no such workspace."""
+    row = store.resources.get(f"{workspace}/datastores/{ARTIFACT_STORE}")
+    return None if row is None else account_and_container(row.body["properties"])
+
+
+def _publish(store: Store, job: JobRow, account: str, container: str) -> None:
+    """Makes blobs of the files of a job that has ended; nothing the second time."""
+    root = job_folder(store.home, job.id)
+    if next(store.blobs.listed(account, container, artifact_prefix(job.name)), None) is not None:
+        return
+    with store.transaction():
+        for folder in KEPT:
+            for file in sorted((root / folder).rglob("*")):
+                if file.is_file():
+                    fresh = store.blobs.fresh()
+                    second_name(file, fresh)
+                    store.blobs.put(account, container, f"{artifact_prefix(job.name)}{file.relative_to(root)}", fresh)
+
+
+def second_name(file: Path, fresh: Path) -> None:
+    """Gives a file another name; a copy where it is a link: what a link leads to is not the run's, and stays as it is.
+
+    Args:
+        file: One of the run's.
+        fresh: The other name, which becomes a blob's and is written to by nobody.
+    """
+    fresh.unlink(missing_ok=True)
+    if not file.is_symlink():
+        with contextlib.suppress(OSError):  # another disk
+            fresh.hardlink_to(file)
+            return
+    shutil.copyfile(file, fresh)

@@ -14,8 +14,8 @@ from amlstack.base.files import write_whole
 from amlstack.catalog import environments as catalogue
 from amlstack.images import Chosen
 from amlstack.images.references import read as reference
-from amlstack.sandbox.files import substitutes
-from amlstack.sandbox.store.places import job_folder, private
+from amlstack.sandbox.files import origins
+from amlstack.sandbox.store.folders import job_folder, private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,9 +45,9 @@ def write(home: Path, job: str, by_step: Mapping[str, Chosen]) -> None:
     write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
 
 
-def of(store: Store, job: JobRow) -> Chosen | None:
+def environment_of(store: Store, job: JobRow) -> Chosen | None:
     """The stand-in for the environment of one job; of a trial or step as its outermost job was given it."""
-    root, step = substitutes.outermost(store, job)
+    root, step = origins.outermost(store, job)
     return _read(store.home, root).get(step)
 
 

@@ -1,12 +1,14 @@
-"""The path of the author's own code, of which each node runs a copy: messages name the file that a person edits.
+"""Origins of a rehearsed job's inputs and code on this machine; the submitted body keeps its production addresses.
 
-A file in the job's folder holds it, by step (empty for a job that is no pipeline): folders in which the author's files
-lie under the same relative names. The trials of a sweep and the steps of a pipeline look into the folder of the
-outermost job. A job that was submitted by another client has none; its copies are named then.
+Files in the folder of the outermost job hold them, by step (empty for a job that is no pipeline). The trials of a sweep
+and the steps of a pipeline look there. ``inputs.json`` has paths by input. ``given.json`` lists the steps that are not
+run, because this machine has their outputs. ``code.json`` has the folders of the author's own code, of which each node
+runs a copy: messages name the file that a person edits. A job that another client submitted has none of them.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -14,15 +16,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
-from amlstack.sandbox.files.substitutes import outermost
-from amlstack.sandbox.store.places import job_folder, private
+from amlstack.sandbox.store.folders import job_folder, private
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from amlstack.sandbox.store.store import JobRow, Store
 
-FILE = "code.json"
+INPUTS = "inputs.json"
+GIVEN = "given.json"
+_BELOW = ".jobs."
+"""Between the names of a step and of a step in it."""
+
+
+def write_inputs(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given: Collection[str] = ()) -> None:
+    """Notes the substitutes of a job that is about to be submitted; none make no file.
+
+    Args:
+        home: The sandbox's home.
+        job: The job's name, one that no job had before.
+        by_step: From step and input to an absolute path of this machine.
+        given: Steps that are not run, as what others read of them is given.
+    """
+    if given:
+        write_whole(private(job_folder(home, job)) / GIVEN, json.dumps(sorted(given)) + "\n")
+    if not any(by_step.values()):
+        return
+    data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items()}
+    write_whole(private(job_folder(home, job)) / INPUTS, json.dumps(data, indent=1) + "\n")
+
+
+def inputs_of(store: Store, job: JobRow) -> dict[str, Path]:
+    """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
+    root, step = outermost(store, job)
+    file = job_folder(store.home, root) / INPUTS
+    if not file.is_file():
+        return {}
+    return {name: Path(path) for name, path in json.loads(file.read_text()).get(step, {}).items()}
+
+
+def is_given(store: Store, job: JobRow) -> bool:
+    """True where a job is a step whose outputs this machine has, or belongs to such a step."""
+    root, step = outermost(store, job)
+    file = job_folder(store.home, root) / GIVEN
+    if not step or not file.is_file():
+        return False
+    return any(f"{step}{_BELOW}".startswith(f"{given}{_BELOW}") for given in json.loads(file.read_text()))
+
+
+def outermost(store: Store, job: JobRow) -> tuple[str, str]:
+    """The outermost job that a job belongs to, and the step of it; empty where that is no pipeline.
+
+    A step of a pipeline that is itself a step is called as in the declaration, ``outer.jobs.inner``.
+    """
+    line = (job.id, *store.family.above(job.id))
+    steps = [
+        store.family.place(each) or ""
+        for each, parent in itertools.pairwise(line)
+        if store.jobs[parent].properties.get("jobType") == "Pipeline"
+    ]
+    return line[-1], _BELOW.join(reversed(steps))
+
+
+CODE = "code.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +107,7 @@ class CodeCopies:
         return found[0]
 
 
-def write(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> None:
+def write_code(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> None:
     """Notes where the code of a job comes from; a job without code gets no file.
 
     Args:
@@ -61,10 +117,10 @@ def write(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> None:
     """
     data = {step: [str(path.resolve()) for path in roots] for step, roots in by_step.items() if roots}
     if data:
-        write_whole(private(job_folder(home, job)) / FILE, json.dumps(data, indent=1) + "\n")
+        write_whole(private(job_folder(home, job)) / CODE, json.dumps(data, indent=1) + "\n")
 
 
-def of(store: Store, job: JobRow) -> CodeCopies:
+def code_of(store: Store, job: JobRow) -> CodeCopies:
     """The copies of one job's code; of a trial or step as its outermost job was submitted."""
     root, step = outermost(store, job)
     return CodeCopies(job_folder(store.home, job.id), _read(job_folder(store.home, root), step))
@@ -72,7 +128,7 @@ def of(store: Store, job: JobRow) -> CodeCopies:
 
 def _read(folder: Path, step: str) -> tuple[Path, ...]:
     try:
-        data = json.loads((folder / FILE).read_text())
+        data = json.loads((folder / CODE).read_text())
     except (OSError, ValueError):
         return ()
     found = data.get(step) or data.get("") or ()

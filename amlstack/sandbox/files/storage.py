@@ -10,14 +10,56 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files import artifacts
+from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files.datastores import account_and_container, output_uri
+from amlstack.sandbox.protocol.addresses import BLOB as BLOB_SUFFIX
 from amlstack.sandbox.store.store import folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from amlstack.sandbox.store.store import Store
+
+
+def locate_blob(uri: str) -> tuple[str, str, str] | None:
+    """Account, container and name (may be empty) behind a blob address; None when it is none of ours.
+
+    Both ``https://127.0.0.1:PORT/blob/<account>/<container>/<name>`` (whatever the port was when it was written) and
+    ``https://<account>.blob.core.windows.net/<container>/<name>`` are taken.
+    """
+    parts = urlsplit(uri)
+    words = [unquote(word) for word in parts.path.strip("/").split("/")]
+    host = parts.hostname or ""
+    if parts.scheme != "https" or not all(words):
+        return None
+    if host.endswith(BLOB_SUFFIX):
+        return host.removesuffix(BLOB_SUFFIX), words[0], "/".join(words[1:])
+    if host in {"127.0.0.1", "localhost", "::1"} and words[0] == "blob" and len(words) >= 3:
+        return words[1].partition(".")[0], words[2], "/".join(words[3:])
+    return None
+
+
+def unpack_code(store: Store, code_id: str, target: Path) -> int:
+    """Writes the files of a code version (``<workspace>/codes/<name>/versions/<version>``) into a folder.
+
+    Returns:
+        The number of files.
+
+    Raises:
+        LookupError: The version is not registered, or its files are gone.
+    """
+    version = store.resources.get(code_id)
+    if version is None:
+        message = f"the code version {code_id} is not registered"
+        raise LookupError(message)
+    uri = version.body["properties"]["codeUri"]
+    place = locate_blob(uri)
+    count = 0 if place is None else store.blobs.unpack(*place, target)
+    if not count:
+        message = f"there are no files at {uri}, where the code version {code_id} should have them"
+        raise LookupError(message)
+    return count
+
 
 _DATASTORE = re.compile(
     r"azureml://(?:subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)/(?:providers/[^/]+/)?"
@@ -114,8 +156,8 @@ class Storage:
             raise RefusedError(message)
         outputs = job.properties.get("outputs") or {}
         if found["output"] == "artifacts":
-            path = f"{artifacts.prefix(job.name)}{found['path'] or ''}"
-            return f"azureml://datastores/{artifacts.DATASTORE}/paths/{path}"
+            path = f"{datastores.artifact_prefix(job.name)}{found['path'] or ''}"
+            return f"azureml://datastores/{datastores.ARTIFACT_STORE}/paths/{path}"
         if found["output"] not in outputs:
             known = ", ".join(outputs) or "none"
             message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
@@ -157,7 +199,7 @@ class Storage:
         """
         _check_path(place.path, "What is read")
         blobs = self.store.blobs
-        artifacts.ensure(self.store, place.account, place.container, place.path)
+        datastores.ensure_artifacts(self.store, place.account, place.container, place.path)
         if place.path and (one := blobs.get(place.account, place.container, place.path)) is not None and not one.folder:
             yield "", one.path
         prefix = f"{place.path}/" if place.path else ""

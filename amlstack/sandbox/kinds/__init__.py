@@ -10,13 +10,12 @@ from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
     computes,
-    datastores,
     jobs,
     managed_network,
     schedules,
     workspaces,
 )
-from amlstack.sandbox.protocol.ids import OF_LOCATION, parse
+from amlstack.sandbox.protocol.addresses import OF_LOCATION, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +32,7 @@ ALL: tuple[ResourceKind, ...] = (
     workspaces.KIND,
     managed_network.KIND,
     computes.KIND,
-    datastores.KIND,
+    workspaces.DATASTORES,
     assets.CODES,
     assets.CODE_VERSIONS,
     assets.ENVIRONMENTS,

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.catalog import roles
 from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.ids import GROUPS
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 

@@ -13,7 +13,7 @@ from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Resource
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 NAMESPACE = uuid.UUID("8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11")

@@ -21,7 +21,7 @@ from amlstack.sandbox.store.store import COMPUTE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 ENDPOINTS = "Microsoft.Network/privateEndpoints"

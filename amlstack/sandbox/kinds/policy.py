@@ -14,7 +14,7 @@ from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 NAMESPACE = "Microsoft.Authorization"

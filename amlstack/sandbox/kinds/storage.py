@@ -1,27 +1,44 @@
-"""Microsoft.Storage/storageAccounts; their blobs are served by `amlstack.sandbox.planes.blobs`.
-
-Microsoft.Storage/storageAccounts/blobServices: the one of every account, `default`.
-
-Microsoft.Storage/storageAccounts/blobServices/containers: containers as the resource manager makes them.
-
-Microsoft.Storage/storageAccounts/fileServices: the one of every account, `default`, and its shares.
-
-Microsoft.Storage/storageAccounts/managementPolicies: when an account's blobs and their versions end.
-"""
+"""Microsoft.Storage: accounts, their blob service, containers, file shares and rules of their life cycle."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import ipaddress
+from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.kinds.addresses import check_addresses
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
+
+_PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+
+
+def check_addresses(rules: Mapping[str, Any] | None, where: str, *, smallest: int = 32) -> None:
+    """Refuses rules for what is no public IPv4 address or range.
+
+    Args:
+        rules: Of the body; None for none.
+        where: Their path in the body.
+        smallest: Longest prefix that a range may have; single addresses are written without one.
+
+    Raises:
+        Refused: 400, at the first that is wrong.
+    """
+    for index, rule in enumerate((rules or {}).get("ipRules") or ()):
+        text, at = str(rule.get("value", "")), f"{where}.ipRules[{index}].value"
+        try:
+            network = ipaddress.IPv4Network(text)
+        except ValueError:
+            raise invalid(at, f"'{text}' is no IPv4 address, and no range of them in CIDR notation.") from None
+        if any(network.overlaps(one) for one in _PRIVATE):
+            raise invalid(at, f"'{text}' is private; rules are for addresses of the internet.")
+        if "/" in text and network.prefixlen > smallest:
+            raise invalid(at, f"'{text}' is a range of one or two addresses; write them without a prefix.")
+
 
 DEFAULTS: Final[dict[str, Body]] = {
     "cors": {"corsRules": []},

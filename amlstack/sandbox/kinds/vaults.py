@@ -5,14 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.kinds.addresses import check_addresses
+from amlstack.sandbox.kinds.storage import check_addresses
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 

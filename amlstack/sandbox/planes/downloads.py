@@ -52,7 +52,7 @@ def _outputs(context: KindContext, job: JobRow) -> Body:
             "assetId": pipeline.asset_id(job, *place, name, kind),
             "type": MODELS.get(kind, kind),
         }
-        for name, (kind, _) in pipeline.of(context.store, job).items()
+        for name, (kind, _) in pipeline.outputs_of(context.store, job).items()
     }
 
 
@@ -61,6 +61,6 @@ def _resolved(context: KindContext, workspace: str, plane: str, body: Any) -> An
     if not isinstance(values, list):
         raise invalid("values", "a list of asset ids was expected.")
     for asset in values:
-        if (found := pipeline.resolve(context.store, workspace, str(asset))) is not None:
+        if (found := pipeline.resolve_output(context.store, workspace, str(asset))) is not None:
             kind, uri = found
             yield asset, {"path": uri} if plane == "modelregistry" else {"uri": uri, "type": kind}

@@ -14,7 +14,7 @@ from amlstack.sandbox.kinds import vaults
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.store.places import private
+from amlstack.sandbox.store.folders import private
 
 if TYPE_CHECKING:
     from pathlib import Path

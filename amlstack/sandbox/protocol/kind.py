@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow, Store
     from amlstack.sandbox.store.tables import Operation
 

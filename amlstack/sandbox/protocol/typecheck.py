@@ -1,4 +1,4 @@
-"""Checks bodies against azure-native's generated classes: names, required properties, enums, basic types.
+"""Checks of bodies against azure-native's generated classes: names, required properties, enums, basic types.
 
 The service ignores some of what is refused here (an unknown property, mostly). A sandbox that ignored it too would
 let a typo train for hours on the wrong settings.
@@ -6,15 +6,193 @@ let a typo train for hours on the wrong settings.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import inspect
+import re
+import sys
+import threading
+import types
+import typing
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.protocol import allowances, shapes
+from amlstack.sandbox.protocol import allowances
 from amlstack.sandbox.protocol.refusals import invalid, near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from amlstack.sandbox.protocol.kind import Body, ResourceKind, Schema
+
+_IMPORTS = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One property.
+
+    Attributes:
+        hint: Its annotation, unions with ``pulumi.Output`` and all.
+        required: It must be given.
+        versions: The api-versions that know it; None for all.
+    """
+
+    hint: Any
+    required: bool
+    versions: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class BodyShape:
+    """An object on the wire.
+
+    Attributes:
+        name: The generated class's name without ``Args``.
+        fields: By wire name.
+        tags: Properties with one possible value (``distributionType: PyTorch``), which tell a union's members apart.
+        versions: The api-versions that know the object; None for all.
+        answered: Names, in small letters, of what a GET answers: the properties of the generated output class.
+    """
+
+    name: str
+    fields: dict[str, Field]
+    tags: dict[str, str]
+    versions: frozenset[str] | None = None
+    answered: frozenset[str] = frozenset()
+
+    def read_only(self, taken: Iterable[str]) -> frozenset[str]:
+        """The properties that only answers have, in small letters: ARM ignores them in a request.
+
+        Args:
+            taken: Names that a request may have.
+        """
+        return self.answered - {name.lower() for name in taken}
+
+
+def input_class(module: str, name: str) -> Any:
+    """A generated class, e.g. ``("machinelearningservices", "JobArgs")``."""
+    # azure-native imports its modules lazily, which two threads at once (the warm-up, a request) find half done.
+    with _IMPORTS:
+        return getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+
+
+@functools.cache
+def body_shape(cls: Any) -> BodyShape:
+    """The shape of a generated input class."""
+    if isinstance(cls, allowances.Variant):
+        fields = {name: Field(hint, required=False) for name, hint in cls.fields}
+        return BodyShape(cls.value, {cls.tag: Field(str, required=True), **fields}, {cls.tag: cls.value}, cls.versions)
+    import pulumi  # noqa: PLC0415 - half a second, paid by the server only
+    from pulumi import _types  # noqa: PLC0415
+
+    ours = _types.input_type_py_to_pulumi_names(cls)
+    wire = {name: allowances.WIRE_NAMES.get((cls.__name__, given), given) for name, given in ours.items()}
+    # The alias pulumi.Input names "Output[T]" by a forward reference that only this namespace resolves.
+    known = {"Output": pulumi.Output, "T": Any}
+    hints = typing.get_type_hints(cls.__init__, vars(sys.modules[cls.__module__]), known)
+    parameters = inspect.signature(cls.__init__).parameters
+    fields = {
+        wire[name]: Field(hints[name], required=parameter.default is inspect.Parameter.empty)
+        for name, parameter in parameters.items()
+        if name in wire
+    }
+    more = [row for row in allowances.PROPERTIES if row.owner == cls.__name__]
+    extra = {row.name: Field(row.hint, required=False, versions=row.versions) for row in more}
+    renamed = {given.lower() for name, given in ours.items() if wire[name] != given}
+    name = cls.__name__.removesuffix("Args")
+    return BodyShape(name, {**fields, **extra}, _tags(cls, wire), answered=_answered(cls) - renamed)
+
+
+_ABOUT_A_RESOURCE = frozenset({"azureapiversion", "etag", "name", "systemdata", "type"})
+"""Outputs of azure-native's resources that stand beside ``properties``, or nowhere on the wire."""
+
+
+def _answered(cls: Any) -> frozenset[str]:
+    """The output properties for a generated input class, in small letters: of its resource, or of its ``Response``."""
+    from pulumi import _types  # noqa: PLC0415
+
+    package = importlib.import_module(cls.__module__.rpartition(".")[0])
+    name = cls.__name__.removesuffix("Args")
+    resource = getattr(sys.modules[cls.__module__], name.removesuffix("Init"), None)
+    answer = resource or getattr(package.outputs, f"{name}Response", None)
+    names = _types.resource_py_to_pulumi_names(answer).values() if answer is not None else ()
+    beside = _ABOUT_A_RESOURCE if resource is not None else frozenset()
+    return frozenset(found.lower() for found in names) - beside
+
+
+def _tags(cls: Any, wire: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for name, on_wire in wire.items():
+        getter = getattr(getattr(cls, name, None), "fget", None)
+        constant = re.search(r"Expected value is '(.+?)'", getattr(getter, "__doc__", None) or "")
+        if constant:
+            found[on_wire] = constant[1]
+    return found
+
+
+@dataclass(frozen=True)
+class AllowedValues:
+    """An annotation, taken apart: what a value may be.
+
+    Attributes:
+        anything: No rule.
+        scalars: Of ``str``, ``int``, ``float``, ``bool``.
+        words: The values of an enum; empty when it is none.
+        objects: Generated classes (several for a discriminated union).
+        item: Annotation of a list's items, else None.
+        entry: Annotation of a map's values, else None.
+    """
+
+    anything: bool
+    scalars: tuple[type, ...]
+    words: tuple[str, ...]
+    objects: tuple[Any, ...]
+    item: Any
+    entry: Any
+
+
+def allowed_values(hint: Any) -> AllowedValues:
+    """Takes an annotation apart."""
+    parts = list(_flat(hint))
+    origins = {part: typing.get_origin(part) for part in parts if typing.get_origin(part) is not None}
+    words = [str(member.value) for part in parts if _is_enum(part) for member in part]
+    objects = [part for part in parts if _is_input(part)]
+    names = {part.__name__ for part in objects}
+    item = next((typing.get_args(part)[0] for part, origin in origins.items() if _is(origin, "Sequence")), None)
+    entry = next((typing.get_args(part)[1] for part, origin in origins.items() if _is(origin, "Mapping")), None)
+    return AllowedValues(
+        anything=Any in parts or not parts,
+        scalars=tuple(part for part in parts if part in {str, int, float, bool}),
+        words=tuple(words),
+        objects=(*objects, *(row for row in allowances.VARIANTS if row.beside in names)),
+        item=item,
+        entry=entry,
+    )
+
+
+def _flat(hint: Any) -> typing.Iterator[Any]:
+    origin = typing.get_origin(hint)
+    if origin in {typing.Union, types.UnionType}:
+        for part in typing.get_args(hint):
+            yield from _flat(part)
+    elif hint is not type(None) and origin is not Awaitable and not _is(origin, "Output"):
+        yield hint
+
+
+def _is(origin: Any, name: str) -> bool:
+    return getattr(origin, "__name__", "") == name
+
+
+def _is_enum(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, Enum)
+
+
+def _is_input(part: Any) -> bool:
+    from pulumi import _types  # noqa: PLC0415
+
+    return isinstance(part, type) and bool(_types.is_input_type(part))
+
 
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
 """Properties of every answer that a client sends back with a PUT; ARM ignores them.
@@ -41,7 +219,7 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     if isinstance(given.get("properties"), dict):
         given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
     envelope, inner = _fields(kind.schema)
-    shape = shapes.of(shapes.load(kind.schema.module, kind.schema.args))
+    shape = body_shape(input_class(kind.schema.module, kind.schema.args))
     ignored = shape.read_only((shape.fields.keys() - kind.schema.path) | envelope.keys() | inner.keys())
     if kind.schema.wrapped:
         known = {**envelope, "properties": inner["properties"]}
@@ -51,7 +229,9 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     properties = given.pop("properties", {})
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
-    properties = {name: _flat(value) if name in kind.schema.nested else value for name, value in properties.items()}
+    properties = {
+        name: _typecheck_flat(value) if name in kind.schema.nested else value for name, value in properties.items()
+    }
     hint = _misplaced(properties, envelope)
     checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
     checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
@@ -61,7 +241,7 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
 
 def _without(ignored: frozenset[str], properties: Body, hint: Any) -> Body:
     """The properties of a class that azure-native flattens in its answers only, without what only those have."""
-    taken = {name for each in shapes.choice(hint).objects for name in shapes.of(each).fields}
+    taken = {name for each in allowed_values(hint).objects for name in body_shape(each).fields}
     return {name: value for name, value in properties.items() if name in taken or name.lower() not in ignored}
 
 
@@ -69,7 +249,7 @@ _ON_TOP = ("id", "name", "type")
 """What an item with ``properties`` of its own has beside them, and takes as an input."""
 
 
-def _flat(items: Any) -> Any:
+def _typecheck_flat(items: Any) -> Any:
     """A list of items as azure-native's classes have them: their ``properties`` beside their name."""
     if not isinstance(items, list):
         return items
@@ -102,12 +282,12 @@ def warm(kinds: Iterable[ResourceKind]) -> None:
     """Imports the generated modules of what most stacks make, so that the first PUT does not wait for them."""
     for kind in kinds:
         if kind.schema is not None and kind.schema.module not in _SELDOM:
-            shapes.of(shapes.load(kind.schema.module, kind.schema.args))
+            body_shape(input_class(kind.schema.module, kind.schema.args))
 
 
-def _fields(schema: Schema) -> tuple[dict[str, shapes.Field], dict[str, shapes.Field]]:
+def _fields(schema: Schema) -> tuple[dict[str, Field], dict[str, Field]]:
     """The fields at the top of the body, and those under ``properties``, by wire name."""
-    fields = shapes.of(shapes.load(schema.module, schema.args)).fields
+    fields = body_shape(input_class(schema.module, schema.args)).fields
     body = {name: field for name, field in fields.items() if name not in schema.path}
     # azure-native fills in the group's location, so its classes call it optional; the service checks it elsewhere.
     top = {name: field for name, field in body.items() if name in schema.envelope}
@@ -121,12 +301,12 @@ def _misplaced(properties: Body, envelope: dict[str, Any]) -> str:
 
 def _object(
     noun: str,
-    fields: dict[str, shapes.Field],
+    fields: dict[str, Field],
     value: Body,
     path: str,
     version: str,
     *,
-    inner: dict[str, shapes.Field] | None = None,
+    inner: dict[str, Field] | None = None,
     hint: str = "",
     ignored: frozenset[str] = frozenset(),
 ) -> Body:
@@ -161,7 +341,7 @@ def _those(versions: frozenset[str] | None) -> str:
 
 
 def _value(hint: Any, value: Any, path: str, version: str) -> Any:
-    choice = shapes.choice(hint)
+    choice = allowed_values(hint)
     if choice.anything:
         return value
     if isinstance(value, dict):
@@ -173,7 +353,7 @@ def _value(hint: Any, value: Any, path: str, version: str) -> Any:
     return _scalar(choice, value, path)
 
 
-def _mapping(choice: shapes.AllowedValues, value: Body, path: str, version: str) -> Body:
+def _mapping(choice: AllowedValues, value: Body, path: str, version: str) -> Body:
     if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
         return {name: {} for name in value}
     if choice.objects:
@@ -198,8 +378,8 @@ def _mapping(choice: shapes.AllowedValues, value: Body, path: str, version: str)
     raise _wrong(path, _expected(choice), value)
 
 
-def _member(choice: shapes.AllowedValues, value: Body, path: str) -> shapes.BodyShape:
-    members = [shapes.of(each) for each in choice.objects]
+def _member(choice: AllowedValues, value: Body, path: str) -> BodyShape:
+    members = [body_shape(each) for each in choice.objects]
     if len(members) == 1:
         return members[0]
     tag = next(iter(members[0].tags))
@@ -212,7 +392,7 @@ def _member(choice: shapes.AllowedValues, value: Body, path: str) -> shapes.Body
     return by_word[word]
 
 
-def _scalar(choice: shapes.AllowedValues, value: Any, path: str) -> Any:
+def _scalar(choice: AllowedValues, value: Any, path: str) -> Any:
     if isinstance(value, str) and choice.words:
         any_case = path.rsplit(".", 1)[-1].partition("[")[0] in allowances.ANY_CASE
         if value not in choice.words and not (any_case and value.capitalize() in choice.words):
@@ -228,7 +408,7 @@ def _scalar(choice: shapes.AllowedValues, value: Any, path: str) -> Any:
     raise _wrong(path, _expected(choice), value)
 
 
-def _expected(choice: shapes.AllowedValues) -> str:
+def _expected(choice: AllowedValues) -> str:
     words = [WORDS[kind] for kind in choice.scalars]
     if choice.words:
         words = ["one of " + ", ".join(choice.words)]

@@ -14,11 +14,12 @@ from amlstack import images
 from amlstack.processes import orphans
 from amlstack.sandbox import process_tree, processes
 from amlstack.sandbox.contract import launch, spec
-from amlstack.sandbox.files import substitutes, temporary_folder
+from amlstack.sandbox.files import origins
 from amlstack.sandbox.runner import finish, fixed_ports, prepare
 from amlstack.sandbox.runner.cancel import Cancel, CanceledError
 from amlstack.sandbox.runner.nodes import NodeAgents, RunOutcome
-from amlstack.sandbox.store.places import PRIVATE, USUAL, umask
+from amlstack.sandbox.store import folders
+from amlstack.sandbox.store.folders import PRIVATE, USUAL, umask
 from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             _check_wanted(store, job)
             store.jobs.move(job.id, "Preparing")
             ending.spec = wanted = spec.read(job.properties, store.scales.of(job.id))
-            if substitutes.is_given(store, job):
+            if origins.is_given(store, job):
                 _progress(store, job, "not run: this machine has its outputs, and the steps after it read them there")
                 return
             with umask(USUAL):  # the user's cache, which may serve several
@@ -86,7 +87,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             process_tree.wipe()
             processes.end_marked(store.home, job.id)
         ending.write(outcome)
-        temporary_folder.remove(store.home, job.id)
+        folders.remove_temporary(store.home, job.id)
 
 
 def main(home: str, key: str) -> int:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.processes import orphans
 from amlstack.sandbox import process_tree
 from amlstack.sandbox.runner import namespace
-from amlstack.sandbox.store.places import USUAL
+from amlstack.sandbox.store.folders import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

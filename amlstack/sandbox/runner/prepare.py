@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from amlstack import images
 from amlstack.base.files import write_whole
 from amlstack.sandbox import gpu_code, processes
-from amlstack.sandbox.contract import launch, variables
+from amlstack.sandbox.contract import launch
+from amlstack.sandbox.contract.launch import LOGS, environment, gpus_here, replaced, torchrun_logs
 from amlstack.sandbox.contract.spec import RefusedError, resolve
-from amlstack.sandbox.contract.variables import LOGS, environ, gpus_here, replaced, torchrun_logs
-from amlstack.sandbox.files import environments, substitutes, temporary_folder
+from amlstack.sandbox.files import environments, origins
 from amlstack.sandbox.files.datastores import output_uri
 from amlstack.sandbox.files.storage import Location, Storage
 from amlstack.sandbox.runner import inputs, mpirun, namespace, parallel_driver, pip_layer
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
 from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox.store.folders import make_temporary
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
 __all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
@@ -74,7 +75,7 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
     Raises:
         RefusedError: It has none.
     """
-    given = environments.of(store, job)
+    given = environments.environment_of(store, job)
     try:
         declared = given.declared if given is not None else _declared(store, spec)
         standin = given.standin if given is not None else images.standin_of(declared)
@@ -87,7 +88,7 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
 
 def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: images.StandIn) -> None:
     """Notes in the job's folder what its environment lacks of the image, for a diagnosis of its logs."""
-    given = environments.of(store, job)
+    given = environments.environment_of(store, job)
     named = given.declared.named if given is not None else spec.environment
     known = images.for_diagnosis(standin, named)
     write_whole(job_folder(store.home, job.id) / STAND_IN, json.dumps(known, indent=1) + "\n")
@@ -189,8 +190,8 @@ class _Ground:
             mpirun.find(built) if spec.distribution == "Mpi" else "",
             processes.several(spec.ranks if spec.distribution == "TensorFlow" else 1),
             places,
-            variables.variables(store, job, spec.experiment),
-            temporary_folder.make(store.home, job.id),
+            launch.tracking_variables(store, job, spec.experiment),
+            make_temporary(store.home, job.id),
             _carrying(store, job, spec, built, places[0]),
         )
 
@@ -205,7 +206,7 @@ def _data(
     note: Callable[[str], None],
 ) -> inputs.JobData:
     """Inputs and outputs as the nodes find them; what differs from the declaration is noted."""
-    folder, storage, here = job_folder(store.home, job.id), Storage(store, job.workspace), substitutes.of(store, job)
+    folder, storage, here = job_folder(store.home, job.id), Storage(store, job.workspace), origins.inputs_of(store, job)
     wanted = inputs.resolve(storage, spec, here)
     for name in sorted(here.keys() & spec.inputs.keys()):
         port = spec.inputs[name]
@@ -250,7 +251,7 @@ def _node(
             place.rank,
             place.local_rank,
             ("/bin/bash", "-c", command),
-            environ(
+            environment(
                 store.home,
                 job,
                 spec,

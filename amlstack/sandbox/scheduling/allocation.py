@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import text
 from amlstack.catalog import sizes
 from amlstack.sandbox import processes
-from amlstack.sandbox.store import job_names
+from amlstack.sandbox.store import inventory
 from amlstack.sandbox.store.store import JobError, JobRow, ResourceRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
@@ -165,8 +165,8 @@ def note_agent(place: Path, pid: int) -> None:
 def _running(store: Store, wanted: str) -> JobRow:
     running = [job for job in store.jobs.list(active=True) if job.status == "Running" and job.nodes]
     try:
-        return job_names.find(store, wanted, running, what="running")
-    except job_names.UnknownJobError as error:
+        return inventory.find_job(store, wanted, running, what="running")
+    except inventory.UnknownJobError as error:
         raise EvictError(str(error)) from None
 
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox import processes
-from amlstack.sandbox.files import temporary_folder
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox.store import folders
 from amlstack.sandbox.store.store import JobError, JobRow, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Scheduler:
 
     def _lost(self, job: ActiveJob | JobRow) -> None:
         processes.end_marked(self.home, job.id)
-        temporary_folder.remove(self.home, job.id)
+        folders.remove_temporary(self.home, job.id)
         if job.cancel_requested:
             self._end(job.id, "Canceled")
             return

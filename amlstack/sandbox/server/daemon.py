@@ -20,8 +20,8 @@ from amlstack.base import paths
 from amlstack.base.files import no_room
 from amlstack.sandbox import processes
 from amlstack.sandbox.server.endpoint import Endpoint
-from amlstack.sandbox.store.places import folder, private
-from amlstack.sandbox.store.places import job_folder as placed
+from amlstack.sandbox.store.folders import folder, private
+from amlstack.sandbox.store.folders import job_folder as placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

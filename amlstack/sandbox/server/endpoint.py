@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.protocol import azure_hosts
+from amlstack.sandbox.protocol import addresses
 
 if TYPE_CHECKING:
     import socket
@@ -44,8 +44,8 @@ async def _meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port
         asked = await reader.readuntil(b"\r\n\r\n")
     found = _REQUEST.match(asked)
     host = found[1].decode() if found else ""
-    if found is None or found[2] != b"443" or not azure_hosts.is_known(host):
-        names = ", ".join(azure_hosts.NAMES)
+    if found is None or found[2] != b"443" or not addresses.is_known_host(host):
+        names = ", ".join(addresses.HOST_NAMES)
         text = f"This proxy leads to an amlstack sandbox: {names} at port 443, and nowhere else.\n".encode()
         head = f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
         writer.write(f"{head}Connection: close\r\n\r\n".encode() + text)
@@ -70,7 +70,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             writer.write_eof()
 
 
-HOSTS = ("127.0.0.1", "localhost", "::1", *azure_hosts.NAMES)
+HOSTS = ("127.0.0.1", "localhost", "::1", *addresses.HOST_NAMES)
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 """Where Debian, Fedora and the BSDs keep their authorities; OpenSSL's own default is often a folder, not a file."""
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)

@@ -25,7 +25,7 @@ from amlstack.sandbox.server import endpoint
 from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.service import app, provisioning
 from amlstack.sandbox.store.database import StateError
-from amlstack.sandbox.store.places import PRIVATE, private
+from amlstack.sandbox.store.folders import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from amlstack.base.files import sentence
 from amlstack.sandbox.planes import blobs, datastore_address, downloads, run_history, vault_keys
 from amlstack.sandbox.planes.mlflow import app
-from amlstack.sandbox.protocol import azure_hosts, entra, requests
+from amlstack.sandbox.protocol import addresses, entra, requests
 from amlstack.sandbox.protocol import requests as bodies
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 from amlstack.sandbox.service import cloud, manager, registries
@@ -70,7 +70,7 @@ def make(context: KindContext, federated: str) -> Starlette:
     async def handle(request: Request) -> Response:
         # Starlette's path is decoded already; a blob's name may hold an encoded slash or question mark.
         raw = request.scope["raw_path"].decode("latin-1").partition("?")[0]
-        raw = azure_hosts.path(request.headers.get("host", ""), raw)
+        raw = addresses.path_at_host(request.headers.get("host", ""), raw)
         try:
             if raw.startswith(blobs.PREFIX):
                 return await blobs.answer(context, request, raw)

@@ -17,9 +17,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol import api_versions
+from amlstack.sandbox.protocol import addresses
+from amlstack.sandbox.protocol.addresses import GROUPS, ML
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS, TENANT, resource_manager
-from amlstack.sandbox.protocol.ids import GROUPS, ML
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 
@@ -260,7 +260,7 @@ def _provider(namespace: str) -> Body:
     listed: list[dict[str, Any]] = [
         {
             "resourceType": kind.type.partition("/")[2],
-            "apiVersions": list(reversed(api_versions.known().get(kind.type.lower(), ()))),
+            "apiVersions": list(reversed(addresses.known_versions().get(kind.type.lower(), ()))),
             "locations": [],
         }
         for kind in of_it

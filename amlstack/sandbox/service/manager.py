@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol import api_versions, requests, typecheck
+from amlstack.sandbox.protocol import addresses, requests, typecheck
+from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
-from amlstack.sandbox.protocol.ids import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.service import cloud, deployments, policy, provisioning
@@ -98,7 +98,7 @@ def _of_kind(
 
 
 def _check_call(text: str, query: Mapping[str, str]) -> None:
-    api_versions.check(text, query)
+    addresses.check_version(text, query)
     found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
     if found and found[1].lower() not in SUBSCRIPTIONS:
         known = " and ".join(f"'{one}'" for one in SUBSCRIPTIONS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.base.arm_language.effects import PolicyChange
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.protocol.kind import Body, KindContext, ResourceKind
     from amlstack.sandbox.store.store import ResourceRow
 

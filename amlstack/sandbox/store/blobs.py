@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.database import reading
-from amlstack.sandbox.store.places import private
+from amlstack.sandbox.store.folders import private
 
 if TYPE_CHECKING:
     import sqlite3

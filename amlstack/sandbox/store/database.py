@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from amlstack.sandbox.store.places import private
+from amlstack.sandbox.store.folders import private
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

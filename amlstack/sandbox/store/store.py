@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.blobs import Blob, BlobTable, Container
 from amlstack.sandbox.store.database import Database, reading
+from amlstack.sandbox.store.folders import folder, job_folder
 from amlstack.sandbox.store.jobs import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow, JobTable
-from amlstack.sandbox.store.places import folder, job_folder
 from amlstack.sandbox.store.tables import (
     FamilyTable,
     HistoryTable,

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.store.folders import folder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, MutableMapping

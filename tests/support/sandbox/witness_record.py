@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.protocol.addresses import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

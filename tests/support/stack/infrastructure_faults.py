@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol.ids import parse
+from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.server import daemon
 from tests.support.sandbox import injected_faults
 from tests.support.sandbox.injected_faults import OPERATION, QUOTA, THROTTLED

@@ -12,19 +12,19 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import registered_code
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.files.datastores import grant
-from amlstack.sandbox.kinds.machine_learning import datastores
+from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline, pipeline_body
 from amlstack.sandbox.protocol import requests
-from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 ASSET = NameRule(
@@ -77,7 +77,7 @@ class Versions(ResourceKind):
         """Writes an address among a job's files as that of the files themselves."""
         workspace = "/".join(path.text.split("/")[:9])
         if uri := body["properties"].get(key):
-            body["properties"][key] = pipeline.registered(context.store, workspace, uri)
+            body["properties"][key] = pipeline.registered_address(context.store, workspace, uri)
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """Only the labels are taken over."""
@@ -125,7 +125,7 @@ class CodeVersions(Versions):
         uri = properties.get("codeUri")
         if not uri:
             raise invalid("properties.codeUri", "the required property is missing.")
-        place = registered_code.locate(uri)
+        place = storage.locate_blob(uri)
         if place is None or not _holds_account(context, path, place[0]):
             raise invalid("properties.codeUri", f"'{uri}' is no https blob folder of the workspace's storage account.")
         if context.store.blobs.get(*place) is not None:
@@ -250,7 +250,7 @@ def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
     # The workspace's own account; the default datastores lie in it too.
     return account == _account(context, path) or account in {
         row.body["properties"]["accountName"]
-        for row in context.store.resources.under(_workspace(context, path).key, datastores.KIND.type)
+        for row in context.store.resources.under(_workspace(context, path).key, workspaces.DATASTORES.type)
     }
 
 

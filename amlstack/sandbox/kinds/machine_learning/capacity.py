@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import text
 from amlstack.catalog import regions, sizes
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
-from amlstack.sandbox.protocol.ids import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 

@@ -16,7 +16,7 @@ from amlstack.sandbox.store.store import COMPUTE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import environments, sizes
-from amlstack.sandbox.files import artifacts
+from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files import environments as handed
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import requests, typecheck
-from amlstack.sandbox.protocol.ids import GROUPS, ML
+from amlstack.sandbox.protocol.addresses import GROUPS, ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
@@ -22,7 +22,7 @@ from amlstack.sandbox.store.store import job_folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.jobs import ListedJob
     from amlstack.sandbox.store.store import JobRow, ResourceRow
 
@@ -369,7 +369,7 @@ def _forget(context: KindContext, job: JobRow) -> None:
     for child in context.store.family.children(job.id).values():
         if (row := context.store.jobs.get(child)) is not None:
             _forget(context, row)
-    artifacts.forget(context.store, job)
+    datastores.forget_artifacts(context.store, job)
     context.store.nodes.release(job.id)
     context.store.family.forget(job.id)
     context.store.scales.forget(job.id)

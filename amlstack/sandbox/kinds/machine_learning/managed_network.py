@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.store.store import COMPUTE
@@ -16,7 +16,7 @@ from amlstack.sandbox.store.store import COMPUTE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 

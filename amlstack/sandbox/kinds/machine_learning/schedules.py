@@ -8,14 +8,14 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.machine_learning import jobs
-from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.sandbox.protocol.ids import ArmPath
+    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 _TRIGGER, _JOB = "properties.trigger", "properties.action.jobDefinition"

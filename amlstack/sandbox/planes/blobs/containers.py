@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from amlstack.sandbox.files.datastores import account_and_container
 from amlstack.sandbox.planes.blobs import leases, wire
-from amlstack.sandbox.protocol.ids import ML
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from amlstack.sandbox.files import datastores, registered_code
+from amlstack.sandbox.files import datastores, storage
 from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.planes.blobs.wire import MOST_BYTES
 from amlstack.sandbox.protocol import entra
@@ -208,7 +208,7 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
             than ``x-ms-source-content-md5`` and 413 for too much.
     """
     url = request.headers["x-ms-copy-source"]
-    place = registered_code.locate(url.partition("?")[0])
+    place = storage.locate_blob(url.partition("?")[0])
     if place is None or not place[2]:
         message = "The source URL of the copy is no blob of this sandbox."
         raise Refused(400, "InvalidHeaderValue", message)
@@ -240,6 +240,6 @@ def _authorize(context: KindContext, request: Request, place: tuple[str, str, st
     if token := bodies.authorization(request, "x-ms-copy-source-authorization"):
         entra.check_bearer(context.key, token, entra.storage(account))
     elif "sig" in query:
-        datastores.check(context.key, query, account, container, "r")
+        datastores.check_grant(context.key, query, account, container, "r")
     else:
         raise Refused(404, "CannotVerifyCopySource", "The specified resource does not exist.")

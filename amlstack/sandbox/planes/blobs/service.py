@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from starlette.responses import Response
 
-from amlstack.sandbox.files import artifacts, datastores
+from amlstack.sandbox.files import datastores
 from amlstack.sandbox.planes.blobs import containers, content, leases, paths, properties, wire
 from amlstack.sandbox.planes.blobs.wire import BlobPlace
 from amlstack.sandbox.protocol import entra, requests
@@ -78,7 +78,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
         needs = "l" if listing else NEEDS.get(request.method, "")
         if place.container == "" or request.query_params.get("resource") == "filesystem":
             needs = "l"
-        datastores.check(context.key, request.query_params, place.account, place.container, needs)
+        datastores.check_grant(context.key, request.query_params, place.account, place.container, needs)
     else:
         message = (
             "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
@@ -90,7 +90,9 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
     method, query = request.method, request.query_params
     comp = query.get("comp", "")
     if method in {"GET", "HEAD"}:
-        artifacts.ensure(context.store, place.account, place.container, place.name or query.get("prefix", ""))
+        datastores.ensure_artifacts(
+            context.store, place.account, place.container, place.name or query.get("prefix", "")
+        )
     if not place.container and method == "GET" and comp == "list":
         return containers.all_of(context, place.account, query)
     if not place.name:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.planes.mlflow import runs
 from amlstack.sandbox.planes.mlflow.runs import MlflowRefused
-from amlstack.sandbox.store.places import folder
+from amlstack.sandbox.store.folders import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,10 +1,46 @@
-"""ARM ids: what a path names, and what lies above it."""
+"""Addresses of requests: Azure's host names, ARM ids, and the api-versions of each type."""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
 from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from amlstack.sandbox.protocol.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOGIN: Final = "login.microsoftonline.com"
+BLOB: Final = ".blob.core.windows.net"
+VAULT: Final = ".vault.azure.net"
+HOST_NAMES: Final = (LOGIN, f"*{BLOB}", f"*{VAULT}")
+"""What the certificate has, beside the loopback's names."""
+
+
+def path_at_host(host: str, raw: str) -> str:
+    """The path of the sandbox's one endpoint for a path of one of Azure's hosts; other hosts' paths as they are.
+
+    Args:
+        host: The request's ``Host``.
+        raw: Its path, with a leading slash, still encoded.
+    """
+    name = host.partition(":")[0].lower()
+    for suffix, prefix in ((BLOB, "/blob/"), (VAULT, "/vault/")):
+        if name.endswith(suffix):
+            return prefix + name.removesuffix(suffix) + raw
+    return raw
+
+
+def is_known_host(host: str) -> bool:
+    """True where the sandbox answers under this name."""
+    name = host.lower()
+    names = (name.removesuffix(suffix) for suffix in (BLOB, VAULT) if name.endswith(suffix))
+    return name == LOGIN or any(one and "." not in one for one in names)
+
 
 GROUPS = "Microsoft.Resources/resourceGroups"
 ML = "Microsoft.MachineLearningServices"
@@ -94,3 +130,49 @@ def _of(text: str, subscription: str, group: str | None, words: list[str], on: s
     pairs = words[1:]
     kind = "/".join([words[0], *pairs[0::2]])
     return ArmPath(text, subscription, group, kind, tuple(pairs[1::2]), collection=len(pairs) % 2 == 1, on=on)
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(-[a-z]+)?")
+
+
+@functools.cache
+def known_versions() -> Mapping[str, tuple[str, ...]]:
+    """The api-versions of each type (in lower-case letters), oldest first."""
+    text = resources.files(__package__).joinpath("api_versions.json").read_text("utf-8")
+    return {name.lower(): tuple(row["versions"]) for row in json.loads(text)["rows"] for name in row["types"]}
+
+
+def check_version(text: str, query: Mapping[str, str]) -> None:
+    """Refuses a call without an api-version, or with one that the path's type does not have.
+
+    A path of a type that is not in the list is left to the handler that knows that type.
+    """
+    version = query.get("api-version")
+    if not version:
+        message = "The api-version query parameter (?api-version=) is required for all requests."
+        raise Refused(400, "MissingApiVersionParameter", message)
+    if not _DATE.fullmatch(version):
+        raise Refused(400, "InvalidApiVersionParameter", f"The api-version '{version}' is invalid.")
+    kind = _type(text)
+    supported = known_versions().get(kind.lower(), ())
+    if not supported or version.lower() in supported:
+        return
+    listed = ", ".join(reversed(supported))
+    if kind == GROUPS:
+        message = f"The api-version '{version}' is invalid. The supported versions are '{listed}'."
+        raise Refused(400, "InvalidApiVersionParameter", message)
+    message = (
+        f"No registered resource provider found for API version '{version}' for type '{kind.partition('/')[2]}'. "
+        f"The supported api-versions are '{listed}'."
+    )
+    raise Refused(400, "NoRegisteredProviderFound", message)
+
+
+def _type(text: str) -> str:
+    """The type of a path, or of the one that an action (``POST <id>/<action>``) is asked of; empty for none."""
+    if OF_LOCATION.fullmatch(text) is not None:
+        return f"{ML}/workspaces"  # the versions of a provider's lists of a region are those of its main type
+    path = parse(text)
+    if path is not None and path.collection and path.type.lower() not in known_versions():
+        path = parse(text.rpartition("/")[0])
+    return path.type if path is not None else ""

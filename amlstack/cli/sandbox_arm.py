@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from amlstack.provider.arm import ArmClient, ArmError, Response
-from amlstack.provider.arm.credentials import FederatedCredential
+from amlstack.provider.arm.sign_in import FederatedCredential
 
 if TYPE_CHECKING:
     from amlstack.sandbox.server.endpoint import Endpoint

@@ -120,10 +120,10 @@ def parse(name: str, content: bytes) -> Flight | None:
         pickle.UnpicklingError,
     ):
         return None
-    return of_dump(int(found[1]), data)
+    return read_dump(int(found[1]), data)
 
 
-def of_dump(rank: int, data: Any) -> Flight | None:
+def read_dump(rank: int, data: Any) -> Flight | None:
     """The same of a dump that was read already."""
     if not isinstance(data, dict) or not isinstance(data.get("entries"), list) or "pg_config" not in data:
         return None

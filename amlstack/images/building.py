@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from amlstack import processes
 from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.images import pythons
 from amlstack.images.requirements import NAME, module_names, requirement_name
 from amlstack.images.standins import Absent
-from amlstack.processes import orphans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -387,7 +387,7 @@ def _uv(
         | {"NO_COLOR": "1"}
         | dict(standin.compiled.environment if standin.compiled else ())
         | dict(variables or {}),
-        preexec_fn=orphans.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
+        preexec_fn=processes.die_with_parent,  # noqa: PLW1509 - nothing between fork and exec but one system call
     )
     lines: list[str] = []
     try:

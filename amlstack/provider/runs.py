@@ -1,10 +1,11 @@
-"""Runs as a workspace keeps them: the job record over ARM, its metadata over the run history."""
+"""Runs as a workspace keeps them: the job record over ARM, its metadata over the run history, their states."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.credentials import scrub
@@ -14,6 +15,49 @@ from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+
+class Wait(StrEnum):
+    """The state that a run must have reached before its dependents go on."""
+
+    NONE = "none"
+    STARTED = "started"
+    COMPLETED = "completed"
+
+
+class OnEdit(StrEnum):
+    """The fate of an active run whose declaration is edited."""
+
+    REFUSE = "refuse"
+    CANCEL = "cancel"
+    KEEP = "keep"
+
+
+class RunVerdict(StrEnum):
+    """The meaning of a status under a `Wait`."""
+
+    SATISFIED = "satisfied"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+COMPLETED: Final = "Completed"
+UNSUCCESSFUL: Final = frozenset({"Failed", "Canceled"})
+TERMINAL: Final = UNSUCCESSFUL | {COMPLETED}
+_STARTED: Final = frozenset({"Running", "Finalizing", COMPLETED})
+
+
+def is_active(status: str) -> bool:
+    """True where the run may still use nodes, as at all but a known end: a doubt must not start a second run."""
+    return status not in TERMINAL
+
+
+def verdict(wait: Wait, status: str) -> RunVerdict:
+    """The verdict on ``status``: it is what ``wait`` waits for, may become it, or never will."""
+    if wait is Wait.NONE or status == COMPLETED or (wait is Wait.STARTED and status in _STARTED):
+        return RunVerdict.SATISFIED
+    return RunVerdict.FAILED if status in UNSUCCESSFUL else RunVerdict.PENDING
+
 
 COMMAND: Final = "2025-01-01-preview"
 OTHERS: Final = "2024-01-01-preview"

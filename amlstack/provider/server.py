@@ -17,14 +17,11 @@ from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, fun
 from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values, package
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards
-from amlstack.provider.stacks.keeper import Keepers
-from amlstack.provider.stacks.record import Records
-from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.data import DataUploads
+from amlstack.provider.stacks.keeper import Keepers, Records
 from amlstack.provider.types.jobs import JobRuns
-from amlstack.provider.types.network.isolation import Isolations
-from amlstack.provider.types.network.managed import ManagedNetworks
+from amlstack.provider.types.network import Isolations, ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
+from amlstack.provider.types.uploads import DataUploads, Snapshots
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import (
     ErrorCode,

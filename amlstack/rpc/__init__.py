@@ -6,14 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
-from amlstack.rpc.errors import ErrorCode, Failures, InitFailedError, ProviderError
-from amlstack.rpc.host import Host
-from amlstack.rpc.secrecy import NOTHING, Secrecy, all_of, opened
+from amlstack.rpc.host import ErrorCode, Failures, Host, InitFailedError, ProviderError
 from amlstack.rpc.values import (
+    NOTHING,
+    Secrecy,
     Secret,
     ValueRefusedError,
+    all_of,
     bare,
     changed_paths,
+    opened,
     secret_paths,
     unknown_paths,
 )

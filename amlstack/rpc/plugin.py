@@ -15,8 +15,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from amlstack import __version__
-from amlstack.rpc.errors import ErrorCode, ProviderError
-from amlstack.rpc.host import CHANNEL_OPTIONS, Host
+from amlstack.rpc.host import CHANNEL_OPTIONS, ErrorCode, Host, ProviderError
 from amlstack.rpc.values import ValueRefusedError
 
 if TYPE_CHECKING:

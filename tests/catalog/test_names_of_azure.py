@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.provider.arm import clouds
+from amlstack.provider.arm import sign_in
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import addresses
 from infra.network import virtual_network
@@ -135,15 +135,15 @@ def test_every_service_tag_is_one_of_a_second_source() -> None:
     assert named | set(managed_network._TAGS) == set(TAGS)
 
 
-@pytest.mark.parametrize("cloud", clouds.CLOUDS, ids=lambda cloud: cloud.name)
-def test_hosts_of_a_cloud_are_those_of_the_azure_cli_and_of_azure_ai_ml(cloud: clouds.Cloud) -> None:
+@pytest.mark.parametrize("cloud", sign_in.CLOUDS, ids=lambda cloud: cloud.name)
+def test_hosts_of_a_cloud_are_those_of_the_azure_cli_and_of_azure_ai_ml(cloud: sign_in.Cloud) -> None:
     manager, authority, storage, vault, registry = CLOUDS[cloud.name]
     assert (urlsplit(cloud.endpoint).netloc, cloud.authority) == (manager, authority)
     assert (cloud.endpoint, f"https://{cloud.authority}", cloud.ml_audience) in of_azure_ai_ml()
     zones = virtual_network.ZONES[cloud.name]
     assert zones["blob"] == (f"privatelink.blob.{storage}",)
     assert zones["registry"] == (f"privatelink.{registry}",)
-    if cloud is clouds.PUBLIC:
+    if cloud is sign_in.PUBLIC:
         assert (authority, f".blob.{storage}", f".{vault}") == (addresses.LOGIN, addresses.BLOB, addresses.VAULT)
 
 

@@ -169,7 +169,7 @@ def test_an_upload_ends_in_the_middle_of_a_file_and_is_repeated(
 def test_a_storage_that_fails_again_and_again_is_not_asked_after_an_interruption(
     wire: Wire, arm: FakeArm, tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amlstack.provider.blobs.containers.BACKOFF", (3600, 2))
+    monkeypatch.setattr("amlstack.provider.blobs.BACKOFF", (3600, 2))
     code = tmp_path / "code"
     code.mkdir()
     (code / "a").write_text("a")
@@ -203,11 +203,11 @@ def test_every_other_resource_ends_too(wire: Wire, arm: FakeArm, log: Log, kind:
 def test_throttling_is_announced_with_its_seconds_and_is_no_failure_of_patience(
     wire: Wire, arm: FakeArm, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from amlstack.provider import waiting
+    from amlstack.provider.lifecycle import gates
 
     arm.script = ("Queued", "Running", "Completed")
-    monkeypatch.setattr(waiting, "_LOCAL_PATIENCE", 0.0)
-    monkeypatch.setattr("amlstack.provider.arm.answers.THROTTLED_SECONDS", 0.01)
+    monkeypatch.setattr(gates, "_LOCAL_PATIENCE", 0.0)
+    monkeypatch.setattr("amlstack.provider.arm.exchange.THROTTLED_SECONDS", 0.01)
     # The look before the submission is answered; each of the next three is throttled longer than a request may be.
     arm.failures.append(Failure("GET", "/jobs/", 429, skip=1, times=9))
 

@@ -15,7 +15,7 @@ from azure.core.exceptions import HttpResponseError, ServiceRequestError
 from azure.core.rest import HttpRequest
 
 from amlstack.provider.arm import ArmClient, ArmError
-from amlstack.provider.arm.azure_core import transport
+from amlstack.provider.arm.exchange import make_transport
 from tests.support.loopback import Loopback
 from tests.support.provider.fake_workspace import WORKSPACE
 
@@ -65,7 +65,7 @@ def test_a_request_goes_through_the_proxy_of_the_environment(
     monkeypatch.setenv("HTTPS_PROXY", url)
     monkeypatch.setenv("https_proxy", url)
     with pytest.raises(ServiceRequestError):
-        transport().send(sent)
+        make_transport().send(sent)
     assert [line.split()[:2] for line in asked] == [[b"CONNECT", urlsplit(sent.url).netloc.encode()]]
 
 
@@ -85,19 +85,19 @@ def test_a_certificate_of_another_authority_is_refused(sent: HttpRequest, tmp_pa
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
-        transport(str(other)).send(sent)
+        make_transport(str(other)).send(sent)
 
 
 def test_a_certificate_of_another_host_is_refused(arm: FakeArm) -> None:
     elsewhere = arm.url.replace("127.0.0.1", "localhost")
     with pytest.raises(ServiceRequestError, match=r"(?i)hostname"):
-        transport().send(HttpRequest("GET", f"{elsewhere}{WORKSPACE}"))
+        make_transport().send(HttpRequest("GET", f"{elsewhere}{WORKSPACE}"))
 
 
 def test_a_folder_of_authorities_is_taken_like_a_file(sent: HttpRequest, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
-        transport(str(tmp_path / "empty")).send(sent)
+        make_transport(str(tmp_path / "empty")).send(sent)
 
 
 def test_authorities_that_cannot_be_read_are_named(arm: FakeArm, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_netrc_takes_no_tokens_place(arm: FakeArm, tmp_path: Path, monkeypatch
 def test_a_service_that_is_not_there_is_a_typed_error(arm: FakeArm) -> None:
     arm.close()
     with pytest.raises(ServiceRequestError, match="refused"):
-        transport().send(HttpRequest("GET", f"{arm.url}{WORKSPACE}"))
+        make_transport().send(HttpRequest("GET", f"{arm.url}{WORKSPACE}"))
 
 
 def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_compressed_answers_are_read_and_short_ones_are_errors(tmp_path: Path) -
 
     server = Loopback(tmp_path, handle)
     try:
-        made = transport(str(server.ca))
+        made = make_transport(str(server.ca))
         assert made.send(HttpRequest("GET", f"{server.url}/whole?a=b")).text() == '{"id": "ä"}'
         with pytest.raises(HttpResponseError, match="IncompleteRead"):
             made.send(HttpRequest("GET", f"{server.url}/short"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf import empty_pb2
 
-from amlstack.provider import waiting
-from amlstack.provider.states import TERMINAL, RunVerdict, Wait, is_active, verdict
+from amlstack.provider.lifecycle import gates
+from amlstack.provider.runs import TERMINAL, RunVerdict, Wait, is_active, verdict
 from tests.support.provider.provider_wire import Refused, job_inputs
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def test_a_gate_that_was_taken_away_is_none_for_a_refresh_either(wire: Wire, arm
 def test_a_service_that_does_not_come_back_ends_the_wait_and_not_the_run(
     wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "_LOCAL_PATIENCE", 0.0)
+    monkeypatch.setattr(gates, "_LOCAL_PATIENCE", 0.0)
     job = submit(wire, "none")
     arm.set_status(job.id, "Running")
     arm.down_after = len(arm.asked) + 3

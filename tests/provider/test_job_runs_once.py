@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from azure.core.pipeline.transport import RequestsTransport
 
-from amlstack.provider.arm import answers
+from amlstack.provider.arm import exchange
 from amlstack.rpc import UNKNOWN, Secret
 from amlstack.run_identity import job_id
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -332,7 +332,7 @@ def test_no_connection_is_one_sentence_and_no_resource(
     wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RequestsTransport, "sleep", lambda *_: None)  # azure-identity's waits between its attempts
-    monkeypatch.setattr(answers, "pause", lambda *_: None)  # ours
+    monkeypatch.setattr(exchange, "pause", lambda *_: None)  # ours
     arm.close()
     with pytest.raises(Refused, match=r"no Entra ID token|no answer from 127\.0\.0\.1"):
         wire.job().up(job_inputs())

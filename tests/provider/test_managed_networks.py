@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf import empty_pb2
 
-from amlstack.provider.types.network.isolation import decide
-from amlstack.provider.types.network.live import APPROVED, OFF, OPEN, LiveNetwork, same
+from amlstack.provider.types.network import APPROVED, OFF, OPEN, LiveNetwork, decide, same_rule
 from amlstack.rpc import ProviderError
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource
@@ -197,4 +196,4 @@ def test_a_network_goes_with_its_workspace(wire: Wire, arm: FakeArm) -> None:
     ],
 )
 def test_rules_are_compared_by_what_is_declared(found: dict[str, Any], equal: bool) -> None:
-    assert same(TAG, found) is equal
+    assert same_rule(TAG, found) is equal

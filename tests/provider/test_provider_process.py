@@ -17,9 +17,9 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
-from amlstack.provider.types.code import SHAPE as CODE
-from amlstack.provider.types.data import SHAPE as DATA
 from amlstack.provider.types.jobs import SHAPE as JOB
+from amlstack.provider.types.uploads import SNAPSHOT_SHAPE as CODE
+from amlstack.provider.types.uploads import UPLOAD_SHAPE as DATA
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.provider_wire import LIMIT

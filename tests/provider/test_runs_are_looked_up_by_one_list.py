@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmClient
-from amlstack.provider.owned import SharedList
+from amlstack.provider.run_lists import SharedList
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.rpc import decode, encode
 from tests.support.provider.fake_arm import TOKEN
@@ -48,9 +48,9 @@ def looks(runs: Runs) -> SharedList:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch, arm: FakeArm) -> None:
     """One thread alone has a list asked for, from the third run on; the list is fresh as long as a test lasts."""
-    monkeypatch.setattr(owned, "SEVERAL", 1)
-    monkeypatch.setattr(owned, "FIRST", 2)
-    monkeypatch.setattr(owned, "FRESH", 600.0)
+    monkeypatch.setattr(run_lists, "SEVERAL", 1)
+    monkeypatch.setattr(run_lists, "FIRST", 2)
+    monkeypatch.setattr(run_lists, "FRESH", 600.0)
     arm.page = MANY
 
 
@@ -83,27 +83,27 @@ def test_many_runs_are_found_in_one_list_with_what_a_refresh_records(
 
 
 def test_runs_that_are_looked_up_one_after_the_other_are_never_listed(arm: FakeArm, looks: SharedList) -> None:
-    for name in _fill(arm, 3 * owned.FIRST):
+    for name in _fill(arm, 3 * run_lists.FIRST):
         looks.get(WORKSPACE, name)
-    assert _asked(arm) == (3 * owned.FIRST, 0)
+    assert _asked(arm) == (3 * run_lists.FIRST, 0)
 
 
 def test_a_list_is_asked_for_once_several_look_at_the_same_time(arm: FakeArm, looks: SharedList) -> None:
     arm.page = 1000
-    names = _fill(arm, owned.FIRST + MANY)
-    for name in names[: owned.FIRST]:
+    names = _fill(arm, run_lists.FIRST + MANY)
+    for name in names[: run_lists.FIRST]:
         looks.get(WORKSPACE, name)
     let_go = threading.Event()
     others = []
     # These have asked for runs that no list shows and wait for the answers.
-    for index in range(owned.SEVERAL - 1):
+    for index in range(run_lists.SEVERAL - 1):
         arm.held.clear()
         arm.fail("GET", f"/jobs/missing-{index}$", 0, hold=let_go)
         others.append(threading.Thread(target=looks.get, args=(WORKSPACE, f"missing-{index}")))
         others[-1].start()
         assert arm.held.wait(60)
     alone = _asked(arm)[0]
-    for name in names[owned.FIRST :]:
+    for name in names[run_lists.FIRST :]:
         assert looks.get(WORKSPACE, name) is not None
     let_go.set()
     for one in others:
@@ -164,7 +164,7 @@ def test_a_list_that_was_begun_before_the_answer_to_a_write_is_not_used_after_it
 def test_an_old_list_is_not_used_and_one_that_helps_nobody_is_not_asked_for_again_and_again(
     arm: FakeArm, looks: SharedList, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(owned, "FRESH", -1.0)
+    monkeypatch.setattr(run_lists, "FRESH", -1.0)
     for name in _fill(arm, 60):
         seen = looks.get(WORKSPACE, name)
         assert seen is not None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmClient, ArmError
 from tests.support.provider.fake_arm import TOKEN
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -42,7 +42,7 @@ def test_active_runs_of_the_owner_are_listed_over_all_pages(arm: FakeArm) -> Non
         _put(arm, f"mnist-{index:010x}", status, {"amlstack.owner": OWNER})
     _put(arm, "theirs-0000000000", "Running", {"amlstack.owner": "train/prod"})
     _put(arm, "nobodys", "Running", {})
-    found = owned.active(_client(arm), WORKSPACE, OWNER, "")
+    found = run_lists.active_runs(_client(arm), WORKSPACE, OWNER, "")
     assert [one.job_id for one in found] == [f"mnist-{index:010x}" for index in (0, 1, 3)]
     assert arm.count("GET", "/jobs$") == 3, "six marked records, two a page"
 
@@ -51,13 +51,13 @@ def test_another_stack_id_is_another_owner_and_records_without_one_are_recognise
     _put(arm, "old-0000000000", "Running", {"amlstack.owner": OWNER})
     _put(arm, "mine-0000000000", "Running", {"amlstack.owner": OWNER, "amlstack.stack": "s1"})
     _put(arm, "theirs-0000000000", "Running", {"amlstack.owner": OWNER, "amlstack.stack": "s2"})
-    found = owned.active(_client(arm), WORKSPACE, OWNER, "s1")
+    found = run_lists.active_runs(_client(arm), WORKSPACE, OWNER, "s1")
     assert [one.job_id for one in found] == ["mine-0000000000", "old-0000000000"]
 
 
 def test_a_workspace_that_is_missing_has_no_runs(arm: FakeArm) -> None:
     arm.workspaces.clear()
-    assert owned.active(_client(arm), WORKSPACE, OWNER, "") == []
+    assert run_lists.active_runs(_client(arm), WORKSPACE, OWNER, "") == []
 
 
 def test_a_list_that_breaks_off_gives_no_part_of_it(arm: FakeArm) -> None:
@@ -77,7 +77,7 @@ def test_a_list_that_breaks_off_gives_no_part_of_it(arm: FakeArm) -> None:
 
     arm.answer = second_page_is_refused  # type: ignore[method-assign]
     with pytest.raises(ArmError, match="AuthorizationFailed"):
-        owned.active(client, WORKSPACE, OWNER, "")
+        run_lists.active_runs(client, WORKSPACE, OWNER, "")
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_a_list_that_breaks_off_gives_no_part_of_it(arm: FakeArm) -> None:
 )
 def test_a_record_says_what_it_runs_on(arm: FakeArm, properties: dict[str, Any], computes: set[str]) -> None:
     _put(arm, "mnist-0123456789", "Running", {"amlstack.owner": OWNER}, **properties)
-    (found,) = owned.active(_client(arm), WORKSPACE, OWNER, "")
+    (found,) = run_lists.active_runs(_client(arm), WORKSPACE, OWNER, "")
     assert found.computes == computes
 
 
 def test_a_submitted_run_says_what_job_it_is_of(wire: Wire, arm: FakeArm) -> None:
     job = wire.job()
     job.up(job_inputs(name="a-job", onEdit="keep", stackId="s1"))
-    (found,) = owned.active(_client(arm), WORKSPACE, OWNER, "s1")
+    (found,) = run_lists.active_runs(_client(arm), WORKSPACE, OWNER, "s1")
     assert (found.name, found.on_edit, found.stack, found.kept_for) == ("a-job", "keep", "s1", "")
     assert found.resource == "amlstack:jobs:Job::a"
 

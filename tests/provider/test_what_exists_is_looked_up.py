@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, Response
 from amlstack.provider.arm.functions import look_up
 
@@ -61,5 +61,5 @@ def test_runs_of_other_stacks_are_recognised_by_the_stacks_id_and_without_one_by
         job("former", "Running", owner="p/dev"),
     ]
     arm: ArmClient = Answers(Response(200, {"value": listed}))  # type: ignore[assignment]
-    found = owned.of_others(arm, "/subscriptions/s/…/workspaces/w", ("p/dev",), "s1")
+    found = run_lists.runs_of_others(arm, "/subscriptions/s/…/workspaces/w", ("p/dev",), "s1")
     assert [one.job_id for one in found] == ["alike", "theirs"]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack import engine
 from amlstack.base import files
 from amlstack.base import home as homes
 from amlstack.cli.main import main
-from amlstack.engine import EngineError, running
+from amlstack.engine import EngineError
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.database import Database, StateError
 from amlstack.sandbox.store.store import Store
@@ -260,17 +261,17 @@ def test_a_state_that_is_cut_off_is_mended_from_the_latest_good_copy(
     tmp_path: Path, found: dict[str, str], number: int
 ) -> None:
     file = backend(tmp_path, state=state(3)[:30], **found)
-    (told,) = running.mend(tmp_path)
+    (told,) = engine.mend(tmp_path)
     assert "the state of the stack `s` could not be read (it ended after 30 bytes)" in told
     assert json.loads(file.read_text())["checkpoint"]["latest"]["number"] == number
     assert file.with_name("s.json.broken").read_text() == state(3)[:30]
-    assert running.mend(tmp_path) == ()
+    assert engine.mend(tmp_path) == ()
 
 
 def test_a_state_without_a_good_copy_stays_and_is_named(tmp_path: Path) -> None:
     file = backend(tmp_path, state="{", beside="")
     with pytest.raises(EngineError, match=r"cannot be read .* and no copy of it can.*`amlstack down`"):
-        running.mend(tmp_path)
+        engine.mend(tmp_path)
     assert file.read_text() == "{"
 
 

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from amlstack.base import text as text_module
 from amlstack.cli.logs.files import JobLogs, Logs, ProcessKind, Tail
 from amlstack.provider.arm import THROTTLED, ArmError
-from amlstack.provider.runs import Runs
-from amlstack.provider.states import TERMINAL
+from amlstack.provider.runs import TERMINAL, Runs
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.folders import folder as sandbox_folder
 from amlstack.sandbox.store.folders import job_folder

@@ -18,7 +18,7 @@ from amlstack.base import paths
 from amlstack.catalog import sizes
 from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.provider.states import TERMINAL
+from amlstack.provider.runs import TERMINAL
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.folders import folder, job_folder
 from amlstack.sandbox.store.inventory import listed

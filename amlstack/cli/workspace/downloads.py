@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.credentials import scrub
 from amlstack.cli.logs.files import inside
+from amlstack.provider import blobs
 from amlstack.provider.arm import ArmError
-from amlstack.provider.blobs import ContainerAccess, containers
+from amlstack.provider.blobs import ContainerAccess
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
 from amlstack.rpc import Host, ProviderError
@@ -221,13 +222,13 @@ class Downloads:
 
     def _access(self, datastore: str) -> ContainerAccess:
         if datastore not in self._accesses:
-            self._accesses[datastore] = containers.datastore_access(self._services, self.workspace, datastore)
+            self._accesses[datastore] = blobs.datastore_access(self._services, self.workspace, datastore)
         return self._accesses[datastore]
 
     def _client(self, access: ContainerAccess) -> Any:
         with self._lock:
             if access.url not in self._clients:
-                self._clients[access.url] = containers.container(self._services, Call(urn=""), access)
+                self._clients[access.url] = blobs.open_container(self._services, Call(urn=""), access)
             return self._clients[access.url]
 
     @property

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
-from amlstack.provider.runs import Runs, WorkspaceMissingError, record_of
-from amlstack.provider.states import is_active
+from amlstack.provider.runs import Runs, WorkspaceMissingError, is_active, record_of
 from amlstack.sandbox.store.inventory import job_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from amlstack.cli.workspace import job_search
 from amlstack.cli.workspace.job_search import children, when
 from amlstack.code_reading import starters
 from amlstack.provider.arm import ArmError
-from amlstack.provider.arm.functions import of_regions
+from amlstack.provider.arm.functions import read_regions
 from amlstack.provider.runs import Runs
 from infra.compute.quota import OF_REGION, usage_of
 
@@ -167,7 +167,7 @@ class Queue:
     def _region(self, subscription: str, region: str, size: str) -> Any:
         if (region, size) not in self._regions:
             asked = {"subscription": subscription, "regions": {region: [size]}}
-            answer = of_regions(self.arm, asked, threading.Event())["regions"][region]
+            answer = read_regions(self.arm, asked, threading.Event())["regions"][region]
             self._regions[region, size] = None if answer["problem"] else answer
         return self._regions[region, size]
 

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
 from amlstack.cli.workspace.workspace_place import settings_file
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import functions
 from amlstack.provider.resource import Call, Services
-from amlstack.provider.runs import Runs
-from amlstack.provider.states import OnEdit, Wait
-from amlstack.provider.types.code import Snapshots
-from amlstack.provider.types.data import DataUploads
+from amlstack.provider.runs import OnEdit, Runs, Wait
 from amlstack.provider.types.jobs import JobRuns
+from amlstack.provider.types.uploads import DataUploads, Snapshots
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import Failures, Host, ProviderError
 from infra.components.registration import JOB, JOBS
@@ -103,7 +101,7 @@ def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threadi
     Raises:
         ArmError: The workspace's computes cannot be listed.
     """
-    clusters = functions.of_workspace(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
+    clusters = functions.read_clusters(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
     settings = {
         "location": _ANYWHERE,
         "workspace": {"existing": place.workspace},
@@ -313,7 +311,7 @@ class Submission:
         if self.declared.stack_id or self.place.stack is None:
             return self.declared.stack_id
         owner = f"{self.declared.project}/{self.declared.stack}"
-        return owned.stack_id_of(self.place.arm, self.place.workspace, owner) or None
+        return run_lists.stack_id_of(self.place.arm, self.place.workspace, owner) or None
 
     def _call(self, run: Run, *, preview: bool = False) -> Call:
         """With the URN that the engine gives the run's resource: what its record then says of its owner."""

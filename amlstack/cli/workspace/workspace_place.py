@@ -1,7 +1,7 @@
 """The workspace that is meant: that of a stack, of options, of ``.azureml/config.json``, of variables, or a sandbox's.
 
 The first of these that names one counts, and one line says which it was. Settings and variables for signing in are
-those of the providers (`amlstack.provider.arm.credentials`), and so is the client.
+those of the providers (`amlstack.provider.arm.sign_in`), and so is the client.
 
 The parts by which a workspace is named: options, ``.azureml/config.json``, variables.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose import timestamps
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement import no_culprit
 from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
 from amlstack.diagnose.signatures import SURE, EventRole
@@ -211,7 +210,7 @@ def _plain(first: Event) -> str:
 def _moments(events: Sequence[Event]) -> list[float] | None:
     """The times of the events, on one scale; None when one has no time or the scales differ."""
     stamps = [event.time for event in events if event.time is not None]
-    return timestamps.comparable(stamps) if len(stamps) == len(events) else None
+    return comparable(stamps) if len(stamps) == len(events) else None
 
 
 def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.credentials import scrub
-from amlstack.diagnose import exit_codes
+from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Event, Origin
 from amlstack.diagnose.reading import tracebacks, writers
 from amlstack.diagnose.signatures import EventRole
@@ -16,7 +16,7 @@ from amlstack.diagnose.signatures import EventRole
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from amlstack.diagnose import timestamps
+    from amlstack.diagnose.events import Stamp
     from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
 
@@ -90,7 +90,7 @@ class Collector:
     ) -> None:
         """Adds an event that a line shows, unless there are enough of its kind; ``rest`` are fields of `Event`."""
         facts = rest.pop("facts", {})
-        signature, facts = exit_codes.settle(signature, facts)
+        signature, facts = signatures.settle(signature, facts)
         rank = facts.get("rank", line.rank)
         node = facts.get("node") or line.node or writers.inline_node(text)
         ended = "signal" in facts or text.startswith("signal ")
@@ -130,7 +130,7 @@ class Collector:
         if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
             self.details, self._named = 12, (rank, node)
 
-    def chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: timestamps.Stamp | None) -> None:
+    def chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: Stamp | None) -> None:
         """A later exception of a chain: the first is the root; the later one may know better what it means."""
         root = self.events[at]
         if raised.original:  # what a worker process sent: the first line was only its wrapper
@@ -148,7 +148,7 @@ class Collector:
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""
         event = self.events[at]
-        signature, facts = exit_codes.settle(signature, {**event.facts, **facts, "message": event.text})
+        signature, facts = signatures.settle(signature, {**event.facts, **facts, "message": event.text})
         self.events[at] = replace(
             event, signature=signature, role=signature.role, text=_cut(text.strip()), line=number, facts=facts
         )

@@ -110,7 +110,7 @@ def _zip(path: Path, *_as_it_is: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def of_folder(root: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterator[LogSource]:
+def folder_logs(root: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterator[LogSource]:
     """The logs below a folder, and those in its archives.
 
     Args:
@@ -127,7 +127,7 @@ def of_folder(root: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterat
             if not entry.is_symlink() and entry.name not in _NO_LOGS:
                 open_folders.append(iter(_entries(entry)))
         elif entry.is_file() and is_archive(entry):
-            yield from of_archive(entry, opened, refused)
+            yield from archive_logs(entry, opened, refused)
         elif entry.is_file() and should_be_archive(entry):
             refused[entry] = BROKEN
         elif entry.is_file() and textual(entry):
@@ -157,7 +157,7 @@ def should_be_archive(path: Path) -> bool:
     return path.suffix.lower() == ".zip" or _TAR.search(path.name) is not None
 
 
-def of_archive(path: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterator[LogSource]:
+def archive_logs(path: Path, opened: ExitStack, refused: dict[Path, str]) -> Iterator[LogSource]:
     """The logs in an archive, in the order of their names; of one that is damaged those before the damage.
 
     Args:
@@ -354,7 +354,7 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
         findings.append(_finding("path-missing", path, "does not exist", remedy, Level.ERROR))
         return
     refused: dict[Path, str] = {}
-    entries = of_archive if path.is_file() else of_folder
+    entries = archive_logs if path.is_file() else folder_logs
     found = sorted(entries(path, opened, refused), key=natural)
     for each in (one for one, why in refused.items() if why == BROKEN):
         seen = "is damaged or was cut off: what comes after the damage is not read, and a failure may be there"

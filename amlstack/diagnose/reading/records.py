@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amlstack.base.credentials import scrub
-from amlstack.diagnose import exit_codes, timestamps
-from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose import signatures
+from amlstack.diagnose.events import Event, Log, Origin, Stamp
 from amlstack.diagnose.reading import tracebacks, writers
 from amlstack.diagnose.signatures import EventRole, by_code, match
 
@@ -184,7 +184,7 @@ def _ended(name: str, entry: Mapping[str, Any]) -> Event | None:
     code = entry.get("code")
     if not isinstance(code, int) or code == 0:
         return None
-    signature = by_code(exit_codes.code_of(code) or "exit-without-reason")
+    signature = by_code(signatures.code_of(code) or "exit-without-reason")
     node = entry.get("node")
     logs = entry.get("logs")
     return Event(
@@ -202,12 +202,12 @@ def _ended(name: str, entry: Mapping[str, Any]) -> Event | None:
     )
 
 
-def _stamp(value: Any) -> timestamps.Stamp | None:
+def _stamp(value: Any) -> Stamp | None:
     try:
         seconds = float(value)
     except (TypeError, ValueError):
         return None
-    return timestamps.Stamp(seconds) if 0 < seconds < 1e10 else None
+    return Stamp(seconds) if 0 < seconds < 1e10 else None
 
 
 _ROW = re.compile(r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(?P<value>.*)$")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from amlstack.diagnose import exit_codes, timestamps
-from amlstack.diagnose.events import Log, Origin
+from amlstack.diagnose import signatures
+from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
 from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
 from amlstack.diagnose.reading.collector import Collector
 from amlstack.diagnose.reading.writers import Layout
@@ -80,7 +80,7 @@ class Exceptions:
         if line.text.startswith(_IGNORED):
             self._ignored.add((line.rank, line.local))
 
-    def feed(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> Line | None:
+    def feed(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> Line | None:
         """Take a line and return the part to judge as a line of its own; None when no part is left."""
         if self._messages:
             self._attention -= 1
@@ -166,7 +166,7 @@ class Exceptions:
         writer: Writer,
         raised: tracebacks.Raised,
         line: Line,
-        time: timestamps.Stamp | None,
+        time: Stamp | None,
     ) -> None:
         found = match(raised.text)
         signature, facts = found if found is not None else (by_code("python-exception"), {})
@@ -268,12 +268,12 @@ class Scanner:
         self.layout.feed(line)
         self._exceptions.notice(line)
 
-        def stamp() -> timestamps.Stamp | None:
-            own = timestamps.find(raw[:160])
+        def stamp() -> Stamp | None:
+            own = find_stamp(raw[:160])
             if own is not None or self._looked_back >= MOST_LOOKED_BACK:
                 return own
             self._looked_back += 1
-            return timestamps.last(before())
+            return last_stamp(before())
 
         row = self._table.feed(line.text, number)
         if row is not None:
@@ -287,7 +287,7 @@ class Scanner:
         if rest is not None:
             self._line(number, rest, stamp)
 
-    def _whole(self, block: tuple[int, str], line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> None:
+    def _whole(self, block: tuple[int, str], line: Line, stamp: Callable[[], Stamp | None]) -> None:
         """The whole text of one of Open MPI's messages, unless its lines have shown the same already."""
         begin, text = block
         found = match(text)
@@ -338,7 +338,7 @@ class Scanner:
             ending=self.collector.ending(lines),
         )
 
-    def _line(self, number: int, line: Line, stamp: Callable[[], timestamps.Stamp | None]) -> None:
+    def _line(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> None:
         text = line.text.strip()
         found = match(text)
         if found is None:
@@ -372,7 +372,7 @@ class Scanner:
         self.layout.ranks.add(row.rank if row.rank is not None else 0)
         line = writers.Line("", rank=row.rank, local=row.local, node=row.host)
         facts: dict[str, Any] = {"exit": row.code, "root": row.root, "error_file": row.error_file}
-        time = timestamps.find(row.time)
+        time = find_stamp(row.time)
         if row.last_reason:
             found = match(row.last_reason)
             signature = found[0] if found is not None else by_code("python-exception")
@@ -382,7 +382,7 @@ class Scanner:
             )
             return
         text = f"rank {row.rank} (local rank {row.local}) ended with exit code {row.code}"
-        signature = by_code(exit_codes.code_of(row.code) or "exit-summary")
+        signature = by_code(signatures.code_of(row.code) or "exit-summary")
         self.collector.add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
 
 

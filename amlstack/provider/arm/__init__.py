@@ -1,6 +1,8 @@
 """Azure Resource Manager over REST: our bytes on the wire unchanged, Entra ID, retries, long-running operations."""
 
-from amlstack.provider.arm.answers import (
+from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
+from amlstack.provider.arm.data_plane import DataPlane, SignedFiles
+from amlstack.provider.arm.exchange import (
     THROTTLED,
     ArmError,
     InterruptedWaitError,
@@ -11,10 +13,7 @@ from amlstack.provider.arm.answers import (
     parsed,
     pause,
 )
-from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
-from amlstack.provider.arm.clouds import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, endpoint
-from amlstack.provider.arm.credentials import SECRET, VARIABLES, SignIn
-from amlstack.provider.arm.data_plane import DataPlane, SignedFiles
+from amlstack.provider.arm.sign_in import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, SECRET, VARIABLES, SignIn, endpoint
 
 __all__ = [
     "ACTING_HEADER",

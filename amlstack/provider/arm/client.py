@@ -11,27 +11,59 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from amlstack.provider.arm import azure_core, clouds, rights
-from amlstack.provider.arm.answers import (
+from amlstack.provider.arm.exchange import (
     FAULTS,
+    LOADING,
     THROTTLED_SECONDS,
     ArmError,
     Attempts,
     InterruptedWaitError,
     Response,
     error_of,
+    load_azure_core,
+    make_transport,
     no_answer,
     parsed,
     pause,
 )
-from amlstack.provider.arm.credentials import SignIn
+from amlstack.provider.arm.sign_in import SignIn, cloud_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from azure.core.credentials import TokenCredential
 
-    from amlstack.provider.arm.clouds import Cloud
+    from amlstack.provider.arm.sign_in import Cloud
+
+_VERBS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+_ROLE: Final = "AzureML Data Scientist"
+
+
+def needed_right(method: str, url: str) -> str:
+    """``Microsoft.…/workspaces/jobs/write``; empty for what is no request to a resource provider.
+
+    Args:
+        method: HTTP method.
+        url: Absolute URL, or its path.
+    """
+    path = urlsplit(url).path
+    namespace, _, rest = path.partition("/providers/")[2].partition("/")
+    if not namespace:
+        return ""
+    words = rest.strip("/").split("/")
+    if path.startswith("/history/"):
+        return f"{namespace}/workspaces/experiments/runs/{_VERBS.get(method, 'write')}"
+    types = "/".join(words[::2])
+    if method == "POST":
+        return f"{namespace}/{types}/action"
+    return f"{namespace}/{types}/{_VERBS[method]}"
+
+
+def advise_on_right(method: str, url: str) -> str:
+    """A sentence for the user who got a 403; empty where nothing is known."""
+    right = needed_right(method, url)
+    return f" It needs the right {right}, which the role {_ROLE} has, among others." if right else ""
+
 
 API_VERSION: Final = "2025-12-01"
 """Of Microsoft.MachineLearningServices; the default of azure-native 3.29 and azure-ai-ml 1.35."""
@@ -85,7 +117,7 @@ class ArmClient:
         Raises:
             ArmError: The environment names a cloud that there is not.
         """
-        return clouds.of_endpoint(self.endpoint, self._sign_in.cloud)
+        return cloud_at(self.endpoint, self._sign_in.cloud)
 
     @property
     def ml_audience(self) -> str:
@@ -104,7 +136,7 @@ class ArmClient:
         Raises:
             ArmError: There is no credential.
         """
-        azure_core.load()
+        load_azure_core()
         from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - as in `_once`
 
         try:
@@ -175,7 +207,7 @@ class ArmClient:
         if response.status >= 400 and response.status not in allow:
             error = error_of(response, text)
             if response.status == 403:
-                advice = rights.advice(method, response.url)
+                advice = advise_on_right(method, response.url)
                 raise ArmError(403, error.code, f"{error.message.rstrip('.')}.{advice}")
             raise error
         return response
@@ -201,7 +233,7 @@ class ArmClient:
         return attempts.run(lambda: self._once(method, url, body, acting=acting))
 
     def _once(self, method: str, url: str, body: Any, *, acting: bool) -> tuple[Response, str]:
-        azure_core.load()
+        load_azure_core()
         from azure.core.exceptions import AzureError, ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
 
@@ -298,8 +330,8 @@ class ArmClient:
 
     def _made(self) -> tuple[Any, TokenCredential]:
         """The pipeline and the credential, made at the first call."""
-        azure_core.load()
-        with self._lock, azure_core.LOADING:
+        load_azure_core()
+        with self._lock, LOADING:
             if self._credential is None:
                 self._credential = self._sign_in.credential(self.cloud)
             if self._pipeline is None:
@@ -312,7 +344,7 @@ class ArmClient:
                 bearer = BearerTokenCredentialPolicy(self._credential, f"{self.endpoint}/.default")
                 # No retry policy: its sleeps could not be interrupted (see `retries`).
                 policies = [UserAgentPolicy("amlstack"), bearer]
-                transport = azure_core.transport(self._ca)
+                transport = make_transport(self._ca)
                 self._pipeline = PipelineClient(self.endpoint, policies=policies, transport=transport)
             return self._pipeline, self._credential
 

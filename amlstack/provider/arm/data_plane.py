@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from amlstack.base.credentials import scrub
-from amlstack.provider.arm import azure_core
-from amlstack.provider.arm.answers import ArmError, Attempts, Response, no_answer
+from amlstack.provider.arm import exchange
+from amlstack.provider.arm.exchange import ArmError, Attempts, Response, no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -170,7 +170,7 @@ class SignedFiles:
         content: list[bytes] = []
 
         def once() -> tuple[Response, str]:
-            azure_core.load()
+            exchange.load_azure_core()
             from azure.core.exceptions import AzureError  # noqa: PLC0415
             from azure.core.rest import HttpRequest  # noqa: PLC0415
 
@@ -191,5 +191,5 @@ class SignedFiles:
     def _connections(self) -> RequestsTransport:
         with self._lock:
             if self._transport is None:
-                self._transport = azure_core.transport(self._ca)
+                self._transport = exchange.make_transport(self._ca)
             return self._transport

@@ -17,12 +17,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.provider.arm.answers import ArmError, InterruptedWaitError
+from amlstack.provider.arm.exchange import ArmError, InterruptedWaitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from amlstack.provider.arm import ArmClient as arm_ArmClient
     from amlstack.provider.arm.client import ArmClient
 
 SECONDS: Final = 20.0
@@ -32,7 +31,7 @@ _PAGES: Final = 20
 _LOOK: Final = 0.1
 
 
-def of_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+def read_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
     """The quota of regions, and of some sizes whether they are offered there.
 
     Args:
@@ -70,7 +69,7 @@ def of_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Eve
     return {"regions": found}
 
 
-def of_workspace(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+def read_clusters(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
     """The AmlCompute clusters of a workspace; a workspace that is not there has none.
 
     Args:
@@ -89,8 +88,8 @@ def of_workspace(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.E
 
 
 FUNCTIONS: Final[Mapping[str, Callable[[ArmClient, Mapping[str, Any], threading.Event], dict[str, Any]]]] = {
-    "amlstack:capacity:ofRegions": of_regions,
-    "amlstack:capacity:ofWorkspace": of_workspace,
+    "amlstack:capacity:ofRegions": read_regions,
+    "amlstack:capacity:ofWorkspace": read_clusters,
 }
 
 
@@ -183,7 +182,7 @@ def _number(value: Any, otherwise: int = 0) -> int:
 FUNCTION: Final = "amlstack:azure:lookUp"
 
 
-def look_up(arm: arm_ArmClient, asked: Mapping[str, Any]) -> dict[str, Any]:
+def look_up(arm: ArmClient, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for a resource.
 
     Args:

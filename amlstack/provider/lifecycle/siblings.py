@@ -7,12 +7,11 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from amlstack.provider import owned
-from amlstack.provider.arm import ArmError
-from amlstack.provider.owned import stack_ids
-from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.provider.states import OnEdit, is_active
-from amlstack.provider.waiting import InterruptedWaitError, follow
+from amlstack.provider import run_lists
+from amlstack.provider.arm import ArmError, InterruptedWaitError
+from amlstack.provider.lifecycle.gates import follow
+from amlstack.provider.run_lists import stack_ids
+from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
 from amlstack.rpc import UNKNOWN, ProviderError, bare
 from amlstack.run_identity import KEPT_FOR, NO_JOB, owner_of, resource_of
 
@@ -232,7 +231,7 @@ class Siblings:
             if key not in self._listed or time.monotonic() - self._listed[key][0] >= age:
                 start = time.monotonic()
                 found: dict[str, list[Record]] = {}
-                for one in owned.active(self._services.arm, workspace, owner, key[2]):
+                for one in run_lists.active_runs(self._services.arm, workspace, owner, key[2]):
                     found.setdefault(str(one.resource), []).append(one)
                 self._listed[key] = start, found
             _, listed = self._listed[key]

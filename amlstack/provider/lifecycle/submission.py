@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import edits
-from amlstack.provider.owned import is_ours, stack_ids
 from amlstack.provider.resource import known
-from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.provider.states import COMPLETED, UNSUCCESSFUL, OnEdit
+from amlstack.provider.run_lists import is_ours, stack_ids
+from amlstack.provider.runs import COMPLETED, UNSUCCESSFUL, OnEdit, WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
 

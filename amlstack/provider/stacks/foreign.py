@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.provider.arm import ArmError
-from amlstack.provider.runs import record_of
-from amlstack.provider.states import is_active
+from amlstack.provider.runs import is_active, record_of
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:

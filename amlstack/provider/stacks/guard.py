@@ -1,36 +1,132 @@
-"""Clusters whose nodes work for runs that a stack did not start: what no list of its own runs shows.
-
-The list of jobs cannot be asked by cluster or by status, and a workspace has thousands; the cluster itself says how
-many of its nodes are at work (``nodeStateCounts``). What waits in its queue without a node is not seen.
-
-``amlstack:runs:Guard``: no active run of a stack is ended by surprise when a cluster, a job or the workspace goes.
+"""``amlstack:runs:Guard``: no active run of a stack is ended by surprise when a cluster, a job or the workspace goes.
 
 A job's own resource judges edits of the job. The guard judges what no such resource can see: jobs that are no longer
 declared, clusters that are, and runs that an edit let go on. It depends by a property on the workspace and on each
 cluster. So the engine asks it what a replacement means before it deletes any of them, with and without a preview.
+
+No list of the stack's own runs shows clusters whose nodes work for runs that the stack did not start. The list of jobs
+cannot be asked by cluster or by status, and a workspace has thousands; the cluster itself says how many of its nodes
+are at work (``nodeStateCounts``). What waits in its queue without a node is not seen.
 """
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import siblings
+from amlstack.provider.lifecycle.gates import WaitTimeoutError
 from amlstack.provider.lifecycle.siblings import end
 from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Services, Values, shape_of
-from amlstack.provider.stacks.verdict import Going, judge
-from amlstack.provider.waiting import WaitTimeoutError
+from amlstack.provider.runs import OnEdit
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Record
-    from amlstack.provider.stacks.verdict import GuardVerdict
+
+_REMEDY = "Wait for its end or cancel it"
+_FIRST = "let a first `up` record it and change nothing else"
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """The things that an `up` takes away.
+
+    Attributes:
+        jobs: ``on_edit`` of the jobs that are no longer declared, by name; None where only the run's record knows it.
+        clusters: What happens to each cluster that goes, ``replaced`` or ``removed``, by its ARM id in lower case.
+        workspace: The workspace, or what it stands on, is replaced.
+        reached_by: An identity or the network that runs reach their data by is replaced.
+        every_other: Any job that is not in ``declared`` counts as no longer declared.
+        declared: ``on_edit`` of the jobs that are declared, by name.
+    """
+
+    jobs: Mapping[str, str] = field(default_factory=dict)
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    workspace: bool = False
+    reached_by: bool = False
+    every_other: bool = False
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.jobs or self.clusters or self.workspace or self.reached_by or self.every_other)
+
+
+@dataclass(frozen=True, slots=True)
+class GuardVerdict:
+    """The verdict: things that are refused, announced and kept.
+
+    Attributes:
+        refused: One sentence for each run that stands against it.
+        announced: One sentence for each run that ends or goes on.
+        kept: Ids of runs that go on although their job goes.
+    """
+
+    refused: tuple[str, ...]
+    announced: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def judge(records: Iterable[Record], going: Going) -> GuardVerdict:
+    """The verdict on the active runs of a stack."""
+    refused, announced, kept = [], [], []
+    for record in records:
+        seen = f"run {record.job_id} is {record.status}"
+        if place := _place(record.computes, going):
+            if record.kept_for:
+                refused.append(f"{seen} by an earlier `on_edit: keep`, and {place}. {_REMEDY}")
+            elif (mode := _mode(record, going)) is OnEdit.CANCEL:
+                announced.append(f"{seen} and is ended first (on_edit: cancel): {place}")
+            else:
+                why = "`on_edit: keep` cannot hold there. " if mode is OnEdit.KEEP else ""
+                # What is replaced is judged by the recorded words of its jobs, before the new ones are registered.
+                first = "" if "removed" in place else f": {_FIRST}"
+                refused.append(f"{seen}, and {place}. {why}{_REMEDY}, or end it by `on_edit: cancel`{first}")
+            continue
+        if record.name not in going.jobs and not (going.every_other and _unknown(record, going)):
+            continue
+        job = f"job {record.name} is no longer declared"
+        match _mode(record, going):
+            case OnEdit.CANCEL:
+                announced.append(f"{seen} and is ended (on_edit: cancel): {job}")
+            case OnEdit.KEEP:
+                announced.append(f"{seen} and goes on (on_edit: keep), though {job}")
+                kept.append(record.job_id)
+            case _:
+                refused.append(
+                    f"{seen}, and {job}. {_REMEDY}; or declare the job again with `on_edit: cancel` (it is ended) or "
+                    f"`on_edit: keep` (it goes on), and {_FIRST}"
+                )
+    return GuardVerdict(tuple(refused), tuple(announced), tuple(kept))
+
+
+def _place(computes: Collection[str], going: Going) -> str:
+    """The place of a run that is about to go, in words; empty when none is."""
+    if going.workspace:
+        return "its workspace, or what that stands on, would be replaced"
+    for place in sorted(computes):
+        if place in going.clusters:
+            return f"its cluster {place.rsplit('/', 1)[-1]} would be {going.clusters[place]}"
+    if going.reached_by:
+        return "the identity or the network that it reaches its data by would be replaced"
+    return ""
+
+
+def _unknown(record: Record, going: Going) -> bool:
+    """True where nothing speaks for a run: a kept one was promised to go on."""
+    return record.name not in going.declared and not record.kept_for
+
+
+def _mode(record: Record, going: Going) -> OnEdit:
+    on_edit = going.declared.get(record.name) or going.jobs.get(record.name) or record.on_edit
+    return OnEdit(on_edit) if on_edit in tuple(OnEdit) else OnEdit.REFUSE
 
 
 def busy_clusters(arm: ArmClient, going: Mapping[str, str], active: Iterable[Record]) -> tuple[str, ...]:
@@ -164,7 +260,9 @@ class Guards:
             ProviderError: A run of another stack is active on it.
         """
         stack_id = bare(asked.get("stackId"))
-        others = owned.of_others(self._services.arm, workspace, owners, stack_id if isinstance(stack_id, str) else "")
+        others = run_lists.runs_of_others(
+            self._services.arm, workspace, owners, stack_id if isinstance(stack_id, str) else ""
+        )
         if others:
             runs = "; ".join(f"run {one.job_id} of stack {one.owner} is {one.status}" for one in others)
             raise ProviderError(
@@ -215,7 +313,7 @@ class Guards:
         found: dict[str, Record] = {}
         for owner in dict.fromkeys(filter(None, owners)):
             known = stack_id if isinstance(stack_id, str) else ""
-            found |= {one.job_id: one for one in owned.active(self._services.arm, workspace, owner, known)}
+            found |= {one.job_id: one for one in run_lists.active_runs(self._services.arm, workspace, owner, known)}
         return [found[run] for run in sorted(found)]
 
     def _mark(self, workspace: str, kept: tuple[str, ...]) -> None:

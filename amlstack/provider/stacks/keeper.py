@@ -1,36 +1,81 @@
-"""``amlstack:stack:Keeper``: made last and deleted first, it refuses the end of a stack before anything is deleted.
+"""``amlstack:stack:Record``: a random id by which a stack knows its runs, whatever it is called.
 
-It depends on every resource of the stack. So the engine deletes it before all others, and stops there when it is
-protected or refuses. It refuses to let a resource group or a workspace go while these hold what the stack does not own.
+``amlstack:stack:Keeper``: made last and deleted first, it refuses the end of a stack before anything is deleted.
+
+The keeper depends on every resource of the stack. So the engine deletes it before all others, and stops there when it
+is protected or refuses. It refuses to let a resource group or a workspace go while these hold what the stack does not
+own.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from typing import TYPE_CHECKING
 
-from amlstack.provider import owned
+from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import (
-    WORKSPACE_ID,
-    Call,
-    Difference,
-    InputField,
-    Services,
-    Values,
-    shape_of,
-)
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, Services, Values, shape_of
 from amlstack.provider.stacks import foreign, guard
-from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from amlstack.provider.arm import ArmClient
 
-SHAPE = shape_of(
+_RULE = (
+    re.compile(r"[A-Za-z0-9-]{8,64}"),
+    "8 to 64 letters, digits and '-', as a run's property amlstack.stack has it",
+)
+RECORD_SHAPE = shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
+
+
+class Records:
+    """Makes the id once. It lives in the stack's state; Azure knows it from the runs that bear it."""
+
+    shape = RECORD_SHAPE
+
+    def __init__(self, services: Services) -> None:
+        pass
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
+        """An id may be given, to take over the runs of a state that was lost."""
+        return RECORD_SHAPE.check(inputs, failures)
+
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
+        """Another id that is given takes the place of the one there is; one that is no longer given stays."""
+        wanted = bare(new.get("stackId"))
+        return Difference(replaces=("stackId",)) if wanted not in (None, bare(old.get("stackId"))) else Difference()
+
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """The given id, or a random one; at preview a random one is not known yet."""
+        given: Any = inputs.get("stackId")
+        if call.preview:
+            return "", {"stackId": UNKNOWN if given is None else given}
+        stack_id = given if given is not None else secrets.token_hex(16)
+        return str(bare(stack_id)), {"stackId": stack_id}
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+        """Return the state's own record."""
+        if not old:
+            raise ProviderError(
+                "a stack's id is not imported: set amlstack:stack_id to the value that the runs have in amlstack.stack"
+            )
+        return resource_id, old
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
+        """The id stays."""
+        return dict(old)
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
+        """Nothing outside the state is deleted."""
+
+
+KEEPER_SHAPE = shape_of(
     "amlstack:stack:Keeper",
     {
         "group": InputField(
@@ -49,7 +94,7 @@ PLACES = {"group": "resource group", "workspace": "workspace"}
 class Keepers:
     """Asks what lies in the group and the workspace of a stack when these go, and only then."""
 
-    shape = SHAPE
+    shape = KEEPER_SHAPE
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -60,7 +105,7 @@ class Keepers:
         """Types."""
         with self._lock:
             self._declared.add(call.urn)
-        return SHAPE.check(inputs, failures)
+        return KEEPER_SHAPE.check(inputs, failures)
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Nothing of it is ever replaced; a group or workspace that is known and will not be any more goes."""
@@ -70,7 +115,7 @@ class Keepers:
             for place in PLACES
             if isinstance(bare(before.get(place)), str) and not _same(before[place], new.get(place))
         }
-        if (group := going.get("group")) and text(new, "workspace").lower().startswith(f"{group.lower()}/"):
+        if (group := going.get("group")) and text_of(new, "workspace").lower().startswith(f"{group.lower()}/"):
             # The group was the stack's and exists for others now: the engine would delete it around the workspace.
             name = group.rsplit("/", 1)[-1]
             raise ProviderError(
@@ -122,7 +167,7 @@ class Keepers:
                 record
                 for workspace in sorted({one.partition("/computes/")[0] for one in clusters})
                 for owner in sorted({str(old.get("owner") or ""), owner_of(call.urn)} - {""})
-                for record in owned.active(self._services.arm, workspace, owner, text(asked, "stackId"))
+                for record in run_lists.active_runs(self._services.arm, workspace, owner, text_of(asked, "stackId"))
             ]
             at_work = guard.busy_clusters(self._services.arm, clusters, records)
         except ArmError as error:
@@ -166,7 +211,7 @@ def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple
     own = _owned(asked)
     found = foreign.in_group(arm, places["group"], own) if "group" in places else []
     if "workspace" in places:
-        found += foreign.in_workspace(arm, places["workspace"], own, owners, text(asked, "stackId"))
+        found += foreign.in_workspace(arm, places["workspace"], own, owners, text_of(asked, "stackId"))
     return list({one.id.lower(): one for one in found}.values())
 
 
@@ -175,7 +220,7 @@ def _owned(asked: Values) -> list[str]:
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
-def text(values: Values, name: str) -> str:
+def text_of(values: Values, name: str) -> str:
     """A text among values; empty where it is none."""
     value = bare(values.get(name))
     return value if isinstance(value, str) else ""

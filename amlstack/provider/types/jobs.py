@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from amlstack.provider import owned
-from amlstack.provider.arm import ArmError
+from amlstack.provider import run_lists
+from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.lifecycle import edits, siblings, submission
-from amlstack.provider.lifecycle.active_edits import Edited, mode_of
-from amlstack.provider.lifecycle.edits import DeploymentMemory
+from amlstack.provider.lifecycle.edits import DeploymentMemory, Edited, mode_of
+from amlstack.provider.lifecycle.gates import Gates, WaitTimeoutError, interrupted_submission
 from amlstack.provider.lifecycle.siblings import Siblings
-from amlstack.provider.owned import SharedList
 from amlstack.provider.resource import (
     NAME,
     WORKSPACE_ID,
@@ -23,10 +22,9 @@ from amlstack.provider.resource import (
     known,
     shape_of,
 )
-from amlstack.provider.runs import Record, WorkspaceMissingError
-from amlstack.provider.stacks.verdict import Going, judge
-from amlstack.provider.states import Wait, is_active
-from amlstack.provider.waiting import Gates, InterruptedWaitError, WaitTimeoutError, interrupted_submission
+from amlstack.provider.run_lists import SharedList
+from amlstack.provider.runs import Record, Wait, WorkspaceMissingError, is_active
+from amlstack.provider.stacks.guard import Going, judge
 from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
 from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
 
@@ -238,7 +236,7 @@ class JobRuns:
         record = self._siblings.removed(call, workspace, run, {**old, **asked}) if removed else None
         if record is None:
             record = self._runs.get(workspace, run)
-        if record is not None and (owner := owned.foreign(record, old, asked)):
+        if record is not None and (owner := run_lists.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
         if removed and self._services.course.unasked(str(bare(asked.get("name")))):

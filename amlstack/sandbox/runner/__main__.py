@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack import images
-from amlstack.processes import orphans
+from amlstack.processes import adopt_orphans
 from amlstack.sandbox import process_tree, processes
 from amlstack.sandbox.contract import launch, spec
 from amlstack.sandbox.files import origins
@@ -93,7 +93,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
 def main(home: str, key: str) -> int:
     """Runs one job; 0 when it reached an end, 3 when it was not ours to run."""
     os.umask(PRIVATE)
-    orphans.adopt_orphans()
+    adopt_orphans()
     cancel = Cancel()
     store = Store(Path(home))
     try:

@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.processes import orphans
+from amlstack import processes
 from amlstack.sandbox import process_tree
 from amlstack.sandbox.runner import namespace
 from amlstack.sandbox.store.folders import USUAL
@@ -192,7 +192,7 @@ class RshSocket:
             stderr=err,
             process_group=0,
             umask=USUAL,
-            preexec_fn=orphans.die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=processes.die_with_parent,  # noqa: PLW1509 - this process has one thread
         )
         child.returncode = 0  # its end is taken by the agent, by pid
         for file in files:
@@ -238,7 +238,7 @@ class NodeAgent:
                         stderr=subprocess.STDOUT,
                         process_group=0,
                         umask=USUAL,
-                        preexec_fn=orphans.die_with_parent,  # noqa: PLW1509 - this process has one thread
+                        preexec_fn=processes.die_with_parent,  # noqa: PLW1509 - this process has one thread
                     )
                 except OSError as error:
                     log.write(f"{error}\n".encode())
@@ -322,7 +322,7 @@ def main(handed: int) -> int:
     Args:
         handed: Descriptor of its plan, see `NodePlan.handed`.
     """
-    orphans.adopt_orphans()
+    processes.adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
         os.set_blocking(end, False)

@@ -236,14 +236,14 @@ def bench() -> Iterator[Bench]:
         arm = FakeArm(folder)
         stack.callback(arm.close)
         stack.enter_context(mock.patch.dict(os.environ, arm.environ()))
-        retries = "amlstack.provider.arm.answers"
+        retries = "amlstack.provider.arm.exchange"
         for name, value in (
             (f"{retries}.BACKOFF", (0.001,) * 5),
             (f"{retries}.THROTTLED_SECONDS", 0.05),
-            ("amlstack.provider.blobs.containers.BACKOFF", (0.001, 0.001)),
-            ("amlstack.provider.blobs.containers.JITTER", 0),
-            ("amlstack.provider.waiting._LOCAL_PATIENCE", 0.01),
-            ("amlstack.provider.waiting._FIRST_DELAY", 0.01),
+            ("amlstack.provider.blobs.BACKOFF", (0.001, 0.001)),
+            ("amlstack.provider.blobs.JITTER", 0),
+            ("amlstack.provider.lifecycle.gates._LOCAL_PATIENCE", 0.01),
+            ("amlstack.provider.lifecycle.gates._FIRST_DELAY", 0.01),
         ):
             stack.enter_context(mock.patch(name, value))
         log = Log()

@@ -10,7 +10,7 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from amlstack.provider.arm import azure_core
+from amlstack.provider.arm import exchange
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
@@ -176,7 +176,7 @@ class Resource:
         self.id = ""
 
 
-_MADE = azure_core.transport
+_MADE = exchange.make_transport
 
 
 class _Connections:
@@ -204,7 +204,7 @@ class Wire:
 
     def start(self) -> None:
         self.transports: dict[str | None, _Connections] = {}
-        self.patch = mock.patch.object(azure_core, "transport", self._transport)
+        self.patch = mock.patch.object(exchange, "make_transport", self._transport)
         self.patch.start()
         self.plugin = Provider(Host(self.engine))
         self.server, port = start(self.plugin, workers=8)

@@ -209,7 +209,7 @@ def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
 
 def _watched(reached: Reached, place: WorkspacePlace, run_id: str, progress: Progress) -> int:
     from amlstack.cli.logs.follower import InProgress, follow
-    from amlstack.provider.states import COMPLETED
+    from amlstack.provider.runs import COMPLETED
 
     reached.interrupted = (
         f"{run_id} goes on: `amlstack cancel {run_id}` ends it, `amlstack logs {run_id} --follow` follows it"

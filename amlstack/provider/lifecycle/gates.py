@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amlstack.provider.arm import THROTTLED, ArmError, InterruptedWaitError, pause
-from amlstack.provider.runs import WorkspaceMissingError
-from amlstack.provider.states import RunVerdict, Wait, verdict
+from amlstack.provider.runs import RunVerdict, Wait, WorkspaceMissingError, verdict
 from amlstack.rpc import UNKNOWN, InitFailedError, bare
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from amlstack.provider.resource import Call, Services, Values
     from amlstack.provider.runs import Record
-
-__all__ = ["InterruptedWaitError", "WaitTimeoutError", "follow", "interrupted_submission"]
 
 _FIRST_DELAY = 1.0
 _GROWTH = 1.5

@@ -1,4 +1,4 @@
-"""The Pulumi CLI: its environment, a run of it, and the outcome."""
+"""The Pulumi engine as this project runs it: its environment, a run of it, and the outcome."""
 
 from __future__ import annotations
 

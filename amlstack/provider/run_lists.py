@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from amlstack.provider.arm import ArmError
-from amlstack.provider.runs import record_of
-from amlstack.provider.states import is_active
+from amlstack.provider.runs import is_active, record_of
 from amlstack.rpc import bare
 from amlstack.run_identity import OWNER
 
@@ -62,7 +61,7 @@ def foreign(record: Record, old: Values, *inputs: Values) -> str:
     return f"another stack named {owner} (its id is {record.stack})"
 
 
-def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Record]:
+def active_runs(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Record]:
     """The runs of a stack that have not ended, kept ones included, sorted by id.
 
     Args:
@@ -79,7 +78,7 @@ def active(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Re
     return [ours[run] for run in sorted(ours)]
 
 
-def of_others(arm: ArmClient, workspace: str, owners: Collection[str], stack_id: str) -> list[Record]:
+def runs_of_others(arm: ArmClient, workspace: str, owners: Collection[str], stack_id: str) -> list[Record]:
     """The runs of other stacks on the same workspace that have not ended, sorted by id.
 
     Args:
@@ -116,7 +115,7 @@ def stack_id_of(arm: ArmClient, workspace: str, owner: str) -> str:
     return next((str(one.stack) for one in (*live, *ours)), "")
 
 
-def pages(arm: ArmClient, workspace: str, *, most: int) -> Iterator[list[Record]]:
+def job_pages(arm: ArmClient, workspace: str, *, most: int) -> Iterator[list[Record]]:
     """Every run of any stack by pages of the list, each asked for once: for what may as well be asked otherwise.
 
     Args:
@@ -256,7 +255,7 @@ class SharedList:
         """Lists the workspace, in at most as many requests as runs were asked for; one that fails is not repeated."""
         known.began, known.writes = time.monotonic(), self._runs.writes
         try:
-            for records in pages(self._arm, workspace, most=known.asked):
+            for records in job_pages(self._arm, workspace, most=known.asked):
                 known.pages += 1
                 known.listed |= {one.job_id: one.cut(NEEDED) for one in records if one.holds(NEEDED)}
         except ArmError:

@@ -1,4 +1,8 @@
-"""One credential for azure-native and this provider: the same settings and variables, in the same order."""
+"""Signing in to one of Azure's clouds, by the same settings and variables as azure-native, in the same order.
+
+The sources of the clouds are azure-core's and azure-ai-ml's own tables (azure-ai-ml 1.35 ``_azure_environments.py``,
+azure-identity's ``AzureAuthorityHosts``), read on 2026-11-22.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,99 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
-from amlstack.provider.arm import azure_core, clouds
-from amlstack.provider.arm.answers import ArmError, parsed
+from amlstack.provider.arm import exchange
+from amlstack.provider.arm.exchange import ArmError, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from azure.core.credentials import AccessToken, TokenCredential
 
-    from amlstack.provider.arm.clouds import Cloud
+ENDPOINT_VARIABLE: Final = "AMLSTACK_ARM_ENDPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """One of Azure's clouds.
+
+    Attributes:
+        name: As ``azure-native:environment`` names it.
+        endpoint: Its resource manager, ``https://host``.
+        authority: Host of its Entra ID.
+        ml_audience: Whom tokens for Azure Machine Learning itself are for.
+        studio: Address of the studio.
+    """
+
+    name: str
+    endpoint: str
+    authority: str
+    ml_audience: str
+    studio: str
+
+
+PUBLIC: Final = Cloud(
+    "public",
+    "https://management.azure.com",
+    "login.microsoftonline.com",
+    "https://ml.azure.com",
+    "https://ml.azure.com",
+)
+CLOUDS: Final = (
+    PUBLIC,
+    Cloud(
+        "usgovernment", "https://management.usgovcloudapi.net", "login.microsoftonline.us", "https://ml.azure.us",
+        "https://ml.azure.us",
+    ),
+    Cloud(
+        "china", "https://management.chinacloudapi.cn", "login.chinacloudapi.cn", "https://ml.azure.cn",
+        "https://studio.ml.azure.cn",
+    ),
+)  # fmt: skip
+PUBLIC_ENDPOINT: Final = PUBLIC.endpoint
+_OTHER_NAMES: Final = {
+    "azurecloud": "public",
+    "azurepublic": "public",
+    "usgov": "usgovernment",
+    "azureusgovernment": "usgovernment",
+    "azureusgovernmentcloud": "usgovernment",
+    "usgovernmentl4": "usgovernment",
+    "azurechinacloud": "china",
+}
+"""The names that azure-native and the Azure CLI use too."""
+
+
+def cloud_named(name: str) -> Cloud:
+    """The cloud of that name, in any letter case.
+
+    Raises:
+        ArmError: There is none.
+    """
+    wanted = _OTHER_NAMES.get(name.casefold(), name.casefold())
+    found = next((cloud for cloud in CLOUDS if cloud.name == wanted), None)
+    if found is None:
+        known = ", ".join(cloud.name for cloud in CLOUDS)
+        raise ArmError(0, "EnvironmentInvalid", f"{name!r} is no cloud of Azure: `environment` is one of {known}")
+    return found
+
+
+def endpoint(configured: str | None = None, cloud: Cloud = PUBLIC, environ: Mapping[str, str] | None = None) -> str:
+    """ARM's address: the configured endpoint, else ``AMLSTACK_ARM_ENDPOINT``, else the cloud's.
+
+    Raises:
+        ArmError: It is no https URL; tokens are sent over nothing else.
+    """
+    environ = os.environ if environ is None else environ
+    chosen = (configured or environ.get(ENDPOINT_VARIABLE) or cloud.endpoint).rstrip("/")
+    parts = urlsplit(chosen)
+    if parts.scheme != "https" or not parts.netloc or parts.path:
+        raise ArmError(0, "EndpointInvalid", f"{chosen} is no ARM endpoint: give https://host, without a path")
+    return chosen
+
+
+def cloud_at(arm_endpoint: str, cloud: Cloud = PUBLIC) -> Cloud:
+    """The cloud that an endpoint belongs to; ``cloud`` when it is none of Azure's own."""
+    return next((one for one in CLOUDS if one.endpoint == arm_endpoint.rstrip("/").casefold()), cloud)
+
 
 _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _METHOD: Final = "WorkloadIdentityCredential"
@@ -76,7 +164,7 @@ class FederatedCredential:
             return known
 
     def _exchanged(self, scope: str, tenant: str) -> AccessToken:
-        azure_core.load()
+        exchange.load_azure_core()
         from azure.core.credentials import AccessToken  # noqa: PLC0415 - as all here: not for a preview
         from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415
         from azure.core.rest import HttpRequest  # noqa: PLC0415
@@ -94,7 +182,7 @@ class FederatedCredential:
         }
         began = int(time.time())
         url = f"{self._authority}/{tenant}/oauth2/v2.0/token"
-        with azure_core.transport(self._ca) as transport:
+        with exchange.make_transport(self._ca) as transport:
             raw = transport.send(HttpRequest("POST", url, data=form))
             raw.read()
             answer = parsed(raw.text())
@@ -159,7 +247,7 @@ class SignIn:
         Raises:
             ArmError: There is no such cloud.
         """
-        return clouds.named(self.values["environment"]) if "environment" in self.values else clouds.PUBLIC
+        return cloud_named(self.values["environment"]) if "environment" in self.values else PUBLIC
 
     def credential(self, cloud: Cloud) -> TokenCredential:
         """The credential of the first method that is configured; azure-native's order.
@@ -232,7 +320,7 @@ class SignIn:
     def _options(self, authority: str) -> dict[str, Any]:
         host = urlsplit(authority).netloc or authority
         # Another host than Azure's own (a private cloud, a sandbox) is none that Azure's public one could vouch for.
-        private = host not in {cloud.authority for cloud in clouds.CLOUDS}
+        private = host not in {cloud.authority for cloud in CLOUDS}
         return {
             "authority": authority,
             "disable_instance_discovery": private or self.on("disableInstanceDiscovery"),

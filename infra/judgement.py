@@ -12,7 +12,7 @@ from amlstack.base.findings import Finding, Level
 from amlstack.base.text import camel
 from infra.components import registration
 from infra.compute import cluster
-from jobs.planning.command_checks import knows_where_it_was
+from jobs.planning.program_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
 from policies.checks.cluster import (

@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.catalog import roles
+from amlstack.catalog import resources
 
 if TYPE_CHECKING:
     from infra.names import Names, Part
@@ -42,7 +42,7 @@ class Role:
         Raises:
             KeyError: No built-in role has this name.
         """
-        return roles.built_in()[self.name]
+        return resources.built_in()[self.name]
 
 
 _AUTHENTICATION: Final = (
@@ -194,4 +194,4 @@ def definition_id(role: Role, names: Names) -> str:
 
 def definition_for(place: str, role: Role) -> str:
     """The same for a role on any resource; ``place`` is its ARM id."""
-    return f"/subscriptions/{place.split('/')[2]}{roles.DEFINITIONS}{role.definition}"
+    return f"/subscriptions/{place.split('/')[2]}{resources.DEFINITIONS}{role.definition}"

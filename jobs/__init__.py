@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.kinds import Planned, render, resolve, with_enrich
+from jobs.kinds import Planned, SchedulePlan, render, resolve, with_enrich
 from jobs.launchers import (
     Accelerate,
     Custom,
@@ -17,10 +17,20 @@ from jobs.launchers import (
     TorchRun,
 )
 from jobs.loading import Loaded, load
-from jobs.model.component import Component, Port
-from jobs.model.job import Job
-from jobs.model.pipeline import PassthroughComponent, PassthroughStep, Pipeline, PipelineSettings, Step, SweepStep
-from jobs.model.schedule import Cron, Declared, Pattern, Recurrence, Schedule
+from jobs.model.job import Component, Job, Port
+from jobs.model.pipeline import (
+    Cron,
+    Declared,
+    PassthroughComponent,
+    PassthroughStep,
+    Pattern,
+    Pipeline,
+    PipelineSettings,
+    Recurrence,
+    Schedule,
+    Step,
+    SweepStep,
+)
 from jobs.model.sweep import (
     Bandit,
     Bayesian,
@@ -43,10 +53,9 @@ from jobs.model.sweep import (
     TruncationSelection,
     Uniform,
 )
-from jobs.planning.command import plan
+from jobs.planning.job import plan
 from jobs.planning.pipeline import PipelinePlan
 from jobs.planning.plans import Added, Plan, Target
-from jobs.planning.schedule import SchedulePlan
 from jobs.planning.sweep import SweepPlan
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service, Source
 from jobs.wire.command import API_VERSION, Rendered, body

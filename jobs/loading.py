@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors
 from amlstack.base.text import hint
-from jobs.model.pipeline import PASSED_THROUGH
-from jobs.model.schedule import Declared
+from jobs.model.pipeline import PASSED_THROUGH, Declared
 from jobs.values import Source
 
 if TYPE_CHECKING:
@@ -82,12 +81,8 @@ def from_text(text: Text, base: Path) -> Loaded:
     from jobs.azureml.fields import Cursor, source_of  # noqa: PLC0415
     from jobs.azureml.read import command, kinds  # noqa: PLC0415
 
-    reader: Any = kinds.reader_of(text.data)
-    if kinds.is_schedule(text.data):
-        from jobs.azureml.read import schedule  # noqa: PLC0415 - most files are command jobs
-
-        reader = schedule
-    path_of = reader.path_of if reader else lambda where: tuple(where.split("."))
+    reader = kinds.reader_of(text.data)
+    path_of = reader.path_of if reader else kinds.path_as_written
     if text.data is None and text.findings:
         return Loaded((), text.findings, source_of(text, base, path_of))
     if (other := _other(text)) is not None:

@@ -1,18 +1,24 @@
-"""Files of a code folder, read within bounds: all of some kinds, or those that a job's entry scripts lead to."""
+"""Files of a code folder, read within bounds: all of some kinds, or those that a job's entry scripts lead to.
+
+What they need is read out of them: the modules that they import as soon as they start, and the programs that a job
+starts.
+"""
 
 from __future__ import annotations
 
 import ast
 import os
 import re
+import shutil
 import stat
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Row = TypeVar("Row")
@@ -182,3 +188,125 @@ def row_of(table: Mapping[str, Row], name: str) -> Row | None:
     while name and name not in table:
         name = name.rpartition(".")[0]
     return table.get(name)
+
+
+_NOT_INSTALLED = frozenset(sys.stdlib_module_names) | {"__main__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """The first line that imports something of a module.
+
+    Attributes:
+        path: The file, relative to the code folder.
+        line: From 1.
+        module: The top of its name: ``sklearn`` of ``sklearn.linear_model``.
+    """
+
+    path: str
+    line: int
+    module: str
+
+
+def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> Iterator[Import]:
+    """The imports at the top of files that neither Python, the code folder nor an environment has.
+
+    What stands below a condition, in a function or in a `try` may never be reached, and is not looked at.
+
+    Args:
+        folder: The code folder.
+        entries: Scripts or folders that the command starts, relative to it.
+        environment: An environment that is built.
+    """
+    installed = {
+        entry.name.split(".")[0]
+        for site in environment.glob("lib/python3*/site-packages")
+        for entry in site.iterdir()
+        if not entry.name.endswith((".dist-info", ".pth"))
+    }
+    if not installed:
+        return
+    own: set[str] | None = None
+    seen: set[str] = set()
+    for file in files(folder, entries):
+        for line, module in _imports_imported(file.tree) if file.tree is not None else ():
+            if module in seen or module in installed or module in _NOT_INSTALLED:
+                continue
+            seen.add(module)
+            own = _own(folder) if own is None else own
+            if module not in own:
+                yield Import(file.name, line, module)
+
+
+def _imports_imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.lineno, node.module.split(".")[0]
+
+
+def _own(folder: Path) -> set[str]:
+    """Names that code may import from its own folder, wherever in it a `sys.path` leads."""
+    return {name for path in folder.rglob("*.py") for name in (path.stem, *path.relative_to(folder).parts[:-1])}
+
+
+OF_IMAGES: Final = frozenset(
+    (
+        *("R", "Rscript", "ant", "azcopy", "bazel", "cmake", "conda", "curl", "dcgmi", "docker", "dotnet", "ffmpeg"),
+        *("g++", "gcc", "git", "go", "gradle", "java", "javac", "julia", "make", "mamba", "matlab", "micromamba"),
+        *("mvn", "node", "npm", "nsys", "nvcc", "nvidia-smi", "perl", "ruby", "rustc", "sbt", "spark-submit", "tar"),
+        *("unzip", "wget", "zip"),
+    )
+)
+"""Programs that images bring and PyPI does not, as far as jobs are known to start them."""
+_COMMAND: Final = re.compile(r"nvidia-smi|nproc[_-]per[_-]node[= ](?:gpu|auto)\b")
+_COUNTS: Final = re.compile(r"\bdevice_count\s*\(|nvidia-smi")
+_STARTS: Final = re.compile(r"\b(?:spawn|start_processes|Process|Popen)\s*\(")
+AS_ROOT: Final = frozenset(("sudo", "apt", "apt-get", "yum", "dnf"))
+"""Programs that change the machine they run on, which in a rehearsal is this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that stops the command.
+
+    Attributes:
+        name: Its name.
+        changes: It would change this machine; else it is not here.
+    """
+
+    name: str
+    changes: bool
+
+
+def outside_programs(steps: Iterable[Sequence[str]]) -> tuple[Program, ...]:
+    """The programs of a command that this machine lacks, and those that a rehearsal must not run, each once.
+
+    Args:
+        steps: The words of each simple command.
+    """
+    found: dict[str, Program] = {}
+    for words in steps:
+        program = next((word for word in words if not re.fullmatch(r"\w+=\S*", word)), "")
+        name = program.rsplit("/", 1)[-1]
+        if name in AS_ROOT:
+            found[name] = Program(name, changes=True)
+        elif name in OF_IMAGES and shutil.which(program) is None:
+            found[name] = Program(name, changes=False)
+    return tuple(found.values())
+
+
+def starts_by_gpu(command: str) -> bool:
+    """True where a command asks for as many processes as there are GPUs."""
+    return _COMMAND.search(command) is not None
+
+
+def code_starts_by_gpu(folder: Path, entries: Sequence[str]) -> bool:
+    """True where a file of the code counts GPUs and starts processes.
+
+    Args:
+        folder: The code folder.
+        entries: Scripts that the command starts, relative to it; what they import from it is read, too.
+    """
+    return any(_COUNTS.search(file.text) and _STARTS.search(file.text) for file in files(folder, entries))

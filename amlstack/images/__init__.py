@@ -22,9 +22,7 @@ from amlstack.images.environments import (
     own_of,
     standin_of,
 )
-from amlstack.images.packages import package_of
-from amlstack.images.references import image_name
-from amlstack.images.requirements import CondaFileError
+from amlstack.images.requirements import CondaFileError, package_of
 from amlstack.images.standins import (
     Absent,
     StandIn,
@@ -32,6 +30,7 @@ from amlstack.images.standins import (
     all_standins,
     find,
     has_openmpi_5,
+    image_name,
     openmpi,
     resolve,
     with_openmpi,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from amlstack.base.paths import is_dir, is_file
-from amlstack.images import building, differences, references
+from amlstack.images import building, differences, standins
 from amlstack.images.dockerfile import read_dockerfile
 from amlstack.images.requirements import CondaFileError, PipLines, latest_wins, read_conda, requirement_name
 from amlstack.images.standins import OPENMPI, OPENMPI_5, Absent, StandIn, UnknownImageError, resolve, with_openmpi
@@ -248,9 +248,9 @@ def own_of(declared: Declared, own: Mapping[str, OwnStandIn]) -> OwnStandIn | No
     wanted = declared.reference or ("" if declared.conda else declared.image)
     if not wanted:
         return None
-    name = references.read(wanted)
+    name = standins.read_reference(wanted)
     for key, value in own.items():
-        named = references.read(key)
+        named = standins.read_reference(key)
         if named.name == name.name and (not named.tag or named.tag == name.tag):
             return value
     return None
@@ -365,6 +365,6 @@ def _download_mb(standin: StandIn) -> int:
 def lines_for(declared: Declared) -> str:
     """The lines to write into rehearsal.toml for an environment that no stand-in is known for."""
     key = json.dumps(declared.named, ensure_ascii=False)
-    found = references.read(declared.named)
+    found = standins.read_reference(declared.named)
     example = 'requirements = ["torch", "…"]' if "torch" in found.name else 'requirements = ["PACKAGE==VERSION", "…"]'
     return f"Write into rehearsal.toml what it holds: `[stand_in.{key}]`, below it `{example}`."

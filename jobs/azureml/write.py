@@ -13,10 +13,8 @@ import yaml
 from amlstack.base.text import snake
 from jobs.azureml.read.passthrough import scaled
 from jobs.launchers import Custom
-from jobs.model.component import NO_ENVIRONMENT, Component
-from jobs.model.job import Job
-from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Step, SweepStep
-from jobs.model.schedule import Schedule
+from jobs.model.job import NO_ENVIRONMENT, Component, Job
+from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Schedule, Step, SweepStep
 from jobs.model.sweep import SEARCH_DISTRIBUTIONS, Sweep
 from jobs.values import Environment, Input
 from jobs.wire.command import DISTRIBUTIONS, IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, TIERS, body
@@ -27,8 +25,7 @@ from jobs.wire.pipeline import BOUND
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jobs.model.pipeline import AnyStep
-    from jobs.model.schedule import Declared
+    from jobs.model.pipeline import AnyStep, Declared
     from jobs.values import Output
 
 SCHEMAS = "https://azuremlschemas.azureedge.net/latest"

@@ -6,11 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from jobs.launchers.custom import Custom
-from jobs.launchers.mpi import DeepSpeed, Horovod, Mpi
-from jobs.launchers.per_process import PerProcess, TensorFlow
-from jobs.launchers.torchrun import Accelerate, SingleNode, TorchRun
-from jobs.launchers.trainers import HuggingFace, Lightning
+from jobs.launchers.per_node import Accelerate, HuggingFace, Lightning, SingleNode, TorchRun
+from jobs.launchers.per_process import Custom, DeepSpeed, Horovod, Mpi, PerProcess, TensorFlow
 
 Launcher = Annotated[
     Custom

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
 from jobs.launchers import Custom
-from jobs.model.component import Component
-from jobs.model.job import RESOURCE_FIELDS, Job
+from jobs.model.job import RESOURCE_FIELDS, Component, Job
 from jobs.model.pipeline import COMMANDS, BareOutput, ComponentNode, PassthroughComponent, Step, SweepStep
 from jobs.planning import pipeline_checks
-from jobs.planning.command import plan
+from jobs.planning.job import plan
 from jobs.planning.plans import Resolved, declaration, written_fields
 from jobs.values import Source
 from jobs.wire.pipeline import inner_pipeline

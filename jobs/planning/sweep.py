@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import did_you_mean
 from jobs.model.job import Job
-from jobs.planning.command import plan_job
+from jobs.planning.job import plan_job
 from jobs.planning.job_checks import lost
 from jobs.planning.plans import Resolved, declaration, written_fields
 from jobs.values import Source

@@ -21,10 +21,8 @@ from amlstack.base.findings import Finding
 from amlstack.base.models import models_in, must
 from amlstack.base.text import did_you_mean
 from jobs.launchers import TYPED, Custom
-from jobs.model.component import Component
-from jobs.model.job import Job
-from jobs.model.pipeline import Pipeline, Step, SweepStep
-from jobs.model.schedule import Schedule
+from jobs.model.job import Component, Job
+from jobs.model.pipeline import Pipeline, Schedule, Step, SweepStep
 from jobs.model.sweep import Sweep
 from jobs.values import Model
 

@@ -8,7 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from jobs.launchers import Custom
-from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.job import NO_ENVIRONMENT
 from jobs.wire.command import plain, some
 from jobs.wire.keys import RESOURCES
 from jobs.wire.references import PREFIX, Refs
@@ -16,8 +16,7 @@ from jobs.wire.references import PREFIX, Refs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.model.component import Component, Port
-    from jobs.model.job import Resources
+    from jobs.model.job import Component, Port, Resources
     from jobs.model.pipeline import PassthroughComponent
     from jobs.values import Environment
 

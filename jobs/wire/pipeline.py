@@ -12,18 +12,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from amlstack.base.text import snake
-from jobs.model.component import NO_ENVIRONMENT, Component, Port, asset
-from jobs.model.job import RESOURCE_FIELDS, Job
+from jobs.model.job import NO_ENVIRONMENT, RESOURCE_FIELDS, Component, Job, Port, asset
 from jobs.model.pipeline import (
     BareOutput,
+    Cron,
     PassthroughComponent,
     PassthroughStep,
+    Pattern,
     Pipeline,
     Step,
     SweepStep,
     port_literals,
 )
-from jobs.model.schedule import Cron, Pattern
 from jobs.values import Input, Output
 from jobs.wire import passthrough
 from jobs.wire.command import (
@@ -46,8 +46,7 @@ from jobs.wire.sweep import sweep_node_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jobs.model.pipeline import AnyStep
-    from jobs.model.schedule import Recurrence, Schedule
+    from jobs.model.pipeline import AnyStep, Recurrence, Schedule
     from jobs.values import Scalar
 
 BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")

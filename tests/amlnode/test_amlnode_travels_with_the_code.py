@@ -9,7 +9,7 @@ import jobs
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from amlstack.snapshot import scan
-from jobs.planning import enrichment
+from jobs.planning.job import check_amlnode, expected_bandwidth, infiniband_ports
 from jobs.values import Source
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_it_travels_when_the_command_or_the_code_asks_for_it(
 
 def test_amlnode_needs_code_when_the_command_runs_it() -> None:
     job = jobs.Job(command=RUNS, environment="acpt-pytorch-2.8-cuda12.6")
-    assert [finding.code for finding in enrichment.check_amlnode(job)] == ["amlnode-without-code"]
+    assert [finding.code for finding in check_amlnode(job)] == ["amlnode-without-code"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_line_is_that_of_several_racks_where_the_nodes_may_be_of_several(
 ) -> None:
     size = sizes.get(name)
     assert size is not None
-    assert enrichment.expected_bandwidth(size, nodes) == least
+    assert expected_bandwidth(size, nodes) == least
 
 
 @pytest.mark.parametrize(
@@ -174,4 +174,4 @@ def test_ports_follow_from_the_catalogue(size: str, count: int) -> None:
 
     found = sizes.get(size)
     assert found is not None
-    assert enrichment.infiniband_ports(found) == count
+    assert infiniband_ports(found) == count

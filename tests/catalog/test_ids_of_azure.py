@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.catalog import roles
+from amlstack.catalog import resources
 from infra import access
 from infra import roles as assigned
 from infra.data import datastores
@@ -61,7 +61,7 @@ def uuids() -> list[tuple[str, str]]:
 
 
 def test_every_uuid_is_a_sourced_fact_or_listed_as_made_up() -> None:
-    known = {*roles.built_in().values(), *PUBLIC}
+    known = {*resources.built_in().values(), *PUBLIC}
     unknown = {(file, one) for file, one in uuids() if one not in known}
     assert unknown == {(file, one) for file, listed in MADE_UP.items() for one in listed.split()}
     assert len(uuids()) > 40
@@ -90,7 +90,7 @@ SECOND = {
 
 @pytest.mark.parametrize("name", SECOND)
 def test_ids_of_roles_equal_those_of_a_second_source(name: str) -> None:
-    assert roles.built_in()[name] == SECOND[name]
+    assert resources.built_in()[name] == SECOND[name]
 
 
 def test_every_role_that_a_stack_assigns_is_of_two_sources() -> None:
@@ -110,4 +110,4 @@ def test_the_roles_of_the_state_are_called_as_their_comments_say() -> None:
     named = re.findall(rf'"({UUID.pattern})"  # (.+)', program)
     assert len(named) >= 3
     for role_id, name in named:
-        assert roles.built_in().get(name) in {role_id, None if "names of assignments" in name else role_id}
+        assert resources.built_in().get(name) in {role_id, None if "names of assignments" in name else role_id}

@@ -9,7 +9,7 @@ import pytest
 
 from amlstack import engine
 from amlstack.base import home as homes
-from amlstack.catalog import own_changes
+from amlstack.catalog import resources
 from amlstack.cli.main import main
 from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift import report
@@ -301,11 +301,11 @@ def test_an_issue_survives_whatever_values_there_are(mending: StackMending) -> N
 
 
 def test_every_row_of_what_changes_by_itself_has_a_source() -> None:
-    for row in own_changes._rows():
+    for row in resources._rows():
         assert row.change.who
         assert row.change.source
-    assert own_changes.change_of("azure-native:storage:StorageAccount", 'tags["hidden-title"]', "x") is not None
-    assert own_changes.change_of("azure-native:storage:StorageAccount", "tags.team", "x") is None
+    assert resources.change_of("azure-native:storage:StorageAccount", 'tags["hidden-title"]', "x") is not None
+    assert resources.change_of("azure-native:storage:StorageAccount", "tags.team", "x") is None
 
 
 def test_a_look_that_cannot_be_trusted_is_refused(

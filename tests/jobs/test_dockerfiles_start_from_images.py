@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jobs
-from jobs.planning.environment_checks import Start, start
+from jobs.planning.program_checks import Start, start
 from jobs.values import Source
 
 if TYPE_CHECKING:

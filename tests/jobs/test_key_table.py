@@ -12,7 +12,7 @@ from jobs.azureml.read import command
 from jobs.azureml.write import WRITERS
 from jobs.kinds import KINDS
 from jobs.model.job import RESOURCE_FIELDS, Job
-from jobs.model.schedule import Declared
+from jobs.model.pipeline import Declared
 from jobs.wire import keys, pipeline
 
 OF_THE_STACK = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "fabric"}

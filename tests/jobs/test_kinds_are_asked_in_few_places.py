@@ -13,7 +13,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from jobs.kinds import KINDS, Planned
-from jobs.model.component import Component
+from jobs.model.job import Component
 from jobs.model.pipeline import AnyStep, ComponentNode, Node, PassthroughComponent
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ MAY = {
     "jobs/planning/pipeline.py": 6,  # what of a plan goes to a step and what to its component; a run's identity
     "jobs/wire/pipeline.py": 2,  # command components and others have bodies of their own
     "jobs/azureml/read/component.py": 1,  # a pipeline component moves with its steps
-    "jobs/planning/schedule.py": 1,  # azure-ai-ml schedules pipelines alone
+    "jobs/kinds.py": 1,  # azure-ai-ml schedules pipelines alone
     "infra/runs/__init__.py": 6,  # an environment is of jobs and components, blocks of a fabric of steps
     "infra/judgement.py": 2,  # the remedy's words for a sweep; where a schedule's findings are
     "amlstack/cli/commands/show.py": 1,  # when a schedule starts

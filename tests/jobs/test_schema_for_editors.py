@@ -13,7 +13,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from jobs.azureml import schema
-from jobs.azureml.read import command, component, data, pipeline, schedule, sweep
+from jobs.azureml.read import command, component, data, kinds, pipeline, sweep
 from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
 
@@ -91,7 +91,7 @@ def test_schema_marks_only_other_spellings_of_what_azure_ai_ml_takes(case: str) 
         ("Sweep", {*sweep.KEYS, *command.READ_ONLY}),
         ("Pipeline", {*pipeline.KEYS, *command.READ_ONLY}),
         ("InlineStep", {*pipeline.INLINE, *command.READ_ONLY}),
-        ("Schedule", {*schedule.KEYS, *schedule.READ_ONLY} - {"provisioning_state"}),
+        ("Schedule", {*kinds.SCHEDULE_KEYS, *kinds.SCHEDULE_READ_ONLY} - {"provisioning_state"}),
         ("Environment", {*command.ENVIRONMENT, "properties"}),
         ("Input", {*data.DATA_INPUT, "value"}),
         ("Output", {*data.OUTPUT, "description"}),

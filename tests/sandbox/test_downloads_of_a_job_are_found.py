@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.code_reading import downloads, programs
+from amlstack.code_reading import code_files, downloads
 from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_programs_that_are_not_here_and_those_that_would_change_this_machine_are
     command = (
         "sudo -E bash a.sh; apt-get update && JAVA=1 mvn -f pom.xml; python train.py; ./gradlew; echo julia; mvn x"
     )
-    assert [(each.name, each.changes) for each in programs.outside_programs(steps(command))] == [
+    assert [(each.name, each.changes) for each in code_files.outside_programs(steps(command))] == [
         ("sudo", True),
         ("apt-get", True),
         ("mvn", False),

@@ -12,7 +12,7 @@ from amlstack.base.models import described
 from infra.settings import model as settings
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
-from jobs.launchers.custom import Custom
+from jobs.launchers.per_process import Custom
 from jobs.model.job import Job
 from jobs.model.sweep import SweepLimits
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service

@@ -32,7 +32,7 @@ def panel(plan: jobs.Plan, name: str, price: Cost | None = None, *, after: Seque
 
 def when(plan: jobs.SchedulePlan) -> Table:
     """The times at which a schedule starts the runs shown below it."""
-    from jobs.model.schedule import trigger_text
+    from jobs.model.pipeline import trigger_text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")

@@ -16,7 +16,7 @@ from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.code_reading import shell
 from jobs.launchers.base import MpiDistribution
-from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.job import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -187,7 +187,7 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
         answer: Its environment.
         named: The environment as the job names it.
     """
-    from amlstack.code_reading import imports
+    from amlstack.code_reading import code_files
     from amlstack.sandbox.runner import pip_layer
 
     code, command = part.job.code, part.enriched.command
@@ -198,7 +198,7 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
     if not scripts or pip_layer.wanted(command, folder):
         return
     of_image = {module.split(".")[0] for each in answer.absent for module in each.modules}
-    for each in imports.missing(folder, scripts, built):
+    for each in code_files.missing_imports(folder, scripts, built):
         whose = "the image has it, its stand-in has not" if each.module in of_image else "its stand-in has not"
         key = json.dumps(named, ensure_ascii=False)
         package = json.dumps(images.package_of(each.module))

@@ -13,7 +13,7 @@ from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.base.text import did_you_mean, near
 from amlstack.cli.rehearsal import mapping_file
 from infra.names import Names
-from jobs.model.component import NotGiven
+from jobs.model.job import NotGiven
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

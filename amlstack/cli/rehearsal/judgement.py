@@ -92,9 +92,9 @@ class _Found:
 
 
 def _programs(place: str, steps: tuple[Sequence[str], ...]) -> Iterator[Aspect]:
-    from amlstack.code_reading import programs
+    from amlstack.code_reading import code_files
 
-    for program in programs.outside_programs(steps):
+    for program in code_files.outside_programs(steps):
         if program.changes:
             text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
             remedy = "Move it into the image, or give --force to run it here all the same."

@@ -211,17 +211,17 @@ def _per_node(program: str, rest: list[str], nodes: int) -> int | None:
 
 def _by_gpus(part: jobs.Plan) -> int | None:
     """The GPUs of the size, where a job's one process per node starts a rank for each; None where it does not."""
-    from amlstack.code_reading import programs
+    from amlstack.code_reading import code_files
     from amlstack.code_reading.shell import scripts
 
     size, command, code = part.target.facts, part.enriched.command, part.job.code
     if size is None or size.gpus < 2 or (part.processes_per_node or 1) > 1:
         return None
-    if programs.starts_by_gpu(command):
+    if code_files.starts_by_gpu(command):
         return size.gpus
     if code is None or not code.local or not is_dir(folder := part.base / code.path):
         return None
-    return size.gpus if programs.code_starts_by_gpu(folder, scripts(command)) else None
+    return size.gpus if code_files.code_starts_by_gpu(folder, scripts(command)) else None
 
 
 def _unchanged(

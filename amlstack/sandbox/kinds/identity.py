@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from amlstack.catalog import roles
+from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
@@ -124,7 +124,7 @@ FEDERATED_KIND = FederatedCredentials()
 
 
 UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_DEFINITION = re.compile(rf"(/subscriptions/[^/]+)?{re.escape(roles.DEFINITIONS)}(?P<id>{UUID})", re.IGNORECASE)
+_DEFINITION = re.compile(rf"(/subscriptions/[^/]+)?{re.escape(resources.DEFINITIONS)}(?P<id>{UUID})", re.IGNORECASE)
 
 
 class RoleAssignments(ResourceKind):
@@ -145,7 +145,7 @@ class RoleAssignments(ResourceKind):
         named = _DEFINITION.fullmatch(definition)
         if named is None:
             raise invalid("properties.roleDefinitionId", f"'{definition}' is no id of a role definition.")
-        if not roles.is_built_in(named["id"]):
+        if not resources.is_built_in(named["id"]):
             message = f"The specified role definition with ID '{named['id'].replace('-', '')}' does not exist."
             raise Refused(400, "RoleDefinitionDoesNotExist", message)
         if before is not None:

@@ -35,7 +35,7 @@ from jobs.azureml.fields import (
 )
 from jobs.azureml.read import command, data
 from jobs.launchers.base import MpiDistribution, PyTorchDistribution
-from jobs.model.component import Component, Port
+from jobs.model.job import Component, Port
 from jobs.model.pipeline import PassthroughComponent
 from jobs.values import Code, Environment
 

@@ -21,7 +21,7 @@ from jobs.azureml.fields import (
     version,
     word,
 )
-from jobs.model.component import PRIMITIVES, Port
+from jobs.model.job import PRIMITIVES, Port
 from jobs.values import Input, Output
 
 if TYPE_CHECKING:

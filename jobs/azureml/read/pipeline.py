@@ -9,7 +9,7 @@ from amlstack.base.findings import Level
 from jobs.azureml.fields import Bad, Cursor, keys, named, nullable, text, truth, unsent, word
 from jobs.azureml.read import command, component, data, passthrough, sweep
 from jobs.azureml.read.passthrough import split_unknown
-from jobs.model.component import NO_ENVIRONMENT
+from jobs.model.job import NO_ENVIRONMENT
 from jobs.model.pipeline import PASSED_THROUGH, BareOutput, Pipeline, PipelineSettings, Step, SweepStep
 from jobs.values import EXPRESSION, Output
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack import engine
 from amlstack.base.pulumi_wire import SIGNATURE
-from amlstack.catalog import own_changes
+from amlstack.catalog import resources
 from amlstack.cli import stack_files
 from amlstack.cli.console import name_of
 from amlstack.cli.stack import pulumi_stack
@@ -129,7 +129,7 @@ class Comparison:
         """The service that changes a property by itself, and the source of that knowledge."""
         if path.startswith(_RULES) and parts(path)[-1] in self._rules:
             return "the stack itself, which declares the rule by another resource", NETWORK
-        known = own_changes.change_of(kind, path, there)
+        known = resources.change_of(kind, path, there)
         return None if known is None else (known.who, known.source)
 
 
@@ -175,7 +175,7 @@ def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: Sequence[
     for path, was, there in differences(old, new):
         if path in known or path.startswith(mirrored) or path == "drifted":
             continue
-        change = own_changes.change_of(kind, path, there)
+        change = resources.change_of(kind, path, there)
         who, source = (change.who, change.source) if change else (SERVICE, "the resource's inputs")
         yield LeftOut(meta["urn"], path, was, there, who, source)
 

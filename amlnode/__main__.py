@@ -8,8 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from amlnode.errors import NodeError
-from amlnode.rank import resolve
+from amlnode.rank import NodeError, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

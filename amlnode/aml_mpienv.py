@@ -10,11 +10,10 @@ import os
 from typing import TYPE_CHECKING
 
 from amlnode.environment import torch_environ
-from amlnode.errors import NodeError
-from amlnode.rank import resolve
+from amlnode.rank import NodeError, resolve
 
 if TYPE_CHECKING:
-    from amlnode.rank_info import RankInfo
+    from amlnode.rank import RankInfo
 
 
 def set_environment_variables_for_nccl_backend(master_port: int = 6105, verbose: bool = True) -> None:

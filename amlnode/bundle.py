@@ -21,15 +21,9 @@ if __name__ == "__main__":
     except NodeError as error:
         sys.exit(str(error))
 """
-SOURCES = ("rank_sources/mpi", "rank_sources/pytorch", "rank_sources/tfconfig")
-RANK = ("errors", "rank_info", *SOURCES, "rank", "environment")
-
 FILES = {
-    "aml_mpienv.py": ((*RANK, "aml_mpienv"), ""),
-    "launch.py": (
-        (*RANK, "gpus", "processes", "launch"),
-        _TAIL,
-    ),
+    "aml_mpienv.py": (("rank", "environment", "aml_mpienv"), ""),
+    "launch.py": (("rank", "environment", "gpus", "processes", "launch"), _TAIL),
 }
 """File → the modules that it is made of, in order of their imports, and what follows them."""
 

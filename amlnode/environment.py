@@ -11,7 +11,7 @@ from amlnode.rank import resolve
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from amlnode.rank_info import RankInfo
+    from amlnode.rank import RankInfo
 
 ROUTED = "eth0"
 """The one routed interface of Azure's nodes: NCCL's bootstrap goes over it, the data over InfiniBand all the same."""

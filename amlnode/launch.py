@@ -12,12 +12,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from amlnode.environment import torch_environ
-from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
 from amlnode.processes import Member, supervise
-from amlnode.rank import resolve
-from amlnode.rank_info import RankInfo
-from amlnode.rank_sources.mpi import MPI_FAMILIES
+from amlnode.rank import MPI_FAMILIES, NodeError, RankInfo, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from amlparallel import arguments, mini_batches, returns, tables
+from amlparallel import arguments, inputs, messages
 from amlparallel.master import Master, Server, last, say
 from amlparallel.slots import Slot
 
@@ -26,15 +26,15 @@ def main(argv: list[str]) -> int:
             sys.stderr.write(f"ConnectionError: {lost}\n")
         return 1 if lost else 0
     try:
-        batches = mini_batches.split(settings)
-    except (mini_batches.InputError, tables.TableError) as error:
+        batches = inputs.split(settings)
+    except (inputs.InputError, inputs.TableError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}.\n")
         return 2
     return _lead(settings, batches, (host, port), nodes)
 
 
 def _lead(
-    settings: arguments.StepSettings, batches: list[mini_batches.MiniBatch], address: tuple[str, int], nodes: int
+    settings: arguments.StepSettings, batches: list[inputs.MiniBatch], address: tuple[str, int], nodes: int
 ) -> int:
     """The first node."""
     master = Master(settings, batches, nodes * settings.workers)
@@ -53,7 +53,7 @@ def _lead(
     _write(master, reason)
     if reason is None:
         if settings.append_row_to:
-            returns.write(settings.append_row_to, master.rows())
+            messages.write_results(settings.append_row_to, master.rows())
         return 0
     first = master.failed[min(master.failed)] if master.failed else ""
     sys.stdout.flush()

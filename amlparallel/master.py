@@ -10,11 +10,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from amlparallel import link
+from amlparallel import messages
 
 if TYPE_CHECKING:
     from amlparallel.arguments import StepSettings
-    from amlparallel.mini_batches import MiniBatch
+    from amlparallel.inputs import MiniBatch
 
 
 class Master:
@@ -63,7 +63,7 @@ class Master:
             self._left += 1
             self._changed.notify_all()
 
-    def settle(self, batch: MiniBatch, who: str, answer: link.Message | None) -> None:
+    def settle(self, batch: MiniBatch, who: str, answer: messages.Message | None) -> None:
         """Record the outcome of a mini-batch; an ``answer`` of None is a node that went away."""
         answer = answer or {"error": "its node went away"}
         with self._changed:
@@ -162,20 +162,20 @@ class _Connection(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         master = self.server.master
-        hello = link.receive(self.rfile)
+        hello = messages.receive(self.rfile)
         if hello is None:
             return
         batch: MiniBatch | None = None
         try:
             while (batch := master.take()) is not None:
-                link.send(self.wfile, batch=batch.wire())
-                answer = link.receive(self.rfile)
+                messages.send(self.wfile, batch=batch.wire())
+                answer = messages.receive(self.rfile)
                 if answer is not None and answer.get("fatal"):
                     say(f"init() failed on {hello['who']}: {last(answer['error'])}")
                     master.fail(f"init() of the entry script failed on {hello['who']}", str(answer["error"]))
                     break
                 master.settle(batch, str(hello["who"]), answer)
-            link.send(self.wfile, batch=None)
+            messages.send(self.wfile, batch=None)
         except OSError:
             if batch is not None:
                 master.settle(batch, str(hello["who"]), None)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlparallel import link
+from amlparallel import messages
 
 if TYPE_CHECKING:
     from amlparallel.arguments import StepSettings
@@ -64,7 +64,7 @@ class WorkerProcess:
             )
         os.close(theirs)
         self._answers = answers
-        self._heard = link.Timed(answers)
+        self._heard = messages.Timed(answers)
 
     def ready(self, seconds: float) -> str | None:
         """Waits for the end of ``init()``; why it failed, or None."""
@@ -76,11 +76,11 @@ class WorkerProcess:
             return f"the process ended in init() with {self.process.wait()}"
         return None if answer["ready"] else str(answer["error"])
 
-    def run(self, batch: link.Message, seconds: float) -> tuple[link.Message, bool]:
+    def run(self, batch: messages.Message, seconds: float) -> tuple[messages.Message, bool]:
         """Has it run a mini-batch; the answer, and whether the process can go on."""
         try:
             assert self.process.stdin is not None  # noqa: S101 - it is a pipe
-            link.send(self.process.stdin, **batch)
+            messages.send(self.process.stdin, **batch)
             answer = self._heard.receive(seconds)
         except TimeoutError:
             return {"error": f"run() lasted longer than {seconds:g} s (retry_settings.timeout)"}, False
@@ -130,15 +130,15 @@ class Slot(threading.Thread):
         """Until the first node says that all is over."""
         try:
             with _joined(self.address) as connection, connection.makefile("rwb") as stream:
-                link.send(stream, who=f"node {self.node}, process {self.number}")
+                messages.send(stream, who=f"node {self.node}, process {self.number}")
                 while True:
-                    message = link.receive(stream)
+                    message = messages.receive(stream)
                     if message is None:
                         self.lost = "the first node went away"
                         break
                     if message["batch"] is None:
                         break
-                    link.send(stream, **self._one(message["batch"]))
+                    messages.send(stream, **self._one(message["batch"]))
         except OSError as error:
             self.lost = f"the first node went away: {error}"
         if self._worker is not None:
@@ -150,7 +150,7 @@ class Slot(threading.Thread):
         if worker is not None:
             worker.end()
 
-    def _one(self, batch: link.Message) -> link.Message:
+    def _one(self, batch: messages.Message) -> messages.Message:
         if self._worker is None:
             self._worker = WorkerProcess(self.settings, self.node, self.number)
             problem = self._worker.ready(self.settings.first_timeout)

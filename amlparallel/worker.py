@@ -15,7 +15,7 @@ import sys
 import traceback
 from typing import Any
 
-from amlparallel import link, returns, tables
+from amlparallel import inputs, messages
 
 
 class MiniBatchContext:
@@ -51,17 +51,17 @@ def main(argv: list[str]) -> int:
             module.init()
     except BaseException:  # noqa: BLE001 - SystemExit too: an entry script may call sys.exit
         sys.stdout.flush()
-        link.send(answers, ready=False, error=_shown())
+        messages.send(answers, ready=False, error=_shown())
         return 1
-    link.send(answers, ready=True)
-    while (order := link.receive(orders)) is not None:
-        link.send(answers, **_one(module, settings["input_data"], order))
+    messages.send(answers, ready=True)
+    while (order := messages.receive(orders)) is not None:
+        messages.send(answers, **_one(module, settings["input_data"], order))
     if hasattr(module, "shutdown"):
         module.shutdown()
     return 0
 
 
-def _one(module: Any, place: str, order: link.Message) -> link.Message:
+def _one(module: Any, place: str, order: messages.Message) -> messages.Message:
     """Runs one mini-batch; what became of it."""
     wanted: int | None = None
     try:
@@ -69,7 +69,7 @@ def _one(module: Any, place: str, order: link.Message) -> link.Message:
         wanted = len(given)
         two = len(inspect.signature(module.run).parameters) > 1
         returned = module.run(given, context) if two else module.run(given)
-        items, text = returns.read(returned)
+        items, text = messages.items_of(returned)
     except BaseException:  # noqa: BLE001 - SystemExit too: an entry script may call sys.exit
         return {"wanted": wanted, "error": _shown()}
     finally:
@@ -78,19 +78,19 @@ def _one(module: Any, place: str, order: link.Message) -> link.Message:
     return {"wanted": wanted, "items": items, "text": text}
 
 
-def _mini_batch(place: str, order: link.Message) -> Any:
+def _mini_batch(place: str, order: messages.Message) -> Any:
     """The argument of ``run()``, and its context."""
     if not order["table"]:
         return [os.path.join(place, file) if file else place for file in order["files"]], MiniBatchContext(
             order["number"], None
         )
-    table = tables.find(place)
+    table = inputs.find(place)
     if table is None:
-        raise tables.TableError("the MLTable has gone")
-    rows = tables.frame(table, order["files"], order["part"], order["parts"])
+        raise inputs.TableError("the MLTable has gone")
+    rows = inputs.frame(table, order["files"], order["part"], order["parts"])
     keys = order["keys"]
     if keys:
-        rows = tables.of_group(rows, keys)
+        rows = inputs.of_group(rows, keys)
         keys = {name: _plain(rows[name].iloc[0]) for name in keys}
     return rows, MiniBatchContext(order["number"], keys)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.base.findings import Finding, Level, errors
-from amlstack.base.memory import rarely_collected
 from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_in
+from amlstack.base.startup import rarely_collected
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments, overlay
 from infra import access, azure_policy_assignment, judgement, runs, security

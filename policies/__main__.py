@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from amlstack.base import pulumi_messages
+from amlstack.base import startup
 
-pulumi_messages.alone()  # before anything imports the SDK
+startup.leave_out_sdk()  # before anything imports the SDK
 
-from policies.pack.definition import NAME, pack  # noqa: E402
-from policies.pack.server import serve  # noqa: E402
+from policies.pack.server import NAME, pack, serve  # noqa: E402
 
 try:
     ready = pack()

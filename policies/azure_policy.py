@@ -37,7 +37,11 @@ _NO_JOBS = "only clusters: no alias gives what a job says"
 
 IN_PART: Mapping[str, str] = {
     **dict.fromkeys(
-        (checks.size.FABRIC_RULE.code, checks.cluster.NODE_CEILING_RULE.code, checks.cost.CLUSTER_BUDGET_RULE.code),
+        (
+            checks.size.FABRIC_RULE.code,
+            checks.cluster.NODE_CEILING_RULE.code,
+            checks.governance.CLUSTER_BUDGET_RULE.code,
+        ),
         _NO_JOBS,
     ),
     checks.size.RETIRED_SIZE_RULE.code: (
@@ -75,12 +79,12 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
     ]
     if (ceiling := config.settings(checks.cluster.NODE_CEILING_RULE.code)["nodes"]) is not None:
         found.append(_above(checks.cluster.NODE_CEILING_RULE, _MOST, int(ceiling)))
-    budget = config.settings(checks.cost.CLUSTER_BUDGET_RULE.code)
+    budget = config.settings(checks.governance.CLUSTER_BUDGET_RULE.code)
     if any(most is not None for most in budget.values()):
         found.append(_budget(known, **budget))
-    if regions := config.settings(checks.resource.REGION_RULE.code)["regions"]:
+    if regions := config.settings(checks.governance.REGION_RULE.code)["regions"]:
         found.append(_region(regions))
-    found += (_tag(name) for name in config.settings(checks.resource.REQUIRED_TAGS_RULE.code)["required"] or ())
+    found += (_tag(name) for name in config.settings(checks.governance.REQUIRED_TAGS_RULE.code)["required"] or ())
     return [_whole(rule, suffix, parts, config, version) for rule, suffix, parts in found]
 
 
@@ -229,7 +233,7 @@ def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None
         for nodes, names in sorted(groups.items())
     ]
     condition = {"allOf": [{"field": _MOST, "exists": "true"}, {"anyOf": over}]}
-    return checks.cost.CLUSTER_BUDGET_RULE, "", {"mode": "All", "if": _on_clusters(condition)}
+    return checks.governance.CLUSTER_BUDGET_RULE, "", {"mode": "All", "if": _on_clusters(condition)}
 
 
 def _idle(minutes: int) -> _Parts:
@@ -273,13 +277,17 @@ def _region(regions: list[str]) -> _Parts:
     codes = ["global", *("".join(name.lower().split()) for name in regions)]
     parameter = {"type": "Array", "metadata": {"displayName": "Approved regions"}, "defaultValue": codes}
     condition = {"field": "location", "notIn": "[parameters('regions')]"}
-    return checks.resource.REGION_RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
+    return checks.governance.REGION_RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
 
 
 def _tag(name: str) -> _Parts:
     # A tag may be named as no definition may.
     suffix = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:24].rstrip(".")
-    return checks.resource.REQUIRED_TAGS_RULE, f"-{suffix}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
+    return (
+        checks.governance.REQUIRED_TAGS_RULE,
+        f"-{suffix}",
+        {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")},
+    )
 
 
 def reason(code: str) -> str | None:

@@ -1,21 +1,240 @@
-"""The pack's configuration: how each rule is enforced, the values a team sets, the exceptions it granted."""
+"""The pack's configuration: the enforcement of each rule, the values that a team sets, the exceptions it granted."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from policies import waivers
-from policies.checks import RULES
-from policies.pack_rules import EXCEPTION_EXPIRED, META
+from amlstack.base.findings import Finding
+from policies.checks import RULES, Rule, Setting
 
-if TYPE_CHECKING:
-    from policies.checks import Rule, Setting
-    from policies.waivers import Waiver
+CHECKED_AT_UP = Rule(
+    code="checked-at-up",
+    title="What the preview cannot know is checked when it is known.",
+    what=(
+        "Names, as advice, every rule that could not judge a resource yet, and the value that was missing. It never "
+        "refuses: during `pulumi up` the value is known, and the rule judges the resource before it is created. A "
+        "value that Azure resolves only when the job runs is named the same way."
+    ),
+    why="A rule that passes what it could not see looks exactly like a rule that was satisfied.",
+    example="""\
+clusters:
+  - name: train
+    size: ${other-stack.size}   # an output that is not known at preview
+""",
+    instead="""\
+clusters:
+  - name: train
+    size: Standard_ND40rs_v2
+""",
+    level="advisory",
+    not_exported="Azure sees every value",
+)
+
+TEMPLATE_UNRESOLVED = Rule(
+    code="template-unresolved",
+    title="What is deployed can be judged before it is deployed.",
+    what=(
+        "Refuses an ARM template in which a mandatory rule cannot be judged: a value is an expression that is not "
+        "worked out from the parameters, defaults, variables and turns of a resource's `copy` beside it, or the "
+        "template is kept elsewhere (`templateLink`, a managed application, a blueprint's assignment). A template that "
+        "is only kept for others to deploy is judged by its own values too. Refuses any resource that names something "
+        "twice in one object, as Azure reads names without letter case, and one that keeps a size in a form that "
+        "cannot be read. The finding names the value and the reason. Where only advisory rules are open, "
+        "[checked-at-up](#checked-at-up) says so, and a value that the engine knows at `up` is judged then."
+    ),
+    why=(
+        "What a template deploys is not judged again after the pack: a size that comes in through an expression would "
+        "pass every rule."
+    ),
+    example="""\
+# azure-native:resources:Deployment
+properties:
+  mode: Incremental
+  template:
+    parameters: {size: {type: string}}
+    resources:
+      - type: Microsoft.MachineLearningServices/workspaces/computes
+        name: workspace/train
+        properties:
+          computeType: AmlCompute
+          properties:
+            vmSize: "[parameters('size')]"   # nothing gives it a value
+            scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    instead="""\
+# azure-native:resources:Deployment
+properties:
+  mode: Incremental
+  parameters: {size: {value: Standard_ND96isr_H100_v5}}
+  template:
+    parameters: {size: {type: string}}
+    resources:
+      - type: Microsoft.MachineLearningServices/workspaces/computes
+        name: workspace/train
+        properties:
+          computeType: AmlCompute
+          properties:
+            vmSize: "[parameters('size')]"
+            scaleSettings: {minNodeCount: 0, maxNodeCount: 4, nodeIdleTimeBeforeScaleDown: PT10M}
+""",
+    options=(
+        "None. A team that deploys templates from elsewhere sets the rule to `advisory`, or grants an exception for "
+        "the resource."
+    ),
+    not_exported="Azure sees what a template deploys, with every value",
+)
+
+EXCEPTION_EXPIRED = Rule(
+    code="exception-expired",
+    title="An exception ends on the day that was agreed.",
+    what=(
+        "Exceptions are configuration of the pack, not of the workload: each names a rule, the resources (a pattern "
+        "over name or URN), an owner, a reason and a day on which it expires. Until then a finding it covers is shown "
+        "as advice with its owner and reason. After that day the finding counts again, and the exception itself is a "
+        "violation until it is removed or renewed."
+    ),
+    why="An exception without an end is a hole in the rule that is forgotten a year later.",
+    example="""\
+exception-expired:
+  exceptions:
+    - rule: size-retired
+      resource: legacy-*
+      owner: vision
+      reason: The old cluster is drained until August.
+      expires: 2026-07-31
+""",
+    instead="""\
+exception-expired:
+  exceptions:
+    - rule: size-retired
+      resource: legacy-*
+      owner: vision
+      reason: The old cluster is drained until September.
+      expires: 2026-09-30
+""",
+    options="The list `exceptions`, each entry with `rule`, `resource`, `owner`, `reason` and `expires` (a day).",
+    not_exported="Azure has exemptions of its own",
+)
+
+CATALOGUE_OLD = Rule(
+    code="catalogue-old",
+    title="The pack knows the retirements of today.",
+    what=(
+        "Says, once per stack, that the pack is older than it should be: when the newest retirement that its catalogue "
+        "knows of has passed, or when the catalogue was last held against its sources too many days ago."
+    ),
+    why="A pack that was pinned and forgotten lets sizes through that Azure retired after it was built.",
+    example="""\
+catalogue-old: {days: 1}
+""",
+    instead="""\
+catalogue-old: {days: 365}
+""",
+    level="advisory",
+    settings=(Setting("days", "integer", "Days that the catalogue may be old.", 365),),
+    not_exported="it is about the pack",
+)
+
+META: tuple[Rule, ...] = (CHECKED_AT_UP, TEMPLATE_UNRESOLVED, EXCEPTION_EXPIRED, CATALOGUE_OLD)
+
+
+WAIVER_FIELDS = ("rule", "resource", "owner", "reason", "expires")
+
+WAIVERS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "description": "Exceptions from rules.",
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(WAIVER_FIELDS),
+        "properties": {field: {"type": "string", "minLength": 1} for field in WAIVER_FIELDS},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One exception.
+
+    Attributes:
+        rule: Code of the rule.
+        resource: Pattern (``*``, ``?``) over a resource's name or its URN.
+        owner: Who answers for it.
+        reason: Why it was granted.
+        expires: Last day on which it counts.
+    """
+
+    rule: str
+    resource: str
+    owner: str
+    reason: str
+    expires: date
+
+    def covers(self, code: str, name: str, urn: str) -> bool:
+        """True where it speaks about this rule on this resource, expired or not."""
+        return self.rule == code and (fnmatchcase(name, self.resource) or fnmatchcase(urn, self.resource))
+
+    def counts_on(self, on: date) -> bool:
+        """True where it has not expired yet."""
+        return on <= self.expires
+
+    def finding(self) -> Finding:
+        """That it has expired."""
+        return Finding(
+            EXCEPTION_EXPIRED.code,
+            f"exceptions[{self.rule} on {self.resource}]",
+            seen=f"The exception of {self.owner} from {self.rule} expired on {self.expires.isoformat()}",
+            rule="An exception ends on the day that was agreed",
+            remedy="Remove it, or renew it with a new day",
+        )
+
+
+def read_waivers(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:
+    """The exceptions of the configuration.
+
+    Args:
+        entries: The entries under ``exceptions``.
+        codes: Codes of the rules that there are.
+
+    Raises:
+        ValueError: An entry lacks a field, names no rule, or has no ISO date; the message is for its writer.
+    """
+    if entries is not None and not isinstance(entries, list | tuple):
+        raise ValueError(f"exceptions is a list, not {entries!r}.")
+    return tuple(_waiver(index, entry, codes) for index, entry in enumerate(entries or ()))
+
+
+def meant_rules(code: str, codes: Collection[str]) -> str:
+    """The rules that an unknown code may stand for, as a sentence; else where they are listed."""
+    words = code.lower().replace("_", "-")
+    close = difflib.get_close_matches(words, sorted(codes), n=3, cutoff=0.6)
+    best = [one for one in close if difflib.SequenceMatcher(None, one, words).ratio() > 0.85] or close
+    return f"Did you mean {' or '.join(f'`{one}`' for one in best)}?" if best else "`amlstack policy list` lists them."
+
+
+def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
+    where = f"exceptions[{index}]"
+    given = (
+        {field: str(entry.get(field) or "").strip() for field in WAIVER_FIELDS} if isinstance(entry, Mapping) else {}
+    )
+    missing = [field for field in WAIVER_FIELDS if not given.get(field)]
+    if missing:
+        raise ValueError(f"{where} lacks {', '.join(missing)}. An exception has {', '.join(WAIVER_FIELDS)}.")
+    if given["rule"] not in codes:
+        raise ValueError(f"{where}: there is no rule {given['rule']!r}. {meant_rules(given['rule'], codes)}")
+    try:
+        expires = date.fromisoformat(given["expires"])
+    except ValueError:
+        raise ValueError(f"{where}: {given['expires']!r} is no day. Write it like 2026-12-31.") from None
+    return Waiver(given["rule"], given["resource"], given["owner"], given["reason"], expires)
+
 
 Level = Literal["mandatory", "advisory", "disabled", "remediate"]
 
@@ -89,7 +308,7 @@ def read(given: Mapping[str, Any]) -> Config:
     values: dict[str, Mapping[str, Any]] = {}
     for code, entry in given.items():
         if code not in CODES:
-            raise ValueError(f"There is no rule {code!r}. {waivers.meant(code, CODES)}")
+            raise ValueError(f"There is no rule {code!r}. {meant_rules(code, CODES)}")
         if not isinstance(entry, str | Mapping):
             raise ValueError(f"{code}: write a level, or an object of settings.")  # noqa: TRY004 - a user's mistake
         options: dict[str, Any] = {"enforcementLevel": entry} if isinstance(entry, str) else dict(entry)
@@ -106,7 +325,7 @@ def read(given: Mapping[str, Any]) -> Config:
         for setting in _SETTINGS[code]:
             _fits(code, setting, values[code].get(setting.name))
     granted = values.get(EXCEPTION_EXPIRED.code, {}).get("exceptions")
-    return Config(levels, values, waivers.read(granted, CODES))
+    return Config(levels, values, read_waivers(granted, CODES))
 
 
 _WORDS = {
@@ -177,5 +396,5 @@ def over(built_in: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 def schema(rule: Rule) -> dict[str, dict[str, Any]]:
     """The settings of a rule as JSON schema properties."""
     if rule is EXCEPTION_EXPIRED:
-        return {"exceptions": waivers.SCHEMA}
+        return {"exceptions": WAIVERS_SCHEMA}
     return {setting.name: setting.schema() for setting in rule.settings}

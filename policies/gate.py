@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from policies import config as configuration
-from policies.evaluation.arm_ids import address_of
 from policies.evaluation.facts import put_unknown, wholly_known
 from policies.evaluation.requests import judged
 from policies.evaluation.resource_subjects import component
-from policies.evaluation.stack_verdicts import judge_whole, judges_sum
-from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster
-from policies.evaluation.verdicts import judge_resource, weigh
+from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, address_of
+from policies.evaluation.verdicts import judge_all, judge_resource, judges_sum, weigh
 from policies.release import version
 
 if TYPE_CHECKING:
@@ -131,7 +129,7 @@ class Gate:
 
     def whole(self) -> tuple[Finding, ...]:
         """Judge the sum of all that was judged, the exceptions and the catalogue."""
-        found = judge_whole(self._seen, self.config, self.on, version=version())
+        found = judge_all(self._seen, self.config, self.on, version=version())
         return tuple(self.weighed(finding, "") for finding in found)
 
     def weighed(self, finding: Finding, name: str, *, urn: str = "") -> Finding:

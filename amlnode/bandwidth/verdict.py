@@ -7,9 +7,8 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlnode.errors import NodeError
-from amlnode.preflight.checks import BAD, GOOD, UNJUDGED
-from amlnode.preflight.plan import amount
+from amlnode.preflight.checks import BAD, GOOD, UNJUDGED, amount
+from amlnode.rank import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

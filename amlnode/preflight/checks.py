@@ -1,23 +1,106 @@
-"""Checks of a node: GPUs, InfiniBand ports, memory, disk, and settings that keep NCCL off InfiniBand."""
+"""Checks of a node against its plan: GPUs, InfiniBand ports, memory, disk, and settings that keep NCCL off IB."""
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlnode.gpus import ROOT, amd, nvidia
+from amlnode.rank import NodeError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
-    from amlnode.preflight.plan import PlannedNode
+VARIABLE = "AMLSTACK_PLAN"
+UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True)
+class PlannedNode:
+    """One node as planned; None: not planned, so that it cannot be judged.
+
+    Attributes:
+        size: Name of the VM size, for the reader.
+        gpus: GPUs of a node; 0 for a CPU size.
+        infiniband: InfiniBand ports of a node that must be active; 0 for none.
+        shm: Bytes of shared memory.
+        disk: Bytes that must be free in the working folder.
+    """
+
+    size: str | None = None
+    gpus: int | None = None
+    infiniband: int | None = None
+    shm: int | None = None
+    disk: int | None = None
+
+
+def read_plan(given: str | None, environ: Mapping[str, str]) -> PlannedNode:
+    """The plan from the command line (JSON, or a file of it), else from AMLSTACK_PLAN, else an empty one.
+
+    Raises:
+        NodeError: It is no JSON, or has unknown keys.
+    """
+    where = "--plan" if given else VARIABLE
+    text = given or environ.get(VARIABLE) or "{}"
+    names = [field.name for field in fields(PlannedNode)]
+    rule = f"A plan is a JSON object of {', '.join(names)}"
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise NodeError(f"{where} must be JSON or a file of it, got `{text}`", rule, "Correct it.") from None
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise NodeError(f"{where} cannot be read as JSON ({error})", rule, 'E.g. {"gpus": 8, "shm": "64g"}.') from None
+    if not isinstance(values, dict):
+        raise NodeError(f"{where} must be a JSON object, got `{text}`", rule, 'E.g. {"gpus": 8, "shm": "64g"}.')
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise NodeError(
+                f"{where} has the unknown key `{name}`", rule, f"Did you mean `{near[0]}`?" if near else "Leave it out."
+            )
+    counts = {name: _amount(name, values[name]) for name in names if name != "size" and values.get(name) is not None}
+    return PlannedNode(size=values.get("size") and str(values["size"]), **counts)
+
+
+def amount(text: str) -> int:
+    """Bytes from `64g`, `512M`, `1024`; binary units, any letter case, as Docker writes them.
+
+    Raises:
+        ValueError: It is no amount.
+    """
+    words = text.strip().lower()
+    if words.endswith("ib"):
+        words = words[:-2]
+    number, unit = (words, "") if words[-1:].isdigit() else (words[:-1], words[-1:])
+    return int(float(number) * UNITS[unit]) if unit in UNITS else int(number + "?")
+
+
+def _amount(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
+            raise ValueError  # noqa: TRY004, TRY301 - one message for all that is no amount
+        found = value if isinstance(value, int) else amount(value)
+        if found < 0:
+            raise ValueError  # noqa: TRY301
+    except (ValueError, OverflowError):
+        raise NodeError(
+            f"The plan's {name} must be a number from 0, got {json.dumps(value)}",
+            "It counts bytes and may have a unit, such as 64g" if name in ("shm", "disk") else "It is a count",
+            "Correct it, or leave it out.",
+        ) from None
+    return found
+
 
 GOOD, WARNING, BAD, UNJUDGED = "good", "warning", "bad", "not judged"
 
@@ -270,7 +353,7 @@ def settings(environ: Mapping[str, str], root: Path = ROOT) -> dict[str, tuple[s
     return found
 
 
-def check(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> Check:
+def nccl(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> Check:
     """Nothing that keeps NCCL from the fabric that was planned."""
     if not plan.gpus:
         return Check("nccl", UNJUDGED, "no GPU planned" if plan.gpus == 0 else "the plan has no number of GPUs")

@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from amlnode.gpus import ROOT
 from amlnode.preflight import checks as checks_module
-from amlnode.preflight.checks import BAD, GOOD, UNJUDGED, Check, disk, gpus, infiniband, memlock, publish, shm
+from amlnode.preflight.checks import (
+    BAD,
+    GOOD,
+    UNJUDGED,
+    Check,
+    PlannedNode,
+    disk,
+    gpus,
+    infiniband,
+    memlock,
+    publish,
+    read_plan,
+    shm,
+)
 from amlnode.preflight.meeting import meet
-from amlnode.preflight.plan import PlannedNode, read
 from amlnode.rank import resolve
 
 if TYPE_CHECKING:
@@ -49,7 +61,7 @@ def main(arguments: Sequence[str] | None = None, *, environ: Mapping[str, str] =
     """
     options = parser().parse_args(arguments)
     info = resolve(environ)
-    plan = read(options.plan, environ)
+    plan = read_plan(options.plan, environ)
     report: dict[str, Any] | None = None
     if info.local_rank == 0:
         node = info.rank if info.node_rank is None else info.node_rank
@@ -77,7 +89,7 @@ def judge(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> l
         infiniband(plan, root),
         memlock(plan, root),
         shm(plan, root),
-        checks_module.check(plan, environ, root),
+        checks_module.nccl(plan, environ, root),
         disk(plan, Path.cwd()),
     ]
     if environ.get(REHEARSAL):

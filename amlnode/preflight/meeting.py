@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from amlnode.errors import NodeError
+from amlnode.rank import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from amlnode.rank_info import RankInfo
+    from amlnode.rank import RankInfo
 
 if TYPE_CHECKING:
     Answer = tuple[dict[str, Any], tuple[float, float] | None]

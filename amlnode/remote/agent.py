@@ -18,10 +18,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.errors import NodeError
 from amlnode.processes import adopt_orphans, descendants, die_with_parent, kill_below, reap_one
+from amlnode.rank import NodeError
 from amlnode.remote.command_lines import pkill_pattern
-from amlnode.remote.connection import PATIENCE, Connection, HungUpError, proof
+from amlnode.remote.hub import PATIENCE, Connection, HungUpError, proof
 from amlnode.remote.running import Running
 
 if TYPE_CHECKING:

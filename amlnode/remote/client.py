@@ -7,9 +7,9 @@ import socket
 import sys
 import threading
 
-from amlnode.errors import NodeError
+from amlnode.rank import NodeError
 from amlnode.remote.command_lines import RemoteCommand, parse
-from amlnode.remote.connection import SOCKET, Connection, HungUpError
+from amlnode.remote.hub import SOCKET, Connection, HungUpError
 
 _printing = threading.Lock()
 

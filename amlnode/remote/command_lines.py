@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.errors import NodeError
+from amlnode.rank import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

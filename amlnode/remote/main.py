@@ -23,16 +23,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlnode.errors import NodeError
 from amlnode.gpus import count_gpus
 from amlnode.launch import places
 from amlnode.preflight.meeting import listening
 from amlnode.processes import adopt_orphans
-from amlnode.rank import resolve
+from amlnode.rank import NodeError, resolve
 from amlnode.remote.agent import CommandAgent, wipe
 from amlnode.remote.command_lines import configured, results_folder, split, tuned
-from amlnode.remote.connection import SOCKET
-from amlnode.remote.hub import Hub
+from amlnode.remote.hub import SOCKET, Hub
 from amlnode.remote.running import GRACE, environ
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from amlnode.rank_info import RankInfo
+    from amlnode.rank import RankInfo
 
 PORT = 2
 """The hub's port above MASTER_PORT; preflight has the one between."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlnode.processes import die_with_parent
-from amlnode.remote.connection import HungUpError
+from amlnode.remote.hub import HungUpError
 
 if TYPE_CHECKING:
-    from amlnode.remote.connection import Connection
+    from amlnode.remote.hub import Connection
 
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL for a command whose caller is gone."""

@@ -8,7 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amlstack.base import memory
+from amlstack.base import startup
 from amlstack.base.text import Shield, output
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status.
     """
     if arguments is None:
-        gc.set_threshold(*memory.RARELY)
+        gc.set_threshold(*startup.RARELY)
         sys.stderr = Shield(sys.stderr)  # where a traceback goes, which may quote others
         try:
             code = main(sys.argv[1:])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from amlstack.base import pulumi_messages
+from amlstack.base import startup
 
-pulumi_messages.alone()  # before anything imports the SDK
+startup.leave_out_sdk()  # before anything imports the SDK
 
 from amlstack.provider.server import Provider  # noqa: E402
 from amlstack.rpc import serve  # noqa: E402

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
-from policies.checks import cluster, cost, job_command, job_environment, job_limits, resource, size
+from policies.checks import cluster, governance, job_command, job_environment, job_limits, size
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ RULES: tuple[Rule, ...] = (
     cluster.MANAGED_IDENTITY_RULE,
     cluster.SUBNET_PRESENT_RULE,
     cluster.SUBNET_OVERLAP_RULE,
-    cost.CLUSTER_BUDGET_RULE,
-    cost.STACK_BUDGET_RULE,
-    cost.HOURLY_COST_RULE,
-    cost.JOB_COST_RULE,
-    resource.REGION_RULE,
-    resource.REQUIRED_TAGS_RULE,
+    governance.CLUSTER_BUDGET_RULE,
+    governance.STACK_BUDGET_RULE,
+    governance.HOURLY_COST_RULE,
+    governance.JOB_COST_RULE,
+    governance.REGION_RULE,
+    governance.REQUIRED_TAGS_RULE,
     job_environment.ENVIRONMENT_SOURCE_RULE,
     job_environment.ENVIRONMENT_PIN_RULE,
     job_limits.PROCESSES_RULE,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import text
 from amlstack.base.findings import Finding
-from policies.checks.examples import cluster, subnet
-from policies.checks.rule import Rule, Setting
+from policies.checks.rule import Rule, Setting, cluster, subnet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

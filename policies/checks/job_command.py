@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import credentials
 from amlstack.base.findings import Finding
 from amlstack.base.pulumi_wire import SecretText
-from policies.checks.examples import job
-from policies.checks.rule import NO_JOB, Rule, Setting
+from policies.checks.rule import NO_JOB, Rule, Setting, job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

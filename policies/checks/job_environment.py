@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.catalog.images import runs_on, version
-from policies.checks.examples import job
-from policies.checks.rule import NO_JOB, Rule, Setting
+from policies.checks.rule import NO_JOB, Rule, Setting, job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

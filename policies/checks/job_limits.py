@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.examples import job
-from policies.checks.rule import NO_JOB, Rule, Setting
+from policies.checks.rule import NO_JOB, Rule, Setting, job
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
-from policies.checks.examples import cluster
-from policies.checks.rule import Rule, Setting
+from policies.checks.rule import Rule, Setting, cluster
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size

@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog.images import Registered
-from policies.evaluation.arm_ids import Address, address_of, name_of
-from policies.evaluation.compute_subjects import MACHINES, classic_cluster, compute_subjects, machine_subjects
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
-from policies.evaluation.job_subjects import complete, component_key, jobs_in
 from policies.evaluation.requests import (
     AZAPI,
     CLASSIC_TEMPLATE,
@@ -28,9 +25,18 @@ from policies.evaluation.requests import (
     holds_template,
     terraform_compute,
 )
-from policies.evaluation.subjects import Subject
+from policies.evaluation.subjects import Address, Subject, address_of, name_of
 from policies.evaluation.template_scope import Around
 from policies.evaluation.templates import HOLDERS, pieces
+from policies.evaluation.workloads import (
+    MACHINES,
+    classic_cluster,
+    complete,
+    component_key,
+    compute_subjects,
+    jobs_in,
+    machine_subjects,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from amlstack.base.arm_language.expressions import LAZY, Evaluator, is_expression
 from amlstack.base.arm_language.functions import FUNCTIONS, OpenError, as_text, refuse
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.evaluation.door import canonical, read_json
 from policies.evaluation.facts import AT_UP, GAP, Gapped, Path, Unknown
+from policies.evaluation.requests import canonical, read_json
 
 if TYPE_CHECKING:
     from amlstack.base.arm_language.expressions import Node

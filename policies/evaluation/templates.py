@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.arm_language.expressions import is_expression
 from amlstack.base.arm_language.functions import OpenError
-from policies.evaluation.arm_ids import segments
-from policies.evaluation.door import read_json
 from policies.evaluation.facts import ELSEWHERE, GAP, Path, Unknown, dig
+from policies.evaluation.requests import read_json
+from policies.evaluation.subjects import segments
 from policies.evaluation.template_scope import TOO_LARGE, Around, Budget, Scope, closed, missing
 
 if TYPE_CHECKING:

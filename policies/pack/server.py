@@ -1,10 +1,10 @@
 """The pack on Pulumi's analyzer protocol: every resource is read once, judged by all rules, answered rule by rule.
 
 The SDK's own server reads a resource anew for every policy, which makes each further rule as dear as the first; and a
-policy there has one level, while a rule here may also note that it has to wait. Hence a server of our own.
+policy there has one level, while a rule here may also note that it has to wait. Hence a server of our own. Rules that
+have one safe answer write it into the resource.
 """
 
-# ruff: noqa: N802, ARG002  the engine names the methods
 from __future__ import annotations
 
 import gc
@@ -20,22 +20,125 @@ from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
 from amlstack.base import text
-from amlstack.base.pulumi_wire import decode, opened_but_known
+from amlstack.base.pulumi_wire import SIGNATURE, decode, opened_but_known
+from amlstack.catalog import overlay, sizes
+from amlstack.catalog.clock import today
 from policies import config
-from policies.checks.cost import STACK_BUDGET_RULE
-from policies.evaluation.requests import judged
-from policies.evaluation.stack_verdicts import judge_whole
+from policies.checks.cluster import IDLE_TIME_RULE
+from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
+from policies.checks.job_limits import SHARED_MEMORY_RULE
+from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED
+from policies.evaluation.bindings import BINDINGS, cluster_of
+from policies.evaluation.facts import Undecided
+from policies.evaluation.requests import canonical, judged
+from policies.evaluation.resource_subjects import subjects
 from policies.evaluation.subjects import Context
-from policies.evaluation.verdicts import Weight, judge_early, judge_resource, weigh
-from policies.pack import remedies
-from policies.pack_rules import CATALOGUE_OLD, EXCEPTION_EXPIRED
+from policies.evaluation.verdicts import Weight, judge_all, judge_early, judge_resource, weigh
+from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import date
 
     from amlstack.base.findings import Finding
     from policies.checks import Rule
+    from policies.config import Config
+    from policies.evaluation.subjects import Subject
+
+if TYPE_CHECKING:
+    Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
+
+
+def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    return ((subject.facts.path("idle"), f"PT{int(config['minutes'])}M"),)
+
+
+def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    tags, values = subject.facts.mapping("tags"), config["values"] or {}
+    there = written_tags(tags)
+    path = subject.facts.path("tags")
+    return tuple(
+        ((*path, name), values[name]) for name in config["required"] if name.lower() not in there and name in values
+    )
+
+
+def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+    name = subject.size if isinstance(subject.size, str) else None
+    if name is None and subject.compute:
+        cluster = cluster_of(subject, context)
+        name = cluster.size if cluster else None
+    size = sizes.get(name) if name else None
+    value = size.shm_size() if size else None
+    return ((subject.facts.path("shm"), value),) if value else ()
+
+
+REMEDIES: Mapping[str, Remedy] = {
+    IDLE_TIME_RULE.code: _idle,
+    REQUIRED_TAGS_RULE.code: _tags,
+    SHARED_MEMORY_RULE.code: _shm,
+}
+"""The rules that have one safe answer."""
+
+_JUDGES = {binding.rule.code: binding for binding in BINDINGS}
+
+
+def apply_remedy(code: str, resource_type: str, properties: Struct, config: Config, context: Context) -> bool:
+    """Put right what one rule finds, in place.
+
+    Args:
+        code: The rule.
+        resource_type: Pulumi's type token.
+        properties: The resource's properties, off the wire.
+        config: The pack's configuration.
+        context: What is known of the stack.
+
+    Returns:
+        Whether anything was written. What is not known yet is left alone, and so is what is inside a list.
+    """
+    binding, changed = _JUDGES[code], False
+    given = decode(properties)
+    read, _ = canonical(given)
+    # In another spelling of its names nothing is written: it would stand beside what is there.
+    for subject in subjects(resource_type, read) if read is given else ():
+        if subject.kind not in binding.kinds or not subject.facts.known:
+            continue
+        settings = config.settings(code)
+        try:
+            if not any(binding.judge(subject, settings, context)):
+                continue
+            for path, value in REMEDIES[code](subject, settings, context):
+                if not any(part.isdigit() for part in path):
+                    put(properties, path, value)
+                    changed = True
+        except Undecided:
+            continue
+    return changed
+
+
+def put(struct: Struct, path: tuple[str, ...], value: Any) -> None:
+    """Write one value into properties, in place; everything beside it stays as it is, secrets included.
+
+    Args:
+        struct: The properties.
+        path: Property names, outermost first; maps on the way are made where they are missing.
+        value: Text, a number, or a map of texts.
+    """
+    at = struct
+    for name in path[:-1]:
+        inner = at.fields[name]
+        at = inner.struct_value
+        if SIGNATURE in at.fields:  # a secret map: its content is one level further down
+            at = at.fields["value"].struct_value
+    if isinstance(value, dict):
+        put_all = at.fields[path[-1]].struct_value
+        put_all.Clear()
+        put_all.update(value)
+    else:
+        at.update({path[-1]: value})
+
+
+# ruff: noqa: N802, ARG002  the engine names the methods
+
 
 _LEVELS = {
     "advisory": proto.ADVISORY,
@@ -131,13 +234,13 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
     def Remediate(self, request: Any, context: Any) -> Any:
         """Put right what has one safe answer, where a rule's level is ``remediate``."""
         response = proto.RemediateResponse()
-        active = [code for code in remedies.REMEDIES if self._config.level(code) == "remediate"]
+        active = [code for code in REMEDIES if self._config.level(code) == "remediate"]
         if not active or not judged(request.type, everything=self._config.everything):
             return response
         properties = Struct()
         properties.CopyFrom(request.properties)
         for code in active:
-            if remedies.apply(code, request.type, properties, self._config, self._context):
+            if apply_remedy(code, request.type, properties, self._config, self._context):
                 response.remediations.append(
                     proto.Remediation(
                         policyName=code,
@@ -160,7 +263,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             (one.type, decode(one.properties, opened_but_known) if judged(one.type) else None)
             for one in request.resources
         )
-        for finding in judge_whole(resources, self._config, self._context.on, version=self.version):
+        for finding in judge_all(resources, self._config, self._context.on, version=self.version):
             weight = weigh(finding, self._config, self._context.on, name="")
             response.diagnostics.append(self._diagnostic(finding, weight))
         return response
@@ -193,3 +296,19 @@ def serve(pack: Pack) -> None:
     except KeyboardInterrupt:  # how the engine says that it is done
         server.stop(grace=None)
         os._exit(0)  # it waits for this process to end, and there is nothing to tidy up
+
+
+NAME = "amlstack"
+
+
+def pack(on: date | None = None) -> Pack:
+    """The pack.
+
+    Args:
+        on: The day of the judgement; today, or the day in ``AMLSTACK_TODAY``, when None.
+
+    Raises:
+        ValueError: That day is none, or the built-in configuration or the team's catalogue is wrong.
+    """
+    overlay.current()
+    return Pack(NAME, version(), on or today(), config.load(config.BUILT_IN))

@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlnode.bandwidth import verdict
-from amlnode.bandwidth.main import expectation
-from amlnode.bandwidth.sweep import chosen
+from amlnode.bandwidth.main import chosen, expectation
 from amlnode.bandwidth.verdict import Expectation, Network, judge, measurement, network, sizes
-from amlnode.errors import NodeError
-from amlnode.rank_info import RankInfo
+from amlnode.rank import NodeError, RankInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ import json, sys
 from types import SimpleNamespace
 from amlnode.bandwidth import sweep
 from amlnode.bandwidth.main import measure
-from amlnode.bandwidth.sweep import join
+from amlnode.bandwidth.main import join
 from amlnode.bandwidth.verdict import Expectation
 
 slow, passed = set(json.loads(sys.argv[1])), [0.0]

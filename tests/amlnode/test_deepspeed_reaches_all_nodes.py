@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlnode.errors import NodeError
+from amlnode.rank import NodeError
 from amlnode.remote.command_lines import RemoteCommand, configured, parse, pkill_pattern, results_folder, split, tuned
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import processes

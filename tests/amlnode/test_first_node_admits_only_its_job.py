@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlnode.errors import NodeError
+from amlnode.rank import NodeError
 from amlnode.remote.agent import CommandAgent
-from amlnode.remote.connection import Connection, HungUpError, proof
-from amlnode.remote.hub import Hub
+from amlnode.remote.hub import Connection, Hub, HungUpError, proof
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

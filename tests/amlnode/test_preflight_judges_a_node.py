@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlnode.errors import NodeError
 from amlnode.preflight import checks as checks_module
+from amlnode.preflight.checks import PlannedNode, amount, read_plan
 from amlnode.preflight.main import judge, main, verdict
-from amlnode.preflight.plan import PlannedNode, amount, read
+from amlnode.rank import NodeError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,9 +65,7 @@ def test_a_sound_node_is_good(node: Node) -> None:
     found = checks_module.infiniband(H200, node.root)
     assert (found.state, found.seen) == ("good", "8 of 8 ports active (400 Gb/sec (4X NDR))")
     assert checks_module.memlock(H200, node.root).state == "good"
-    assert (
-        checks_module.check(H200, {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_ib"}, node.root).state == "good"
-    )
+    assert checks_module.nccl(H200, {"NCCL_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_ib"}, node.root).state == "good"
 
 
 @pytest.mark.parametrize(
@@ -204,25 +202,23 @@ def test_the_disk_has_room(tmp_path: Path, plan: PlannedNode, size: int | None, 
 def test_settings_that_keep_nccl_off_the_fabric_are_named(
     node: Node, environ: dict[str, str], state: str, names: tuple[str, ...]
 ) -> None:
-    found = checks_module.check(H200, environ, node.root)
+    found = checks_module.nccl(H200, environ, node.root)
     assert found.state == state
     assert found.remedy == (f"Remove or correct {', '.join(names)}." if names else "")
 
 
 def test_nccls_own_files_count_and_variables_win(node: Node) -> None:
     node.write("etc/nccl.conf", "# site\nNCCL_IB_DISABLE=1\n")
-    found = checks_module.check(H200, {}, node.root)
+    found = checks_module.nccl(H200, {}, node.root)
     assert (found.state, found.seen) == ("bad", "NCCL_IB_DISABLE=1 (/etc/nccl.conf): it forbids InfiniBand")
-    assert checks_module.check(H200, {"NCCL_IB_DISABLE": "0"}, node.root).state == "good"
+    assert checks_module.nccl(H200, {"NCCL_IB_DISABLE": "0"}, node.root).state == "good"
     node.write("home/me/.nccl.conf", "NCCL_IB_DISABLE = 0\n")
-    assert checks_module.check(H200, {"HOME": "/home/me"}, node.root).state == "good"
+    assert checks_module.nccl(H200, {"HOME": "/home/me"}, node.root).state == "good"
 
 
 def test_settings_are_only_a_warning_when_no_infiniband_is_planned(node: Node) -> None:
-    assert (
-        checks_module.check(PlannedNode(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
-    )
-    assert checks_module.check(PlannedNode(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
+    assert checks_module.nccl(PlannedNode(gpus=1, infiniband=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "warning"
+    assert checks_module.nccl(PlannedNode(gpus=0), {"NCCL_IB_DISABLE": "1"}, node.root).state == "not judged"
 
 
 def test_a_rehearsal_never_passes_nor_fails_hardware_that_it_has_not(tmp_path: Path) -> None:
@@ -267,12 +263,12 @@ def test_the_verdict_of_all_nodes(skews: list[Any], missing: list[int], go: bool
     ],
 )
 def test_a_plan_is_read_from_a_variable(given: str, plan: PlannedNode) -> None:
-    assert read(None, {"AMLSTACK_PLAN": given}) == plan
+    assert read_plan(None, {"AMLSTACK_PLAN": given}) == plan
 
 
 def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text('{"gpus": 4}')
-    assert read(str(tmp_path / "plan.json"), {"AMLSTACK_PLAN": "{"}) == PlannedNode(gpus=4)
+    assert read_plan(str(tmp_path / "plan.json"), {"AMLSTACK_PLAN": "{"}) == PlannedNode(gpus=4)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +284,7 @@ def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
 )
 def test_plan_is_refused_when_it_is_wrong(given: str, message: str) -> None:
     with pytest.raises(NodeError, match=message.replace("?", r"\?")):
-        read(given, {})
+        read_plan(given, {})
 
 
 @given(st.text(max_size=8))

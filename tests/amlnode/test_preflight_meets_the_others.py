@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlnode.errors import NodeError
 from amlnode.preflight.meeting import Reports, meet
-from amlnode.rank_info import LOOPBACK, RankInfo
+from amlnode.rank import LOOPBACK, NodeError, RankInfo
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import processes
 

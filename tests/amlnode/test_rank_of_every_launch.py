@@ -8,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlnode.environment import export, torch_environ
-from amlnode.errors import NodeError
-from amlnode.rank import resolve
-from amlnode.rank_info import RankInfo
-from amlnode.rank_sources.mpi import MPI_FAMILIES
+from amlnode.rank import MPI_FAMILIES, NodeError, RankInfo, resolve
 from tests.support.amlnode.launch_variables import BATCH, MASTER, ompi, torch
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlparallel import mini_batches, returns, tables
+from amlparallel import inputs, messages
 from amlparallel.arguments import StepSettings, read
 from amlstack.base.paths import PROJECT
 
@@ -109,7 +109,7 @@ def test_a_table_is_split_by_size_and_small_files_go_together(tmp_path: Path) ->
     for name, size in (("a", 10), ("b", 10), ("c", 25)):
         (tmp_path / f"{name}.csv").write_text("x" * size)
 
-    found = mini_batches.split(settings(tmp_path, "--mini_batch_size", "20"))
+    found = inputs.split(settings(tmp_path, "--mini_batch_size", "20"))
 
     assert [(each.files, each.part, each.parts) for each in found] == [
         (["a.csv", "b.csv"], 0, 1),
@@ -123,7 +123,7 @@ def test_an_mltable_without_a_reader_lists_files(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     for number in range(3):
         (tmp_path / "images" / f"{number}.png").touch()
-    found = mini_batches.split(settings(tmp_path, "--mini_batch_size", "2"))
+    found = inputs.split(settings(tmp_path, "--mini_batch_size", "2"))
     assert [(each.files, each.table) for each in found] == [
         (["images/0.png", "images/1.png"], False),
         (["images/2.png"], False),
@@ -140,14 +140,14 @@ def test_an_mltable_without_a_reader_lists_files(tmp_path: Path) -> None:
 )
 def test_an_mltable_that_is_not_read_is_refused(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "MLTable").write_text(text)
-    with pytest.raises(tables.TableError, match=says):
-        mini_batches.split(settings(tmp_path))
+    with pytest.raises(inputs.TableError, match=says):
+        inputs.split(settings(tmp_path))
 
 
 @pytest.mark.parametrize("returned", [None, "text", 3])
 def test_what_has_no_items_is_no_answer(returned: object) -> None:
     with pytest.raises(TypeError, match="must return a DataFrame, a list or a tuple"):
-        returns.read(returned)
+        messages.items_of(returned)
 
 
 @pytest.mark.training

@@ -10,7 +10,7 @@ import pytest
 from amlstack.cli.main import main
 from amlstack.sandbox.protocol import entra
 from infra.settings.schema import stack_file
-from policies.tenant import wording
+from policies.tenant import verdicts
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def test_an_exemption_that_names_no_definition_is_a_warning(word: str, capsys: p
 
 def test_a_policy_on_the_region_is_answered_by_the_stacks_location() -> None:
     for kind in ("Microsoft.MachineLearningServices/workspaces", "Microsoft.Storage/storageAccounts"):
-        found = wording.answer("location", kind)
+        found = verdicts.answer("location", kind)
         assert found is not None
         assert found.setting == "location"
 
@@ -315,7 +315,7 @@ def test_every_setting_that_an_answer_names_exists() -> None:
 
     settings = schema["properties"]["config"]["properties"]
     root = {"properties": {key.removeprefix("amlstack:"): one for key, one in settings.items()}}
-    assert [one for one in sorted(wording.settings()) if not there(root, one.split("."))] == []
+    assert [one for one in sorted(verdicts.settings()) if not there(root, one.split("."))] == []
     assert not there(root, ["workspace", "none"])
 
 

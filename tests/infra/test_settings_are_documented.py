@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.base.paths import PROJECT
-from tools.docs.models import SETTINGS
+from tools.docs.tables import SETTINGS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.pack.definition import NAME
-from policies.pack.server import Pack
+from policies.pack.server import NAME, Pack
 from tests.support.policies.showing import SIZE_RULES_ALONE, TODAY, request, shown
 
 if TYPE_CHECKING:

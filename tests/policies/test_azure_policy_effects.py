@@ -12,7 +12,7 @@ from amlstack.base.arm_language.effects import PolicyChange, Ruling, assessed, u
 from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyTarget
-from policies.tenant import initiatives
+from policies.tenant import library
 from tests.support.policies.policy_targets import ARRAYS, CLUSTER, COMPUTES, PARAMETERS, PLACE, PUBLIC, SIZE
 
 IF = {"field": SIZE, "exists": True}
@@ -170,7 +170,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def test_a_rule_of_any_form_is_judged_and_never_a_traceback() -> None:
     chance = random.Random(20261122)
-    stated = [one.rule for one in initiatives.definitions().values() if one.rule]
+    stated = [one.rule for one in library.definitions().values() if one.rule]
     rules = [*stated, modify({"operation": "add", "field": PUBLIC, "value": 1}), looks_for(DIAGNOSTICS)]
     found = set()
     for _ in range(1500):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack.catalog import sizes
-from policies.evaluation import binding, bindings, verdicts
+from policies.evaluation import bindings, verdicts
 from policies.pack.server import Pack
 from tests.support.policies.bend import bent, changed
 from tests.support.policies.binding_rows import ROWS, Row
 from tests.support.policies.binding_rows.rows import H100
 from tests.support.policies.showing import TODAY, request, shown
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 @pytest.fixture(autouse=True)
@@ -44,24 +40,18 @@ def test_a_rule_judges_what_it_is_bound_to(one: Row) -> None:
     assert holds(one)
 
 
-@pytest.mark.parametrize("original", [bindings, binding], ids=lambda module: module.__name__.rpartition(".")[2])
-def test_no_bent_condition_of_a_binding_survives(original: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_bent_condition_of_a_binding_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     survivors = []
     bound = {one.rule.code for one in bindings.BINDINGS}
     rows = [one for one in ROWS if one.code in bound]
-    for source, module in bent(original):
-        if original is binding:  # what the bindings of all subjects read with
-            for user in (bindings, verdicts):
-                for name in vars(user).keys() & {"size_of", "cluster_of", "nodes_of", "timeout_of",
-                                                 "seconds_of", "where_nodes", "region_of",
-                                                 "preemptible", "paid_as"}:  # fmt: skip
-                    monkeypatch.setattr(user, name, getattr(module, name))
-        else:
-            of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.kinds) for kind in verdicts._OF_KIND}
-            monkeypatch.setattr(verdicts, "_OF_KIND", of_kind)
+    for source, module in bent(bindings):
+        of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.kinds) for kind in verdicts._OF_KIND}
+        monkeypatch.setattr(verdicts, "_OF_KIND", of_kind)
+        for name in ("cluster_of", "region_of", "paid_as"):
+            monkeypatch.setattr(verdicts, name, getattr(module, name))
         noticed = next((place for place, one in enumerate(rows) if not survives(one)), None)
         if noticed is None:
-            survivors.append(changed(original, source))
+            survivors.append(changed(bindings, source))
         else:  # what notices one often notices the next
             rows.insert(0, rows.pop(noticed))
 

@@ -6,12 +6,11 @@ import pytest
 
 from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
-from policies.tenant import initiatives
-from policies.tenant.application import AppliedPolicy
-from policies.tenant.stack import DeclaredStack
-from policies.tenant.verdicts import judge_policies
+from policies.tenant import library
+from policies.tenant.library import AppliedPolicy
+from policies.tenant.verdicts import DeclaredStack, judge_policies
 
-ROWS = initiatives.read("definitions")["definitions"]
+ROWS = library.read_data("definitions")["definitions"]
 
 
 @pytest.mark.parametrize("definition_id", ROWS)
@@ -25,11 +24,11 @@ def test_a_definition_has_a_source_and_a_rule_that_is_evaluated(definition_id: s
 
 
 def test_every_definition_is_a_member_with_parameters_that_it_has() -> None:
-    members = [one for word in initiatives.words() for one in initiatives.initiative(word).members]
+    members = [one for word in library.words() for one in library.initiative(word).members]
 
     assert {one.id for one in members} == set(ROWS)
-    for word in initiatives.words():
-        row = initiatives.read("initiatives")["initiatives"][word]
+    for word in library.words():
+        row = library.read_data("initiatives")["initiatives"][word]
         assert row["source"]
         assert row["members_in_all"] >= len(row["members"])
         for one in row["members"]:
@@ -64,7 +63,7 @@ def test_a_rule_says_what_it_saw_by_the_field(
 ) -> None:
     own_id = f"/subscriptions/s/resourceGroups/g/providers/{WORKSPACE}/w{'/computes/c' if kind == COMPUTE else ''}"
     target = PolicyTarget(kind, own_id, {"location": "westeurope", "properties": properties}, indexed=True)
-    definition = initiatives.definitions()[definition_id]
+    definition = library.definitions()[definition_id]
     (one,) = judge_policies([AppliedPolicy(definition_id, definition)], DeclaredStack((target,), PolicyPlace()))
 
     assert str(one.assessment.ruling) == ruling

@@ -11,7 +11,7 @@ import yaml
 from policies import checks
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.job_limits import SHARED_MEMORY_RULE
-from policies.pack_rules import TEMPLATE_UNRESOLVED
+from policies.config import TEMPLATE_UNRESOLVED
 from policies.release import version
 from tests.support.harness import ANALYZER
 from tests.support.policies.accepting_provider import Attached, attached

@@ -8,7 +8,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks.cost import STACK_BUDGET_RULE
+from policies.checks.governance import STACK_BUDGET_RULE
 from policies.evaluation.bindings import BINDINGS
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own, pack, seen, stack_of
 

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from policies.checks import RULES
-from policies.evaluation.arm_ids import Address
-from policies.evaluation.compute_subjects import INNER, OUTER
 from policies.evaluation.facts import Unknown, number_of
-from policies.evaluation.job_subjects import OWN
-from policies.evaluation.subjects import KnownCluster
+from policies.evaluation.subjects import Address, KnownCluster
+from policies.evaluation.workloads import INNER, OUTER, OWN
 from policies.pack.server import Pack
 from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown

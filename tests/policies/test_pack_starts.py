@@ -61,7 +61,7 @@ def test_the_executable_is_not_misled_by_the_folder_it_starts_in(folder_that_sha
 
 
 def test_the_pack_s_own_process_reads_the_messages_without_the_sdk_around_them() -> None:
-    start = "from amlstack.base import pulumi_messages; pulumi_messages.alone()"
+    start = "from amlstack.base import startup; startup.leave_out_sdk()"
     more = (
         "import policies.pack.server, pulumi.runtime.proto.analyzer_pb2, sys; print('pulumi.resource' in sys.modules)"
     )

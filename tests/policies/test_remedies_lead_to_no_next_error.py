@@ -13,7 +13,7 @@ from amlstack.base.findings import Finding, Level
 from infra.declaration import declare
 from infra.settings import parse
 from policies import checks
-from policies.pack_rules import TEMPLATE_UNRESOLVED
+from policies.config import TEMPLATE_UNRESOLVED
 from tests.support.policies.pack_subjects import pack, seen
 from tests.support.policies.showing import TODAY, request, shown
 

@@ -20,8 +20,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from policies import checks
 from policies.config import ALL
-from policies.pack.remedies import REMEDIES
-from policies.pack.server import Pack
+from policies.pack.server import REMEDIES, Pack
 from tests.support.policies.showing import request, shown
 
 TODAY = date(2026, 8, 1)

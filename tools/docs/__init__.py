@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.commands.schema import printed
 from infra.settings.schema import stack_file
 from jobs.azureml.schema import job_files
-from tools.docs import models, tables
+from tools.docs import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    **{name: partial(filled, name, made) for name, made in {**tables.TABLES, **models.TABLES}.items()},
+    **{name: partial(filled, name, made) for name, made in {**tables.TABLES, **tables.MODEL_TABLES}.items()},
     "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
     "schema/stack.schema.json": lambda: f"{printed(stack_file(), '$defs')}\n",
     "../amlstack/resources/classes.pyi": tables.typed_resources,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from amlstack.base import pulumi_messages
+from amlstack.base import startup
 
-pulumi_messages.alone()  # before anything imports the SDK
+startup.leave_out_sdk()  # before anything imports the SDK
 
 from amlstack.rpc import serve  # noqa: E402
 from amlstack.sandbox.azure_native.server import AzureNative  # noqa: E402

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amlnode.rank_sources.mpi import MPI_FAMILIES
+from amlnode.rank import MPI_FAMILIES
 
 
 def ompi(rank: int, world: int, local: int, size: int, **more: str) -> dict[str, str]:

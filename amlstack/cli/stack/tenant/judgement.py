@@ -17,8 +17,9 @@ from amlstack.cli import stack_files, targets
 from amlstack.cli.console import print_findings, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format
-from policies.tenant import initiatives, library, wording
-from policies.tenant.application import applied
+from policies.tenant import library
+from policies.tenant import verdicts as verdicts_module
+from policies.tenant.library import applied
 from policies.tenant.verdicts import judge_policies
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from amlstack.base.arm_language.resources import PolicyTarget
     from amlstack.cli.targets import Targets
     from infra.settings import Reading
-    from policies.tenant.application import AppliedPolicy
-    from policies.tenant.stack import DeclaredStack
-    from policies.tenant.verdicts import TenantVerdict
+    from policies.tenant.library import AppliedPolicy
+    from policies.tenant.verdicts import DeclaredStack, TenantVerdict
 
 NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
 UNUSED: Final = "tenant-exempt-unused"
@@ -120,8 +120,8 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_
     headings: list[str] = []
     paths: list[Path] = []
     for one in dict.fromkeys(asked):
-        if one in initiatives.words():
-            initiative = initiatives.initiative(one)
+        if one in library.words():
+            initiative = library.initiative(one)
             verdicts[one] = judge_policies(initiative.members, stack)
             headings.append(_heading(initiative))
         elif not Path(one).exists() and not one.lower().endswith(".json") and "/" not in one:
@@ -137,7 +137,7 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_
         verdicts[name] = [_exempted(one, exempt) for one in own]
     found += (_not_rendered(token) for token in stack.not_rendered)
     for own in verdicts.values():
-        found += (_placed(where.reading, *each) for each in wording.findings(own))
+        found += (_placed(where.reading, *each) for each in verdicts_module.findings(own))
     return TenantJudgement(verdicts, tuple(dict.fromkeys(found)), tuple(headings), len(stack.targets))
 
 
@@ -156,7 +156,7 @@ def _of_files(read: library.PolicyLibrary, stack: DeclaredStack) -> list[TenantV
 
 
 def _completed(policy: AppliedPolicy) -> AppliedPolicy:
-    ours = initiatives.definitions().get(library.last(policy.id)) if policy.definition is None else None
+    ours = library.definitions().get(library.last(policy.id)) if policy.definition is None else None
     if ours is None:
         return policy
     effect = next((str(value) for name, value in policy.parameters.items() if name.lower() in _EFFECTS), "")
@@ -223,7 +223,7 @@ def _read_group(stack: DeclaredStack, config: Mapping[str, str]) -> Finding | No
 
 
 def _unknown_word(word: str) -> Finding:
-    known = initiatives.words()
+    known = library.words()
     rule = f"`--against` takes {', '.join(f'`{one}`' for one in known)}, or files and folders with JSON of Azure Policy"
     return Finding(
         NOT_READ, "--against", f"There is no initiative and no file `{word}`", rule, hint(word, known).strip()
@@ -311,7 +311,7 @@ def _plain(one: TenantVerdict) -> dict[str, Any]:
     }
 
 
-def _heading(initiative: initiatives.Initiative) -> str:
+def _heading(initiative: library.Initiative) -> str:
     number, in_all = len(initiative.members), initiative.members_in_all
     of = f"{number} of {in_all} definitions judge what a stack may have"
     if number == in_all:

@@ -26,7 +26,7 @@ from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
 from infra.components.stack import StackDeclaration, build
 from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
-from policies.tenant.stack import DeclaredStack, indexed
+from policies.tenant.verdicts import DeclaredStack, indexed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

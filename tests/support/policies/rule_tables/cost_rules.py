@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.checks.cost import GrowsTo
+from policies.checks.governance import GrowsTo
 from tests.support.policies.rule_tables.rows import CPU, ELSEWHERE, H100, PRICED, UNDOCUMENTED, Row, row
 
 TABLES: dict[str, list[Row]] = {

@@ -1,4 +1,4 @@
-"""One JSON object a line, over a socket or a pipe."""
+"""Messages between the processes of a step, one JSON object a line, and the results of ``run()``."""
 
 from __future__ import annotations
 
@@ -68,3 +68,29 @@ class Timed:
         line, _, self._heard = self._heard.partition(b"\n")
         found: Message = json.loads(line)
         return found
+
+
+DEFAULT_FILE = "parallel_run_step.txt"
+"""Name of the file where ``append_row_to`` is a folder."""
+
+
+def items_of(returned: Any) -> tuple[int, str]:
+    """Number of items and their text, one line each; the rows of a DataFrame with blanks between the columns.
+
+    Raises:
+        TypeError: It is neither a DataFrame nor a list nor a tuple.
+    """
+    if hasattr(returned, "to_csv") and hasattr(returned, "columns"):
+        return len(returned), str(returned.to_csv(sep=" ", header=False, index=False))
+    if isinstance(returned, (str, bytes)) or not (hasattr(returned, "__len__") and hasattr(returned, "__iter__")):
+        raise TypeError(f"run() must return a DataFrame, a list or a tuple; it returned {type(returned).__name__}")
+    items = list(returned)
+    return len(items), "".join(f"{item}\n" for item in items)
+
+
+def write_results(place: str, texts: list[str]) -> None:
+    """Puts what all mini-batches returned into the file, in their order."""
+    file = os.path.join(place, DEFAULT_FILE) if os.path.isdir(place) else place
+    os.makedirs(os.path.dirname(os.path.abspath(file)), exist_ok=True)
+    with open(file, "w", encoding="utf-8") as opened:
+        opened.writelines(texts)

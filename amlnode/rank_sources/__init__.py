@@ -1,3 +1,0 @@
-"""A process's place in its job as each kind of launcher gives it."""
-
-from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import camel
-from infra.components import registration
+from infra import resource_types
 from infra.compute import cluster
 from jobs.planning.program_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
@@ -40,14 +40,14 @@ STACK_IDENTITY = "/subscriptions/-/resourceGroups/-/providers/Microsoft.ManagedI
 """Stands for the stack's identity, likewise."""
 
 _LOCATED = {
-    "group": registration.RESOURCE_GROUP,
-    "storage": registration.STORAGE_ACCOUNT,
-    "key-vault": registration.KEY_VAULT,
-    "logs": registration.LOGS,
-    "insights": registration.INSIGHTS,
-    "registry": registration.REGISTRY,
-    "workspace": registration.WORKSPACE,
-    "identity": registration.IDENTITY,
+    "group": resource_types.RESOURCE_GROUP,
+    "storage": resource_types.STORAGE_ACCOUNT,
+    "key-vault": resource_types.KEY_VAULT,
+    "logs": resource_types.LOGS,
+    "insights": resource_types.INSIGHTS,
+    "registry": resource_types.REGISTRY,
+    "workspace": resource_types.WORKSPACE,
+    "identity": resource_types.IDENTITY,
 }
 """Resources beside the clusters that carry the stack's region and tags."""
 
@@ -72,7 +72,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
     nodes = spec.nodes.model_copy(update={"min": 0, "max": 1}) if doubtful else spec.nodes
     location = spec.location or (None if reading.doubts("location") else settings.location)
     found = gate.judge(
-        registration.COMPUTE,
+        resource_types.COMPUTE,
         spec.name,
         {
             "computeName": spec.name,
@@ -83,7 +83,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
                 stack_identity=STACK_IDENTITY,
             ),
         },
-        parent=registration.CLUSTERS,
+        parent=resource_types.CLUSTERS,
     )
     certain = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
     return tuple(_in_settings(reading, ("clusters", index, *cluster.setting_of(one.where)), one) for one in certain)
@@ -122,7 +122,7 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
         _in_settings(reading, (finding.where,), finding)
         for name, token in _LOCATED.items()
         if name in mine
-        for finding in gate.judge(token, name, props, parent=registration.WORKSPACE_PARENT)
+        for finding in gate.judge(token, name, props, parent=resource_types.WORKSPACE_PARENT)
     ]
     return tuple(dict.fromkeys(found))
 
@@ -186,11 +186,13 @@ def judged(
         refs[place.removeprefix("jobs.")] = jobs.Refs(WORKSPACE, None, environment_id)
     whole = refs.get("trial", refs.get("", jobs.Refs(WORKSPACE)))
     rendered = jobs.render(planned.enriched, whole, refs)
-    token, parent = (registration.SCHEDULE, registration.SCHEDULES) if timed else (registration.JOB, registration.JOBS)
+    token, parent = (
+        (resource_types.SCHEDULE, resource_types.SCHEDULES) if timed else (resource_types.JOB, resource_types.JOBS)
+    )
     for body in rendered.components.values():
         *_, component, _, version = jobs.component_id(body, whole).split("/")
         props = {"name": component, "version": version, "body": body["properties"]}
-        gate.judge(registration.COMPONENT, component, props, parent=parent)
+        gate.judge(resource_types.COMPONENT, component, props, parent=parent)
     body = rendered.body
     at: tuple[str, ...] = ("body", "properties")
     if timed:
@@ -224,7 +226,7 @@ def _environment(
         named = environment.name or "inline"
         inside = {"image": environment.image, "condaFile": _conda(environment, part)}
         props = {"name": named, "version": version, "body": inside}
-        found = gate.judge(registration.ENVIRONMENT, environment.name or name, props)
+        found = gate.judge(resource_types.ENVIRONMENT, environment.name or name, props)
         at_image = tuple(finding.changed(where="environment.image") for finding in found)
         known = gate.shared[same] = f"{WORKSPACE}/environments/{named}/versions/{version}", at_image
     return known

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from infra import access, roles
+from infra import access, resource_types, roles
 from infra.components import registration
 from infra.components.registration import behind
 
@@ -42,6 +42,6 @@ def register(
                 delete_before_replace=True,
             )
             made.append(
-                registration.register(registration.ROLE_ASSIGNMENT, f"{role.name} {principal.id}", properties, opts)
+                registration.register(resource_types.ROLE_ASSIGNMENT, f"{role.name} {principal.id}", properties, opts)
             )
     return made

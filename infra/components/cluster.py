@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from infra import resource_types
 from infra.components import registration
 from infra.components.identities import grant
 from infra.compute.cluster import left_alone, properties, replaced_by
@@ -42,7 +43,7 @@ class RdmaCluster:
         if spec.subnet is None and workspace.compute_subnet is not None:
             wire["properties"]["properties"]["subnet"] = {"id": workspace.compute_subnet}
         self.compute = registration.register(
-            registration.COMPUTE,
+            resource_types.COMPUTE,
             spec.name,
             {
                 "computeName": spec.name,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra import roles, security
+from infra import resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
 from infra.data import datastores
@@ -45,7 +45,7 @@ def register_containers(
         if not datastores.is_created(spec, settings):
             continue
         is_share = spec.kind == "file"
-        key = (registration.FILE_SHARE if is_share else registration.BLOB_CONTAINER, spec.container)
+        key = (resource_types.FILE_SHARE if is_share else resource_types.BLOB_CONTAINER, spec.container)
         if key not in made:
             properties: dict[str, Any] = {
                 "resourceGroupName": workspace.group_name,
@@ -104,7 +104,7 @@ def register_datastores(
     for spec in specs:
         account, role = datastores.account_id(spec, workspace.names), datastores.role_of(spec)
         store = registration.register(
-            registration.DATASTORE,
+            resource_types.DATASTORE,
             spec.name,
             {
                 "name": spec.name,
@@ -149,5 +149,5 @@ def _grant(
             replace_on_changes=["principalId", "roleDefinitionId"],
             delete_before_replace=True,
         )
-        made.append(registration.register(registration.ROLE_ASSIGNMENT, label, properties, opts))
+        made.append(registration.register(resource_types.ROLE_ASSIGNMENT, label, properties, opts))
     return made

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from infra import resource_types
 from infra.components import registration
 from infra.components.registration import after
 from infra.components.workspace.security import assign
@@ -34,7 +35,7 @@ class StackIdentity(pulumi.ComponentResource):
         names = workspace.names
         super().__init__("amlstack:infra:StackIdentity", names.identity if not keeps_name else "identity")
         self.identity = registration.register(
-            registration.IDENTITY,
+            resource_types.IDENTITY,
             "identity",
             {
                 "resourceName": names.identity,

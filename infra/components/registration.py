@@ -11,6 +11,7 @@ from pulumi.resource import DependencyResource
 
 from amlstack.base import text
 from amlstack.base.findings import Level, in_file_order
+from infra import resource_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -62,44 +63,6 @@ def _depending(value: T, resources: Iterable[pulumi.Resource]) -> pulumi.Output[
         return True
 
     return pulumi.Output(by_name(), result(), known())
-
-
-RESOURCE_GROUP = "azure-native:resources:ResourceGroup"
-STORAGE_ACCOUNT = "azure-native:storage:StorageAccount"
-KEY_VAULT = "azure-native:keyvault:Vault"
-LOGS = "azure-native:operationalinsights:Workspace"
-INSIGHTS = "azure-native:applicationinsights:Component"
-REGISTRY = "azure-native:containerregistry:Registry"
-WORKSPACE = "azure-native:machinelearningservices:Workspace"
-SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
-VIRTUAL_NETWORK = "azure-native:network:VirtualNetwork"
-PRIVATE_ENDPOINT = "azure-native:network:PrivateEndpoint"
-ZONE_GROUP = "azure-native:network:PrivateDnsZoneGroup"
-PRIVATE_ZONE = "azure-native:privatedns:PrivateZone"
-NETWORK_LINK = "azure-native:privatedns:VirtualNetworkLink"
-IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
-COMPUTE = "azure-native:machinelearningservices:Compute"
-DATASTORE = "azure-native:machinelearningservices:Datastore"
-ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
-BLOB_CONTAINER = "azure-native:storage:BlobContainer"
-FILE_SHARE = "azure-native:storage:FileShare"
-HOLDS_DATA = (BLOB_CONTAINER, FILE_SHARE)
-"""Of datastores: what jobs write to."""
-BLOB_SERVICE = "azure-native:storage:BlobServiceProperties"
-KEY = "azure-native:keyvault:Key"
-DIAGNOSTIC_SETTING = "azure-native:monitor:DiagnosticSetting"
-LOCK = "azure-native:authorization:ManagementLockByScope"
-ENVIRONMENT = "amlstack:environments:Version"
-COMPONENT = "amlstack:components:Version"
-JOB = "amlstack:jobs:Job"
-SCHEDULE = "amlstack:schedules:Schedule"
-
-WORKSPACE_PARENT = "amlstack:infra:Workspace"
-CLUSTERS = "amlstack:infra:Clusters"
-JOBS = "amlstack:infra:Jobs"
-SCHEDULES = "amlstack:infra:Schedules"
-DATA = "amlstack:infra:Data"
-ACCESS = "amlstack:infra:Access"
 
 
 def show(findings: Iterable[Finding]) -> None:
@@ -167,24 +130,24 @@ class StackTree:
     @cached_property
     def clusters(self) -> pulumi.Resource:
         """Of the clusters, and of the roles of clusters with an identity of their own."""
-        return _Parent(CLUSTERS)
+        return _Parent(resource_types.CLUSTERS)
 
     @cached_property
     def jobs(self) -> pulumi.Resource:
         """Of jobs, sweeps and pipelines, and of the component versions that they name."""
-        return _Parent(JOBS)
+        return _Parent(resource_types.JOBS)
 
     @cached_property
     def schedules(self) -> pulumi.Resource:
         """Of schedules, and of the component versions that they name."""
-        return _Parent(SCHEDULES)
+        return _Parent(resource_types.SCHEDULES)
 
     @cached_property
     def data(self) -> pulumi.Resource:
         """Of datastores with the roles on their accounts, and of data assets."""
-        return _Parent(DATA)
+        return _Parent(resource_types.DATA)
 
     @cached_property
     def access(self) -> pulumi.Resource:
         """Of the roles of people, groups and applications on the workspace."""
-        return _Parent(ACCESS)
+        return _Parent(resource_types.ACCESS)

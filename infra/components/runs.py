@@ -10,8 +10,8 @@ import pulumi
 
 from amlstack import resources
 from amlstack.base.paths import PROJECT
-from infra.components.registration import HOLDS_DATA
 from infra.data.datastores import named_in
+from infra.resource_types import HOLDS_DATA
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration, job_inputs
 from jobs.local_data import DATASTORE

@@ -17,7 +17,7 @@ from pulumi.runtime import resource as sdk
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import source_pb2
 
-from infra.components import registration
+from infra import resource_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,8 @@ DEBUG = "AMLSTACK_DEBUG"
 """Any value has the SDK send its debug messages, which `pulumi up --debug` prints, and where each resource is made."""
 
 _READ: Mapping[str, frozenset[str]] = {
-    registration.JOB: frozenset({"jobId", "status"}),
-    registration.COMPUTE: frozenset({"identity"}),
+    resource_types.JOB: frozenset({"jobId", "status"}),
+    resource_types.COMPUTE: frozenset({"identity"}),
 }
 """The properties that the program reads of resources that come by the thousand, by their type."""
 

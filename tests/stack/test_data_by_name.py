@@ -11,7 +11,7 @@ from amlstack.cli.stack.deployment import missing_resources
 from amlstack.cli.stack_files import State
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import job_folder
-from infra.components import registration
+from infra import resource_types
 from tests.support.harness import ANALYZER
 from tests.support.sandbox.sandbox_client import Arm
 from tests.support.stack.small_jobs import job, runs_of, settings, store_of
@@ -89,8 +89,8 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
 
     planned = stack.preview(policy_packs=[ANALYZER]).ok()
     assert planned.op("lake", "Datastore") == "create"
-    made = {(step.name, step.type) for step in planned.planned if step.type in registration.HOLDS_DATA}
-    assert made == {("results", registration.BLOB_CONTAINER), ("notes", registration.FILE_SHARE)}
+    made = {(step.name, step.type) for step in planned.planned if step.type in resource_types.HOLDS_DATA}
+    assert made == {("results", resource_types.BLOB_CONTAINER), ("notes", resource_types.FILE_SHARE)}
     (version,) = (step for step in planned.planned if step.type == "amlstack:data:Version" and step.name == "words")
     (run,) = (step for step in planned.planned if step.type == "amlstack:jobs:Job")
     uri = run.new["inputs"]["body"]["properties"]["inputs"]["words"]["uri"]

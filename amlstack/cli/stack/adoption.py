@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.files import write_whole
-from infra.components import registration
+from infra import resource_types
 from infra.components.workspace.existing_workspace import PROVIDER
 from infra.names import OWN_SETTINGS
 
@@ -191,11 +191,11 @@ def _within(part_id: str, names: Names) -> bool:
 
 
 _PARTS: Final[Mapping[Part, tuple[str, str]]] = {
-    "storage": (registration.STORAGE_ACCOUNT, "storage"),
-    "key_vault": (registration.KEY_VAULT, "key-vault"),
-    "registry": (registration.REGISTRY, "registry"),
-    "logs": (registration.LOGS, "logs"),
-    "insights": (registration.INSIGHTS, "insights"),
+    "storage": (resource_types.STORAGE_ACCOUNT, "storage"),
+    "key_vault": (resource_types.KEY_VAULT, "key-vault"),
+    "registry": (resource_types.REGISTRY, "registry"),
+    "logs": (resource_types.LOGS, "logs"),
+    "insights": (resource_types.INSIGHTS, "insights"),
 }
 """Part → type and name in the stack."""
 _WORKSPACE, _CLUSTERS, _SCHEDULES = "in the workspace", "in the clusters", "in the schedules"
@@ -244,24 +244,24 @@ class ImportFile:
         """
         if estate.group is None:
             return
-        self._parent(registration.WORKSPACE_PARENT, name, _WORKSPACE)
+        self._parent(resource_types.WORKSPACE_PARENT, name, _WORKSPACE)
         if owns_group:
-            self._add(registration.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
+            self._add(resource_types.RESOURCE_GROUP, "group", str(estate.group["id"]), _WORKSPACE)
         if estate.workspace is None:
             return
         for part in OWN_SETTINGS:
             given = part in names.elsewhere or (part == "logs" and "insights" in names.elsewhere)
             if (part_id := estate.parts.get(part)) and not given:
                 self._add(*_PARTS[part], part_id, _WORKSPACE)
-        self._add(registration.WORKSPACE, "workspace", str(estate.workspace["id"]), _WORKSPACE)
+        self._add(resource_types.WORKSPACE, "workspace", str(estate.workspace["id"]), _WORKSPACE)
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Clusters, ids by name."""
-        self._children(registration.CLUSTERS, _CLUSTERS, registration.COMPUTE, ids)
+        self._children(resource_types.CLUSTERS, _CLUSTERS, resource_types.COMPUTE, ids)
 
     def schedules(self, ids: Mapping[str, str]) -> None:
         """Schedules, ids by name."""
-        self._children(registration.SCHEDULES, _SCHEDULES, registration.SCHEDULE, ids)
+        self._children(resource_types.SCHEDULES, _SCHEDULES, resource_types.SCHEDULE, ids)
 
     def _children(self, parent: str, key: str, token: str, ids: Mapping[str, str]) -> None:
         if ids:

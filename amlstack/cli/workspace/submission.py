@@ -19,9 +19,9 @@ from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.uploads import DataUploads, Snapshots
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import Failures, Host, ProviderError
-from infra.components.registration import JOB, JOBS
 from infra.declaration import declare
 from infra.names import Names
+from infra.resource_types import JOB, JOBS
 from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
 from infra.settings.secrets import REDACTED

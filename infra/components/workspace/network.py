@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from amlstack import resources
+from infra import resource_types
 from infra.components import registration
 from infra.components.registration import behind
 from infra.network.managed_network import OFF
@@ -123,7 +124,7 @@ class StackNetwork:
             "enableDdosProtection": False,
             "enableVmProtection": False,
         }
-        return registration.register(registration.VIRTUAL_NETWORK, "vnet", properties, self._opts)
+        return registration.register(resource_types.VIRTUAL_NETWORK, "vnet", properties, self._opts)
 
     def _outbound(self) -> dict[str, Any]:
         spec = self.spec.spec
@@ -145,7 +146,7 @@ class StackNetwork:
         """The id of a security group: also without rules, as landing zones refuse subnets that have none."""
         full = f"nsg-{name}-{self.spec.name.removeprefix('vnet-')}"
         properties = {"networkSecurityGroupName": full, **self._context.common, "securityRules": rules}
-        made = registration.register(registration.SECURITY_GROUP, f"nsg-{name}", properties, self._opts)
+        made = registration.register(resource_types.SECURITY_GROUP, f"nsg-{name}", properties, self._opts)
         return behind(self._context.names.id_of("Microsoft.Network/networkSecurityGroups", full), made)
 
 
@@ -191,7 +192,7 @@ class StackEndpoints:
             return pulumi.Output.from_input(given)
         common = {"resourceGroupName": self._context.group_name, "location": GLOBAL, "tags": dict(self._context.tags)}
         zone = registration.register(
-            registration.PRIVATE_ZONE, name, {"privateZoneName": name, **common}, self._options()
+            resource_types.PRIVATE_ZONE, name, {"privateZoneName": name, **common}, self._options()
         )
         properties = {
             "virtualNetworkLinkName": f"link-{self._stem}",
@@ -201,7 +202,7 @@ class StackEndpoints:
             "virtualNetwork": {"id": self._network.inside(self._network.spec.linked)},
         }
         opts = self._options(replace_on_changes=["virtualNetwork"])
-        link = registration.register(registration.NETWORK_LINK, f"{name}-link", properties, opts)
+        link = registration.register(resource_types.NETWORK_LINK, f"{name}-link", properties, opts)
         self.resources += [zone, link]
         return behind(self._context.names.id_of("Microsoft.Network/privateDnsZones", name), zone, link)
 
@@ -227,7 +228,7 @@ class StackEndpoints:
             # Azure changes neither on an endpoint that exists.
             replace_on_changes=["subnet.id", "privateLinkServiceConnections"],
         )
-        endpoint = registration.register(registration.PRIVATE_ENDPOINT, f"endpoint-{target}", properties, opts)
+        endpoint = registration.register(resource_types.PRIVATE_ENDPOINT, f"endpoint-{target}", properties, opts)
         self.resources.append(endpoint)
         self.endpoints.append(endpoint)
         if zones:
@@ -239,7 +240,7 @@ class StackEndpoints:
                     {"name": zone.replace(".", "-"), "privateDnsZoneId": zone_id} for zone, zone_id in zones.items()
                 ],
             }
-            made = registration.register(registration.ZONE_GROUP, f"endpoint-{target}-zones", group, self._options())
+            made = registration.register(resource_types.ZONE_GROUP, f"endpoint-{target}-zones", group, self._options())
             self.resources.append(made)
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from amlstack.base.findings import Finding
-from infra import security
+from infra import resource_types, security
 from infra.components import registration
 from infra.components.registration import behind
 
@@ -96,7 +96,7 @@ def register_group(
     )
     properties = {"resourceGroupName": names.group, "location": location, "tags": dict(tags), "name": None}
     return registration.register(
-        registration.RESOURCE_GROUP, "group", properties, pulumi.ResourceOptions.merge(opts, kept)
+        resource_types.RESOURCE_GROUP, "group", properties, pulumi.ResourceOptions.merge(opts, kept)
     )
 
 
@@ -137,7 +137,7 @@ def register_storage(context: PartContext) -> pulumi.CustomResource:
     }
     # Azure sets it when it makes an account and never changes it: one that exists keeps what it has.
     opts = pulumi.ResourceOptions.merge(context.opts, pulumi.ResourceOptions(ignore_changes=["encryption"]))
-    return registration.register(registration.STORAGE_ACCOUNT, "storage", properties, opts)
+    return registration.register(resource_types.STORAGE_ACCOUNT, "storage", properties, opts)
 
 
 def register_soft_delete(context: PartContext, account: pulumi.Resource) -> list[pulumi.Resource]:
@@ -158,7 +158,7 @@ def register_soft_delete(context: PartContext, account: pulumi.Resource) -> list
         "deleteRetentionPolicy": kept,
         "containerDeleteRetentionPolicy": kept,
     }
-    return [registration.register(registration.BLOB_SERVICE, "storage-blobs", properties, context.loose)]
+    return [registration.register(resource_types.BLOB_SERVICE, "storage-blobs", properties, context.loose)]
 
 
 def register_key_vault(context: PartContext) -> pulumi.CustomResource:
@@ -180,7 +180,7 @@ def register_key_vault(context: PartContext) -> pulumi.CustomResource:
     }
     inner = {name: value for name, value in inner.items() if value is not None}
     properties = {"vaultName": context.names.key_vault, **context.common, "properties": inner}
-    return registration.register(registration.KEY_VAULT, "key-vault", properties, context.opts)
+    return registration.register(resource_types.KEY_VAULT, "key-vault", properties, context.opts)
 
 
 def register_key(context: PartContext, vault: pulumi.Resource, name: str) -> pulumi.CustomResource:
@@ -199,7 +199,7 @@ def register_key(context: PartContext, vault: pulumi.Resource, name: str) -> pul
         "properties": {"kty": "RSA", "keySize": 3072},
         "keyUriWithVersion": None,
     }
-    return registration.register(registration.KEY, f"key-{name}", properties, context.opts)
+    return registration.register(resource_types.KEY, f"key-{name}", properties, context.opts)
 
 
 def register_registry(context: PartContext) -> pulumi.CustomResource:
@@ -217,7 +217,7 @@ def register_registry(context: PartContext) -> pulumi.CustomResource:
         "networkRuleBypassOptions": "AzureServices",
         "zoneRedundancy": "Disabled",
     }
-    return registration.register(registration.REGISTRY, "registry", properties, context.opts)
+    return registration.register(resource_types.REGISTRY, "registry", properties, context.opts)
 
 
 def register_logs(context: PartContext) -> pulumi.CustomResource:
@@ -228,7 +228,7 @@ def register_logs(context: PartContext) -> pulumi.CustomResource:
         "sku": {"name": "PerGB2018"},
         "retentionInDays": 30,
     }
-    return registration.register(registration.LOGS, "logs", properties, context.opts)
+    return registration.register(resource_types.LOGS, "logs", properties, context.opts)
 
 
 def register_insights(context: PartContext, written_to: pulumi.Resource | None) -> pulumi.CustomResource:
@@ -257,4 +257,4 @@ def register_insights(context: PartContext, written_to: pulumi.Resource | None) 
         additional_secret_outputs=["connectionString", "instrumentationKey"],
     )
     opts = pulumi.ResourceOptions.merge(context.opts, after_logs)
-    return registration.register(registration.INSIGHTS, "insights", properties, opts)
+    return registration.register(resource_types.INSIGHTS, "insights", properties, opts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from infra import roles
+from infra import resource_types, roles
 from infra.components import registration
 from infra.components.registration import behind
 from infra.components.workspace.parts import register_key
@@ -96,7 +96,7 @@ def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource], 
         made = Primary(spec.primary, spec.principal_id if assign_roles else None, [], spec.keep_system)
     else:
         properties = {"resourceName": context.names.workspace_identity, **context.common, "principalId": None}
-        own = registration.register(registration.IDENTITY, "workspace-identity", properties, context.loose)
+        own = registration.register(resource_types.IDENTITY, "workspace-identity", properties, context.loose)
         principal = registration.output(own, "principalId") if assign_roles else None
         made = Primary(context.names.id("workspace_identity"), principal, [own], spec.keep_system, own)
     made.before.extend(made.give(context, (role for role in roles.WORKSPACE if role.part != "workspace"), on))
@@ -171,7 +171,7 @@ def assign(
         replace_on_changes=["principalId", "roleDefinitionId"],
         delete_before_replace=True,
     )
-    return registration.register(registration.ROLE_ASSIGNMENT, name, properties, opts)
+    return registration.register(resource_types.ROLE_ASSIGNMENT, name, properties, opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def register_diagnostics(
         parent=context.component,
         delete_before_replace=True,
     )
-    return registration.register(registration.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
+    return registration.register(resource_types.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
 
 
 NOTES: Final = "Holds data of an Azure Machine Learning workspace. Set by amlstack:workspace.locks of its stack."
@@ -267,7 +267,7 @@ class StackResources:
 
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
-        if args.type_ in (registration.ROLE_ASSIGNMENT, *registration.HOLDS_DATA):
+        if args.type_ in (resource_types.ROLE_ASSIGNMENT, *resource_types.HOLDS_DATA):
             self.locked_in.append(args.resource)
         if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
             self.every.append(args.resource)
@@ -299,5 +299,5 @@ def register_locks(
             "notes": NOTES,
         }
         opts = pulumi.ResourceOptions(parent=parent, depends_on=[*after], delete_before_replace=True)
-        made.append(registration.register(registration.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
+        made.append(registration.register(resource_types.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
     return made

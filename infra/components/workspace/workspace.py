@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from infra import roles, workspace_properties
+from infra import resource_types, roles, workspace_properties
 from infra.components import registration
 from infra.components.registration import after, behind
 from infra.components.workspace.network import FOUND_LATER, WorkspaceNetwork
@@ -226,4 +226,4 @@ def _workspace(
     opts = pulumi.ResourceOptions.merge(context.opts, own)
     if (found := workspace_properties.left_alone(context.spec, context.tags)) is not None:
         opts.ignore_changes = found
-    return registration.register(registration.WORKSPACE, "workspace", properties, opts)
+    return registration.register(resource_types.WORKSPACE, "workspace", properties, opts)

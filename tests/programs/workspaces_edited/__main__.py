@@ -2,14 +2,14 @@
 
 import pulumi
 
-from infra import workspace_properties
+from infra import resource_types, workspace_properties
 from infra.components import registration
 
 config = pulumi.Config()
 wanted = config.require_object("workspaces")
 subscription = config.require("subscription")
 group = registration.register(
-    registration.RESOURCE_GROUP,
+    resource_types.RESOURCE_GROUP,
     "group",
     {"resourceGroupName": "rg-edited", "location": "westeurope", "name": None},
     pulumi.ResourceOptions(),
@@ -19,13 +19,13 @@ HERE = {"resourceGroupName": "rg-edited", "location": "westeurope"}
 below = pulumi.ResourceOptions(depends_on=[group])
 PARTS = [
     registration.register(
-        registration.STORAGE_ACCOUNT,
+        resource_types.STORAGE_ACCOUNT,
         "storage",
         {"accountName": "stedited", **HERE, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
         below,
     ),
     registration.register(
-        registration.KEY_VAULT,
+        resource_types.KEY_VAULT,
         "vault",
         {
             "vaultName": "kv-edited",
@@ -41,12 +41,12 @@ PARTS = [
     ),
 ]
 key = {"resourceGroupName": "rg-edited", "vaultName": "kv-edited", "keyName": "k", "properties": {"kty": "RSA"}}
-PARTS.append(registration.register(registration.KEY, "key", key, pulumi.ResourceOptions(depends_on=[*PARTS])))
+PARTS.append(registration.register(resource_types.KEY, "key", key, pulumi.ResourceOptions(depends_on=[*PARTS])))
 
 for name, inputs in wanted.items():
     protect = bool(inputs.pop("protected", False))
     registration.register(
-        registration.WORKSPACE,
+        resource_types.WORKSPACE,
         name,
         {
             "workspaceName": f"ws-{name}",

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.paths import PROJECT
+from tests.support.source_trees import tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,12 +105,6 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield dotted.removesuffix(".__init__"), path
 
 
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    """A file's tree: several tests look at each."""
-    return ast.parse(path.read_text())
-
-
 class Import(NamedTuple):
     """An absolute name that a file imports, and where."""
 
@@ -123,7 +118,7 @@ class Import(NamedTuple):
 def imports(path: Path) -> tuple[Import, ...]:
     """All imports of a file. They are statements: what is inside expressions, most of a tree, is not looked at."""
     found: list[Import] = []
-    todo: list[tuple[ast.AST, bool, bool]] = [(parsed(path), False, False)]
+    todo: list[tuple[ast.AST, bool, bool]] = [(tree_of(path), False, False)]
     while todo:
         node, in_function, typing = todo.pop()
         if isinstance(node, ast.Import):
@@ -301,7 +296,7 @@ def public_classes() -> dict[str, list[str]]:
     """Name to the modules that define a public class of it."""
     found: dict[str, list[str]] = {}
     for module, path in modules():
-        for node in parsed(path).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module)
     return found
@@ -314,7 +309,7 @@ def test_no_two_public_classes_have_one_name() -> None:
 def test_no_module_begins_its_docstring_with_a_relative_clause() -> None:
     clause = re.compile(r"(What|Which|Whether|Where|How|Who|When)\b")
     trees = {
-        path: parsed(path) for top in (*OURS, "deploy", "tests", "tools") for path in (PROJECT / top).rglob("*.py")
+        path: tree_of(path) for top in (*OURS, "deploy", "tests", "tools") for path in (PROJECT / top).rglob("*.py")
     }
     assert len(trees) > 800
     assert {str(path) for path, tree in trees.items() if clause.match(ast.get_docstring(tree) or "")} == set()
@@ -326,7 +321,7 @@ def test_no_module_is_called_like_its_only_public_function() -> None:
     for module, path in modules():
         functions = [
             node.name
-            for node in parsed(path).body
+            for node in tree_of(path).body
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
         ]
         if functions == [module.rpartition(".")[2]]:

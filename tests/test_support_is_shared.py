@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
+from tests.support.source_trees import tree_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ def imported(path: Path) -> set[str]:
     text = path.read_text("utf-8")
     if "from tests" not in text:  # most of the time goes into parsing
         return set()
-    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
     names = {node.module or "" for node in imports} | {
         f"{node.module}.{one.name}" for node in imports for one in node.names
     }

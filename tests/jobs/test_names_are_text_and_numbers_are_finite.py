@@ -105,3 +105,12 @@ def test_a_bound_or_default_of_a_component_is_finite(tmp_path: Path, key: str) -
     (finding,) = (each for each in jobs.load(file).findings if each.where.startswith("inputs"))
     assert (finding.where, finding.line) == (f"inputs.lr.{key}", 7)
     assert "a finite number" in finding.seen
+
+
+@pytest.mark.parametrize("values", ["[16, .inf]", "[{type: choice, values: [.nan]}]"])
+def test_a_choice_of_a_sweep_is_finite(values: str, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yml"
+    trial = "{command: 'echo ${{search_space.x}}', environment: 'azureml:e:1'}"
+    space = f"search_space: {{x: {{type: choice, values: {values}}}}}"
+    file.write_text(f"type: sweep\ntrial: {trial}\ncompute: azureml:c\n{space}\n")
+    assert "a finite number" in next(each.seen for each in jobs.load(file).findings if each.code == "value-kind")

@@ -118,11 +118,11 @@ def exported() -> list[dict[str, Any]]:
     return azure_policy.definitions(config.read(SAID), on=TODAY, version="1.0.0")
 
 
-def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
+def test_definitions_and_pack_agree_on_hundreds_of_clusters() -> None:
     chance = random.Random(20260801)
     pack, made = Pack("amlstack", "1.0.0", TODAY, SAID), exported()
     counts: dict[str, int] = {}
-    for _ in range(2000):
+    for _ in range(1000):
         resource = some_cluster(chance)
         of_pack = {code for _, code, _ in shown(pack.Analyze(request(COMPUTE, resource), None))}
         of_azure = {
@@ -135,7 +135,7 @@ def test_definitions_and_pack_agree_on_thousands_of_clusters() -> None:
             counts[code] = counts.get(code, 0) + 1
 
     assert set(counts) == set(azure_policy.EXPRESSIBLE)
-    assert min(counts.values()) > 10
+    assert min(counts.values()) > 5
 
 
 @pytest.mark.parametrize("idle", ["PT5M5", "PT", "P", "PTXH", "P1M2D"])

@@ -10,6 +10,7 @@ from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    anything,
     at_least,
     each_read,
     keys,
@@ -104,7 +105,7 @@ def _chosen(cursor: Cursor) -> Any:
     if isinstance(value, dict):
         return named(_nested)(cursor)
     if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return value
+        return anything(cursor)
     return cursor.wrong("text, a number, or a mapping", f'Put it in quotes: "{value}".')
 
 

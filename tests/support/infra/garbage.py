@@ -159,8 +159,9 @@ KINDLESS = (None, 10**400, "1e999", ["a"], {"a": 1})
 def exchanged() -> Iterator[Garbage]:
     """Each good file with each of its values in turn exchanged for one of every other kind; no chance in it."""
     for (kind, name), text in ((("yaml", name), text) for name, text in YAMLS.items()):
-        for place in _places(yaml.safe_load(text)):
+        good = yaml.safe_load(text)
+        for place in _places(good):
             for value in KINDLESS:
-                data = yaml.safe_load(text)
+                data = copy.deepcopy(good)
                 _at(data, place[:-1])[place[-1]] = value
                 yield Garbage(kind, f"{name}.yml", _dump(data).encode())

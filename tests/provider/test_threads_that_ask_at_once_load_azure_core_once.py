@@ -10,7 +10,8 @@ from amlstack.base.paths import PROJECT
 PROGRAM = """
 import sys, threading
 from types import SimpleNamespace
-from amlstack.provider.arm import ArmClient, azure_core
+from amlstack.provider.arm import ArmClient
+from amlstack.provider.arm.exchange import load_azure_core
 
 if "azure.core" in sys.modules:
     sys.exit("it is loaded with the package")
@@ -26,7 +27,7 @@ def ask(number):
         if number % 2:
             client.token("https://ml.azure.com")
         else:
-            azure_core.load()
+            load_azure_core()
             from azure.core.rest import HttpRequest
             from azure.core.exceptions import AzureError
             from azure.core import PipelineClient

@@ -107,7 +107,7 @@ def test_a_bound_or_default_of_a_component_is_finite(tmp_path: Path, key: str) -
     assert "a finite number" in finding.seen
 
 
-@pytest.mark.parametrize("values", ["[16, .inf]", "[{type: choice, values: [.nan]}]"])
+@pytest.mark.parametrize("values", ["[16, .inf]", "[{inner: {type: choice, values: [.nan]}}]"])
 def test_a_choice_of_a_sweep_is_finite(values: str, tmp_path: Path) -> None:
     file = tmp_path / "sweep.yml"
     trial = "{command: 'echo ${{search_space.x}}', environment: 'azureml:e:1'}"

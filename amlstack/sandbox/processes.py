@@ -1,7 +1,4 @@
-"""The processes of a sandbox's jobs, named by pid and start time, and found by a mark in their environment.
-
-Ports chosen afresh: a job's MASTER_PORT, so that two rehearsals never meet on one, and the server's first.
-"""
+"""The processes of a sandbox's jobs, found by a mark in their environment or below their parent; and free ports."""
 
 from __future__ import annotations
 
@@ -11,13 +8,10 @@ import os
 import random
 import signal
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from amlstack import processes
-from amlstack.processes import started
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from amlstack.processes import mark_of, started
 
 __all__ = ["MARK", "NODE", "alive", "end_marked", "mark", "marked", "send", "started"]
 
@@ -58,7 +52,7 @@ PORTS = range(20_000, 32_000)
 """Where they are taken from: below the range that the kernel gives to outgoing connections."""
 
 
-def free() -> int:
+def free_port() -> int:
     """A port that is free now; drawn at random, so that two jobs hardly ever draw the same."""
     draw = random.SystemRandom()
     while True:
@@ -67,11 +61,11 @@ def free() -> int:
             return port
 
 
-def several(count: int) -> tuple[int, ...]:
+def free_ports(count: int) -> tuple[int, ...]:
     """As many different ports."""
     found: set[int] = set()
     while len(found) < count:
-        found.add(free())
+        found.add(free_port())
     return tuple(found)
 
 
@@ -85,3 +79,40 @@ def _unused(family: socket.AddressFamily, address: str, port: int) -> bool:
     except OSError as error:
         return error.errno not in (errno.EADDRINUSE, errno.EACCES)
     return True
+
+
+def descendants(root: int) -> tuple[int, ...]:
+    """All living processes below one, parents before children."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names alone, thrice as fast
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, IndexError):  # gone meanwhile
+            # The command's name may hold blanks and brackets: split after its last bracket.
+            state, parent = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[:2]
+            if state not in (b"Z", b"X"):
+                children.setdefault(int(parent), []).append(int(name))
+    found: list[int] = []
+    front = [root]
+    while front:
+        front = [child for parent in front for child in children.get(parent, ())]
+        found += front
+    return tuple(found)
+
+
+def wipe() -> None:
+    """Kills and reaps everything below this process until nothing is left; needs `adopt_orphans`."""
+    while True:
+        for pid in descendants(os.getpid()):
+            send(pid, signal.SIGKILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def wipe_node(node: int) -> None:
+    """Kills what one node has left below this process, once its agent is gone."""
+    for pid in descendants(os.getpid()):
+        if mark_of(pid, NODE) == str(node):
+            send(pid, signal.SIGKILL)

@@ -51,7 +51,7 @@ def python() -> Path:
 
 def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], **more: str) -> list[tuple[int, str]]:
     """Every rank as Azure ML's per-process launch starts it: exit code and output."""
-    port = str(processes.free())
+    port = str(processes.free_port())
     started = []
     for rank in range(nodes * each):
         environ = {

@@ -88,7 +88,7 @@ class Nodes:
         program.chmod(0o700)
 
     def start(self, *words: str, nodes: int = 2, only: int | None = None, own: tuple[str, ...] = ()) -> None:
-        port = str(processes.free())
+        port = str(processes.free_port())
         for node in range(nodes) if only is None else (only,):
             place = self.folder / f"node{node}"
             place.mkdir()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def port() -> int:
     """Not of those that the kernel gives out: who knocks there too early would meet itself, or a visitor."""
-    return processes.free()
+    return processes.free_port()
 
 
 def place(rank: int, world: int) -> RankInfo:
@@ -111,7 +111,7 @@ def run(folder: Path, nproc: int, *words: str, plan: dict[str, Any]) -> subproce
     return subprocess.run(
         [sys.executable, "-m", "amlnode", "launch", "--nproc", str(nproc), *words],
         cwd=folder,
-        env={**environ, "MASTER_PORT": str(processes.free())},
+        env={**environ, "MASTER_PORT": str(processes.free_port())},
         capture_output=True,
         text=True,
         check=False,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from amlstack.sandbox.azure_native.target import SandboxTarget
+    from amlstack.sandbox.azure_native.arm import SandboxTarget
     from tests.support.azure_native.make_stand_in import MakeStandIn
 
 

@@ -12,7 +12,7 @@ from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, Serv
 from tests.support.azure_native.small_arm import Answer, SmallArm
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.azure_native.target import SandboxTarget
+    from amlstack.sandbox.azure_native.arm import SandboxTarget
 
 SOON = {"retry-after-ms": "1"}
 DONE = {"id": "/Thing", "properties": {"provisioningState": "Succeeded"}}

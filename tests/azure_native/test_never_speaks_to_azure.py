@@ -8,8 +8,7 @@ import grpc
 import pytest
 
 from amlstack.rpc import ProviderError
-from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
-from amlstack.sandbox.azure_native.target import SandboxTarget, refuse_unless_loopback
+from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget, refuse_unless_loopback
 from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import refusal
 

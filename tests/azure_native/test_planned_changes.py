@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN
-from amlstack.sandbox.azure_native import diff, table
+from amlstack.sandbox.azure_native import shape, table
 
 COMPUTE = table.find("azure-native:machinelearningservices:Compute")[0]
 JOB = table.find("azure-native:machinelearningservices:Job")[0]
@@ -35,7 +35,7 @@ def cluster(**inner: Any) -> dict[str, Any]:
 
 
 def planned(kind: table.ResourceType, old: Any, new: Any, state: Any = None) -> dict[str, str]:
-    answer = diff.response(kind, old, new, state or {})
+    answer = shape.diff(kind, old, new, state or {})
     return {
         path: provider_pb2.PropertyDiff.Kind.Name(change.kind).lower() for path, change in answer.detailedDiff.items()
     }
@@ -91,10 +91,10 @@ def test_an_input_that_says_what_the_service_had_chosen_replaces_nothing() -> No
 
 def test_a_fixed_name_is_deleted_before_its_replacement_and_a_random_one_after() -> None:
     old, new = {"location": "a"}, {"location": "b"}
-    assert diff.response(GROUP, old, new, {}).deleteBeforeReplace
-    assert not diff.response(GROUP, {**old, diff.RANDOMLY_NAMED: True}, new, {}).deleteBeforeReplace
+    assert shape.diff(GROUP, old, new, {}).deleteBeforeReplace
+    assert not shape.diff(GROUP, {**old, shape.RANDOMLY_NAMED: True}, new, {}).deleteBeforeReplace
     # An update never says so: where the program forces a replacement, the program says what comes first.
-    assert not diff.response(COMPUTE, CLUSTER, cluster(vmSize="B"), {}).deleteBeforeReplace
+    assert not shape.diff(COMPUTE, CLUSTER, cluster(vmSize="B"), {}).deleteBeforeReplace
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_fixed_name_is_deleted_before_its_replacement_and_a_random_one_after()
 def test_a_refresh_carries_over_what_changed_and_nothing_else(
     inputs: Any, before: Any, after: Any, expected: Any
 ) -> None:
-    assert diff.merged(inputs, before, after) == expected
+    assert shape.merged(inputs, before, after) == expected
 
 
 JSON = st.recursive(
@@ -137,5 +137,5 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=3), JSON, max_size=4))
 def test_nothing_differs_from_itself_and_refreshing_the_same_changes_nothing(value: dict[str, Any]) -> None:
-    assert list(diff.changes(value, value)) == []
-    assert diff.merged(value, value, value) == value
+    assert list(shape.changes(value, value)) == []
+    assert shape.merged(value, value, value) == value

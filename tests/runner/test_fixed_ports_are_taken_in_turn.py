@@ -72,7 +72,7 @@ def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) ->
 
 
 def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> None:
-    port = processes.free()
+    port = processes.free_port()
     fields: queue.Queue[str] = queue.Queue()
     first, second = ExitStack(), ExitStack()
     with first, second:
@@ -92,7 +92,7 @@ def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> Non
 
 def while_waiting(lab: Lab, act: Callable[[str, ExitStack], object]) -> str:
     """Runs a job whose port this test holds; ``act`` is called once the job says that it waits."""
-    port = processes.free()
+    port = processes.free_port()
     job = lab.job("true", environmentVariables={"MASTER_PORT": str(port)})
 
     def until_it_waits() -> None:

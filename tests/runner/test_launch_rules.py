@@ -8,7 +8,7 @@ import pytest
 
 from amlstack import images
 from amlstack.sandbox.contract import launch, spec
-from amlstack.sandbox.processes import several
+from amlstack.sandbox.processes import free_ports
 from amlstack.sandbox.runner import finish
 
 if TYPE_CHECKING:
@@ -296,4 +296,4 @@ def test_a_job_with_servers_is_over_with_its_workers() -> None:
 
 
 def test_ports_are_as_many_as_asked_for() -> None:
-    assert len(set(several(20))) == 20
+    assert len(set(free_ports(20))) == 20

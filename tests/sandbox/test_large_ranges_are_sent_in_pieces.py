@@ -34,7 +34,7 @@ def blob(store: Store) -> Blob:
 def sent(blob: Blob, wanted: str) -> list[MutableMapping[str, Any]]:
     """The messages that a server is given for a GET with this range."""
     scope = {"type": "http", "method": "GET", "headers": [(b"x-ms-range", wanted.encode())]}
-    answer, messages = content.answer(Request(scope), blob), []
+    answer, messages = content.download(Request(scope), blob), []
 
     async def send(message: MutableMapping[str, Any]) -> None:
         messages.append(message)

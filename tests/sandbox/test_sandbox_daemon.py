@@ -21,7 +21,7 @@ from amlstack.cli.commands.sandbox import app
 from amlstack.sandbox import processes
 from amlstack.sandbox.protocol.kind import KindContext
 from amlstack.sandbox.server import daemon, serve
-from amlstack.sandbox.server import status as report
+from amlstack.sandbox.server import daemon as report
 from amlstack.sandbox.server.endpoint import bundle, prepare
 from amlstack.sandbox.store.store import Store
 from tests.support.running import ended_with_us

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.service import provisioning
+from amlstack.sandbox.service.manager import advance_all
 from tests.support.sandbox.sandbox_client import ML, ROOT, Arm, cluster, job, workspace_bodies
 
 if TYPE_CHECKING:
@@ -226,10 +226,10 @@ def test_a_cluster_goes_when_its_jobs_have_ended(manager: Manager) -> None:
     manager.call("DELETE", path, underlyingResourceAction="Delete")
 
     for _ in range(3):
-        provisioning.advance_all(manager.context)
+        advance_all(manager.context)
     waiting = manager.call("GET", path)[1]["properties"]["provisioningState"]
     manager.store.jobs.move("one", "Canceled")
-    provisioning.advance_all(manager.context)
+    advance_all(manager.context)
 
     assert waiting == "Deleting"
     assert manager.call("GET", path)[0] == 404

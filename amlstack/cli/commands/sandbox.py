@@ -86,7 +86,7 @@ def down(
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Show clusters with their nodes, and count jobs; `amlstack status` shows the jobs."""
     from amlstack.base import paths
-    from amlstack.sandbox.server import status as report
+    from amlstack.sandbox.server import daemon as report
     from amlstack.sandbox.store.database import StateError
 
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -9,17 +12,64 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from amlstack.base import paths
 from amlstack.rpc import UNKNOWN, ErrorCode, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
-from amlstack.sandbox.azure_native import diff, shape, table
-from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience
-from amlstack.sandbox.azure_native.claims import Claims
-from amlstack.sandbox.azure_native.target import SandboxTarget
+from amlstack.sandbox.azure_native import shape, table
+from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     import grpc
     from google.protobuf.struct_pb2 import Struct
 
     from amlstack.sandbox.azure_native.table import ResourceType
+
+
+class Claims:
+    """Resources that this stack began to create and has not yet recorded, as the notes of one backend.
+
+    The real plugin refuses to create what exists, and so does this one. But a plugin or an engine that is killed
+    between the service's answer and the state file leaves a resource that no state knows, and then the refusal would be
+    final. So the stand-in notes, before it creates, which URN is about to own which id. The note goes as soon as the
+    engine shows that it has the resource in its state. A create that finds the resource and its own note goes on where
+    the killed one stopped. Stacks of the same name in two backends are two stacks.
+
+    Args:
+        environ: The plugin's environment, which it has from the engine.
+        folder: Where the notes lie; the sandbox's home by default, so that they go with it.
+    """
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, folder: Path | None = None) -> None:
+        self._backend = environ.get("PULUMI_BACKEND_URL", "")
+        self._folder = folder or paths.home() / "sandbox" / "azure-native"
+
+    def make(self, urn: str, resource_id: str) -> None:
+        """Notes that ``urn`` is about to own ``resource_id``."""
+        path = self._path(urn)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps({"urn": urn, "id": resource_id}), "utf-8")
+        fresh.replace(path)
+
+    def holds(self, urn: str, resource_id: str) -> bool:
+        """True where an earlier create of ``urn`` began on ``resource_id`` and may have been cut off."""
+        try:
+            noted = json.loads(self._path(urn).read_text("utf-8"))["id"]
+        except (OSError, ValueError, KeyError):
+            return False
+        return str(noted).lower() == resource_id.lower()
+
+    def settle(self, urn: str) -> None:
+        """The engine knows the resource (or it was never made): nothing is left to heal."""
+        with contextlib.suppress(FileNotFoundError):
+            self._path(urn).unlink()
+
+    def _path(self, urn: str) -> Path:
+        name = hashlib.sha256(f"{self._backend}\n{urn}".encode()).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
 
 GROUP_VERSION = "2024-03-01"
 OPERATION_SECONDS = 7200.0
@@ -80,7 +130,7 @@ class AzureNative(Plugin):
         old = _inputs(request.old_inputs)
         # A state written before the version was an input: no change by that alone.
         old.setdefault(table.API_VERSION, state.get(table.API_VERSION))
-        return diff.response(kind, old, _inputs(request.news), state)
+        return shape.diff(kind, old, _inputs(request.news), state)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         kind, version = _kind(request.urn)
@@ -121,7 +171,7 @@ class AzureNative(Plugin):
         now = shape.writable(kind, state)
         if request.HasField("inputs") and request.inputs.fields:
             then = shape.writable(kind, _inputs(request.properties))
-            inputs = diff.merged(_inputs(request.inputs), then, now)
+            inputs = shape.merged(_inputs(request.inputs), then, now)
         else:
             inputs = shape.significant(
                 {**kind.parse(str(answer.get("id", request.id))), **now, table.API_VERSION: version}

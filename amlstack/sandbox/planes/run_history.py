@@ -1,4 +1,4 @@
-"""Run history, the data plane that azure-ai-ml edits metadata through and reads logs from."""
+"""Run history, the data plane through which azure-ai-ml edits metadata, reads logs and finds what to download."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from amlstack.base.paths import files_below
+from amlstack.sandbox.files.datastores import MODELS
+from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol.entra import sign
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
@@ -32,7 +34,7 @@ def answer(context: KindContext, method: str, path: str, body: Any) -> Reply:
     route = ROUTE.fullmatch(path)
     if route is None:
         raise not_emulated(f"the run history path {path}")
-    job = found(context, route["workspace"], route["run"], route["experiment"])
+    job = find_run(context, route["workspace"], route["run"], route["experiment"])
     below = route["below"]
     if method == "GET" and below == "children":
         rows = (context.store.jobs.get(key) for key in context.store.family.children(job.id).values())
@@ -130,7 +132,7 @@ def _address(context: KindContext, job: JobRow, name: str) -> str:
     return f"{context.base}/artifacts/{quote(job.id)}/{quote(name)}?sig={sign(context.key, 'artifact', job.id, name)}"
 
 
-def found(context: KindContext, workspace: str, run: str, experiment: str | None = None) -> JobRow:
+def find_run(context: KindContext, workspace: str, run: str, experiment: str | None = None) -> JobRow:
     """The job that is a run of a workspace, or its own 404; of another experiment than the one named it is none."""
     job = context.store.jobs.find(workspace, run)
     if job is None or (experiment is not None and experiment != (job.properties.get("experimentName") or "Default")):
@@ -144,3 +146,54 @@ def _strings(key: str, values: Mapping[str, Any]) -> dict[str, str]:
         if not isinstance(value, str):
             raise invalid(f"{key}.{name}", f"expected str, got {type(value).__name__}.")
     return dict(values)
+
+
+_WORKSPACE = r"(?P<workspace>/subscriptions/.+?/workspaces/[^/]+)"
+_RUN_DATA = re.compile(rf"/history/v1\.0{_WORKSPACE}/rundata/?")
+_SERVICES = re.compile(rf"/history/v1\.0{_WORKSPACE}/runs/(?P<run>[^/]+)/serviceinstances/(?P<node>[^/]+)/?")
+_RESOLVED = re.compile(
+    rf"/(?P<plane>data|modelregistry)/v1\.0{_WORKSPACE}/(?:dataversion|models)/batchGetResolvedUris/?"
+)
+
+
+def answer_download(context: KindContext, method: str, path: str, body: Any) -> Reply | None:
+    """Answers a call with which azure-ai-ml finds what to download of a job; None for every other path.
+
+    Raises:
+        Refused: There is no such run, or the body is none.
+    """
+    if method == "POST" and (found := _RUN_DATA.fullmatch(path)):
+        run = body.get("runId") if isinstance(body, dict) else None
+        if not isinstance(run, str):
+            raise invalid("runId", "the name of a run was expected.")
+        job = find_run(context, found["workspace"], run)
+        return Reply(200, {"runMetadata": {**details(context, job), "outputs": _outputs(context, job)}})
+    if method == "GET" and (found := _SERVICES.fullmatch(path)):
+        find_run(context, found["workspace"], found["run"])
+        return Reply(200, {"instances": {}})
+    if method == "POST" and (found := _RESOLVED.fullmatch(path)):
+        return Reply(200, {"values": dict(_resolved(context, found["workspace"], found["plane"], body))})
+    return None
+
+
+def _outputs(context: KindContext, job: JobRow) -> Body:
+    workspace = context.store.resources.get(job.workspace)
+    known = workspace.body if workspace is not None else {"properties": {}}
+    place = str(known["properties"].get("workspaceId")), str(known.get("location"))
+    return {
+        name: {
+            "assetId": pipeline.asset_id(job, *place, name, kind),
+            "type": MODELS.get(kind, kind),
+        }
+        for name, (kind, _) in pipeline.outputs_of(context.store, job).items()
+    }
+
+
+def _resolved(context: KindContext, workspace: str, plane: str, body: Any) -> Any:
+    values = body.get("values") if isinstance(body, dict) else None
+    if not isinstance(values, list):
+        raise invalid("values", "a list of asset ids was expected.")
+    for asset in values:
+        if (found := pipeline.resolve_output(context.store, workspace, str(asset))) is not None:
+            kind, uri = found
+            yield asset, {"path": uri} if plane == "modelregistry" else {"uri": uri, "type": kind}

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from amlstack import images
 from amlstack.processes import adopt_orphans
-from amlstack.sandbox import process_tree, processes
+from amlstack.sandbox import processes
 from amlstack.sandbox.contract import launch, spec
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.runner import finish, fixed_ports, prepare
-from amlstack.sandbox.runner.cancel import Cancel, CanceledError
-from amlstack.sandbox.runner.nodes import NodeAgents, RunOutcome
+from amlstack.sandbox.runner.nodes import Cancel, CanceledError, NodeAgents, RunOutcome
 from amlstack.sandbox.store import folders
 from amlstack.sandbox.store.folders import PRIVATE, USUAL, umask
 from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
@@ -84,7 +83,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         ending.error = JobError("SandboxError", f"The sandbox's runner failed: {reason}. Its log: {log}")
     finally:
         with _quietly():
-            process_tree.wipe()
+            processes.wipe()
             processes.end_marked(store.home, job.id)
         ending.write(outcome)
         folders.remove_temporary(store.home, job.id)

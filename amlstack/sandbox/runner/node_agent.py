@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack import processes
-from amlstack.sandbox import process_tree
+from amlstack.processes import adopt_orphans, die_with_parent
+from amlstack.sandbox import processes
 from amlstack.sandbox.runner import namespace
 from amlstack.sandbox.store.folders import USUAL
 
@@ -192,7 +192,7 @@ class RshSocket:
             stderr=err,
             process_group=0,
             umask=USUAL,
-            preexec_fn=processes.die_with_parent,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
         )
         child.returncode = 0  # its end is taken by the agent, by pid
         for file in files:
@@ -238,7 +238,7 @@ class NodeAgent:
                         stderr=subprocess.STDOUT,
                         process_group=0,
                         umask=USUAL,
-                        preexec_fn=processes.die_with_parent,  # noqa: PLW1509 - this process has one thread
+                        preexec_fn=die_with_parent,  # noqa: PLW1509 - this process has one thread
                     )
                 except OSError as error:
                     log.write(f"{error}\n".encode())
@@ -285,7 +285,7 @@ class NodeAgent:
             return self.left() == 0
         if self.rsh is not None and not self.over and self.deadline is None:
             return False
-        return self.deadline is None or self.left() == 0 or not process_tree.descendants(os.getpid())
+        return self.deadline is None or self.left() == 0 or not processes.descendants(os.getpid())
 
     def finish(self) -> None:
         """Kills what is left of the ranks, reporting them, then everything else."""
@@ -295,7 +295,7 @@ class NodeAgent:
             self.ended(pid, os.waitpid(pid, 0)[1])
         if self.rsh is not None:
             self.rsh.finish()
-        process_tree.wipe()
+        processes.wipe()
 
     def obey(self, commands: bytes) -> None:
         """Carries out the runner's commands, one a line."""
@@ -322,7 +322,7 @@ def main(handed: int) -> int:
     Args:
         handed: Descriptor of its plan, see `NodePlan.handed`.
     """
-    processes.adopt_orphans()
+    adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
         os.set_blocking(end, False)
@@ -350,7 +350,7 @@ def main(handed: int) -> int:
                     continue
                 words = os.read(key.fd, 4096)
                 if key.fd == 0 and not words:
-                    process_tree.wipe()
+                    processes.wipe()
                     return 1
                 if key.fd == 0:
                     agent.obey(words)

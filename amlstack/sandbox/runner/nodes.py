@@ -1,4 +1,7 @@
-"""The runner's side of the nodes: starts their agents, hears of every end, decides when the job is over."""
+"""The runner's side of the nodes: starts their agents, hears of every end, decides when the job is over.
+
+A request to end is SIGTERM, seen between two steps by a flag and while waiting by a pipe.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,66 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from amlstack.sandbox import process_tree
+from amlstack.sandbox import processes
 from amlstack.sandbox.runner.node_agent import LAUNCHER
 from amlstack.sandbox.scheduling import allocation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from amlstack.sandbox.runner.cancel import Cancel
     from amlstack.sandbox.runner.node_agent import NodePlan
+
+
+class CanceledError(Exception):
+    """The job was cancelled while it was prepared."""
+
+
+class Cancel:
+    """Listens to SIGTERM from its creation on; one per process, in the main thread.
+
+    Attributes:
+        requested: Somebody asked for the end.
+        fd: Becomes readable when that happens.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._raises = False
+        self.fd, writer = os.pipe()
+        for end in (self.fd, writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._heard)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _heard(self, *_: Any) -> None:
+        self.requested = True
+        if self._raises:
+            self._raises = False
+            raise CanceledError
+
+    def drain(self) -> None:
+        """Empties the pipe."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.fd, 4096):
+                pass
+
+    @contextmanager
+    def interrupts(self) -> Iterator[None]:
+        """Within it a request raises `CanceledError` at once, even out of a blocking call."""
+        if self.requested:
+            raise CanceledError
+        self._raises = True
+        try:
+            yield
+        finally:
+            self._raises = False
+
 
 Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
 
@@ -146,7 +196,7 @@ class NodeAgents:
                         self.cancel.drain()
                     else:
                         self._hear(key.data)
-        process_tree.wipe()
+        processes.wipe()
         return self.outcome
 
     @property
@@ -256,7 +306,7 @@ class NodeAgents:
         del self._nodes[node.number]
         lost = bool(node.ranks) or code != 0
         if lost:
-            process_tree.wipe_node(node.number)
+            processes.wipe_node(node.number)
         for rank in sorted(node.ranks):
             self.outcome.ends.append(RankEnd(rank, node.number, None, node.started.get(rank), None, self._over))
         if lost:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import yaml
+
 from amlstack import images
+from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.sandbox import gpu_code, processes
 from amlstack.sandbox.contract import launch
@@ -16,24 +21,59 @@ from amlstack.sandbox.contract.spec import RefusedError, resolve
 from amlstack.sandbox.files import environments, origins
 from amlstack.sandbox.files.datastores import output_uri
 from amlstack.sandbox.files.storage import Location, Storage
-from amlstack.sandbox.runner import inputs, mpirun, namespace, parallel_driver, pip_layer
+from amlstack.sandbox.orchestration.parallel_step import PROPERTY
+from amlstack.sandbox.runner import inputs, mpirun, namespace, pip_layer
 from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.folders import make_temporary
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
-__all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
-
-STAND_IN = "stand-in.json"
-"""Read by `amlstack.diagnose`."""
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from amlstack.catalog.sizes import Size
     from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow, Store
+
+__all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
+
+STAND_IN = "stand-in.json"
+"""Read by `amlstack.diagnose`."""
+_DRIVER = "amlparallel"
+_HELPERS = "azureml_user"
+
+
+def _drives_parallel(job: JobRow) -> bool:
+    """True where a job drives a parallel step."""
+    return str((job.properties.get("properties") or {}).get(PROPERTY)).lower() == "true"
+
+
+def _put_driver(work: Path, spec: Spec, size: Size | None) -> None:
+    """Puts what drives a parallel step beside the step's code in a node's working folder.
+
+    Args:
+        work: The folder.
+        spec: The job.
+        size: Of the nodes, which says how many workers each has by default: one for GPUs, else one for each core (YAML
+            reference of the parallel job); the sandbox starts no more than this machine has cores for all nodes.
+    """
+    source = paths.PROJECT / _DRIVER
+    skip = shutil.ignore_patterns("__pycache__")
+    folder = work / "driver"  # as Azure ML has it
+    for name in (_DRIVER, _HELPERS, "fallback"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    shutil.copytree(source, folder / _DRIVER, ignore=shutil.ignore_patterns("__pycache__", _HELPERS))
+    shutil.copytree(source / _HELPERS, folder / _HELPERS, ignore=skip)
+    if any(port.kind == "mltable" for port in spec.inputs.values()):
+        shutil.copytree(Path(yaml.__file__).parent, folder / "fallback" / "yaml", ignore=skip)
+    (folder / "here.json").write_text(json.dumps(_workers(spec, size)) + "\n")
+
+
+def _workers(spec: Spec, size: Size | None) -> dict[str, int]:
+    here = max(1, len(os.sched_getaffinity(0)) // spec.nodes)
+    declared = 1 if size is not None and size.gpus else (size.vcpus if size is not None else None) or here
+    found = {"default_workers": min(declared, here)}
+    return found if spec.scale is None else {**found, "most_workers": spec.scale.ranks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +228,7 @@ class _Ground:
             spec,
             built,
             mpirun.find(built) if spec.distribution == "Mpi" else "",
-            processes.several(spec.ranks if spec.distribution == "TensorFlow" else 1),
+            processes.free_ports(spec.ranks if spec.distribution == "TensorFlow" else 1),
             places,
             launch.tracking_variables(store, job, spec.experiment),
             make_temporary(store.home, job.id),
@@ -243,8 +283,8 @@ def _node(
     work = _working_folder(store, Storage(store, job.workspace), spec, root)
     own = pip_layer.over(ground.built, temp / f"environment-{root.name}", work, spec.command)
     there = data.on(root)
-    if parallel_driver.wanted(job):
-        parallel_driver.place(work, spec, _size(store, job))
+    if _drives_parallel(job):
+        _put_driver(work, spec, _size(store, job))
     command = resolve(spec.command, there.inputs, there.outputs)
     ranks = tuple(
         RankProcess(

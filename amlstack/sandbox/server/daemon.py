@@ -1,4 +1,4 @@
-"""Starting, finding and ending the server of a sandbox home."""
+"""Starting, finding, showing and ending the server of a sandbox home."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.files import no_room
 from amlstack.sandbox import processes
 from amlstack.sandbox.server.endpoint import Endpoint
+from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.folders import folder, private
 from amlstack.sandbox.store.folders import job_folder as placed
+from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.table import Table
+
+    from amlstack.sandbox.store.store import ResourceRow
 
 START_SECONDS = 60.0
 END_SECONDS = 15.0
@@ -89,9 +96,6 @@ def hold(home: Path | None = None, *, hold: bool) -> None:
     Raises:
         SandboxError: The state file was written by another version.
     """
-    from amlstack.sandbox.store.database import StateError  # noqa: PLC0415
-    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - the tables are not needed to start a sandbox
-
     try:
         with contextlib.closing(Store(paths.home() if home is None else home)) as store:
             store.hold_jobs(hold=hold)
@@ -138,8 +142,6 @@ def job_folder(job_id: str, home: Path | None = None) -> Path:
     Raises:
         SandboxError: There is no such job.
     """
-    from amlstack.sandbox.store.store import Store  # noqa: PLC0415 - the tables are not needed to start a sandbox
-
     home = paths.home() if home is None else home
     workspace, _, name = job_id.rpartition("/jobs/")
     with contextlib.closing(Store(home)) as store:
@@ -202,8 +204,6 @@ def _answers(endpoint: Endpoint, patience: float = 5.0) -> bool:
 
 def _end_jobs(home: Path) -> int:
     """Runners first, so that they do not report what is about to happen as a failure; then whatever is left."""
-    from amlstack.sandbox.store.database import StateError  # noqa: PLC0415
-
     ended = 0
     # A state that this version cannot read names no runners; their marks are found all the same.
     with contextlib.suppress(StateError):
@@ -215,8 +215,6 @@ def _end_jobs(home: Path) -> int:
 
 
 def _end_recorded(home: Path) -> int:
-    from amlstack.sandbox.store.store import Store  # noqa: PLC0415
-
     ended = 0
     if (folder(home) / "state.db").exists():
         with contextlib.closing(Store(home)) as store:
@@ -255,3 +253,52 @@ def _alone(home: Path) -> Iterator[None]:
         os.fchmod(lock.fileno(), 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def gather(home: Path) -> dict[str, Any]:
+    """Plain data for ``--json``: ``running``, ``url``, ``pid``, ``held``, ``clusters``, ``jobs``, ``resources``.
+
+    ``jobs`` counts them by status, ``resources`` is a count, and unstarted jobs wait while ``held`` is true.
+    """
+    endpoint = find(home)
+    known = {"url": endpoint.url, "pid": endpoint.pid} if endpoint else {"url": None, "pid": None}
+    state: dict[str, Any] = {"running": endpoint is not None, **known, "home": str(folder(home))}
+    if not (folder(home) / "state.db").exists():
+        return {**state, "held": False, "clusters": [], "jobs": {}, "resources": 0}
+    with contextlib.closing(Store(home)) as store:
+        return {
+            **state,
+            "held": store.holds_jobs(),
+            "clusters": [_cluster(store, cluster) for cluster in store.clusters()],
+            "jobs": dict(Counter(job.status for job in store.jobs.list())),
+            "resources": sum(row.type.startswith("Microsoft.") for row in store.resources.all()),
+        }
+
+
+def _cluster(store: Store, cluster: ResourceRow) -> dict[str, Any]:
+    properties = cluster.body["properties"]["properties"]
+    scale = properties["scaleSettings"]
+    nodes = [{"number": node.number, "state": node.state, "job": node.job} for node in store.nodes.of(cluster.key)]
+    return {
+        "name": cluster.name,
+        "id": cluster.id,
+        "state": cluster.state,
+        "size": properties["vmSize"],
+        "priority": properties["vmPriority"],
+        "min": scale["minNodeCount"],
+        "max": scale["maxNodeCount"],
+        "nodes": nodes,
+    }
+
+
+def clusters(state: dict[str, Any]) -> Table:
+    """The clusters of what `gather` gives, as a table for a person."""
+    from rich.table import Table  # noqa: PLC0415 - only a person needs it
+
+    table = Table("cluster", "size", "nodes", "scale", "held by", title="Clusters", title_justify="left")
+    for cluster in state["clusters"]:
+        nodes = [f"{node['number']} {node['state']}" for node in cluster["nodes"]]
+        held = sorted({node["job"] for node in cluster["nodes"] if node["job"]})
+        scale = f"{cluster['min']} to {cluster['max']}"
+        table.add_row(cluster["name"], cluster["size"], "\n".join(nodes) or "none", scale, "\n".join(held))
+    return table

@@ -23,7 +23,7 @@ from amlstack.sandbox.protocol import entra, typecheck
 from amlstack.sandbox.protocol.kind import KindContext
 from amlstack.sandbox.server import endpoint
 from amlstack.sandbox.server.daemon import TOLD
-from amlstack.sandbox.service import app, provisioning
+from amlstack.sandbox.service import app, manager
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.folders import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
@@ -85,7 +85,7 @@ async def _serve(home: Path) -> None:
         scheduler = _scheduler()
         key = entra.secret_file(place / "key")
         context = KindContext(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
-        provisioning.settle(context)
+        manager.settle(context)
         store.blobs.sweep()
         config = uvicorn.Config(
             _wrapped(app.make(context, federated), context),
@@ -120,7 +120,7 @@ async def _ticks(context: KindContext) -> None:
     held = False
     while True:
         await asyncio.sleep(TICK_SECONDS)
-        provisioning.advance_all(context)
+        manager.advance_all(context)
         before, held = held, context.store.holds_jobs()
         if before and not held:  # another process has let them start
             context.wake.set()
@@ -167,7 +167,7 @@ def _listen(place: Path, name: str) -> Iterator[socket.socket]:
     with contextlib.suppress(OSError, ValueError, KeyError):
         last = int(json.loads((place / "endpoint.json").read_text())[name].rsplit(":", 1)[1])
     # Not of the kernel's own choice: what it gives to a client meanwhile would keep the address from coming back.
-    for port in (last, processes.free(), 0):
+    for port in (last, processes.free_port(), 0):
         # The protocol is named because asyncio sets TCP_NODELAY only then: 40 ms per answer otherwise.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         # A port in TIME_WAIT is free to us; one that another server listens on is still refused.

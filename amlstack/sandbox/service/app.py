@@ -1,13 +1,11 @@
-"""A file that is written while it is read, as the log of a running rank is.
-
-The one endpoint: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port.
-"""
+"""The one endpoint: Entra ID, the resource manager, blobs, run history and discovery behind one TLS port."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
@@ -15,19 +13,55 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from amlstack.base.files import sentence
-from amlstack.sandbox.planes import blobs, datastore_address, downloads, run_history, vault_keys
+from amlstack.sandbox.planes import blobs, run_history, vault_keys
 from amlstack.sandbox.planes.mlflow import app
 from amlstack.sandbox.protocol import addresses, entra, requests
-from amlstack.sandbox.protocol import requests as bodies
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 from amlstack.sandbox.service import cloud, manager, registries
 from amlstack.sandbox.store.database import StateError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
     from amlstack.sandbox.protocol.kind import KindContext, Reply
+
+# azure-ai-ml makes the address of a datastore's blobs of `accountName` and the cloud's suffix
+# (`https://<accountName>.blob.core.windows.net`), and takes no other. A name below which this machine answers would
+# need a resolver of names; so the client alone gets `127.0.0.1:PORT/blob/<account>` for the account of a datastore that
+# lies here, and what it sends back is read again.
+_CLIENT = re.compile(r"\bazure-ai-ml/", re.IGNORECASE)
+_DATASTORES = re.compile(r"/workspaces/[^/]+/datastores(/[^/]+)?/?", re.IGNORECASE)
+_ADDRESS = re.compile(r"127\.0\.0\.1:\d+/blob/(?P<account>[^/]+)")
+
+
+def _asks_for_datastores(path: str, user_agent: str | None) -> bool:
+    """True where an answer at this path is read by that client."""
+    return bool(user_agent and _CLIENT.search(user_agent) and _DATASTORES.search(path))
+
+
+def _with_addresses(base: str, body: Any, accounts: Collection[str]) -> Any:
+    """An answer with the addresses of the accounts that lie here."""
+    if not isinstance(body, dict):
+        return body
+    if isinstance(body.get("value"), list):
+        return {**body, "value": [_with_addresses(base, each, accounts) for each in body["value"]]}
+    properties = body.get("properties")
+    if not isinstance(properties, dict) or properties.get("accountName") not in accounts:
+        return body
+    name = f"{base.removeprefix('https://')}/blob/{properties['accountName']}"
+    return {**body, "properties": {**properties, "accountName": name}}
+
+
+def _without_addresses(body: Any) -> Any:
+    """A body of that client with the plain names of its accounts."""
+    properties = body.get("properties") if isinstance(body, dict) else None
+    if not isinstance(properties, dict):
+        return body
+    found = _ADDRESS.fullmatch(str(properties.get("accountName")))
+    return body if found is None else {**body, "properties": {**properties, "accountName": found["account"]}}
 
 
 class GrowingFile(FileResponse):
@@ -129,14 +163,14 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
     if (free := await _without_token(context, federated, request, path)) is not None:
         return free
     if path.startswith(vault_keys.PREFIX):
-        body = bodies.parse(await bodies.read(request))
-        return _reply(request, vault_keys.answer(context, request.method, path, bodies.authorization(request), body))
+        body = requests.parse(await requests.read(request))
+        return _reply(request, vault_keys.answer(context, request.method, path, requests.authorization(request), body))
     audiences = entra.resource_manager(context.base)
     if not path.lower().startswith((*cloud.ABOVE, "/providers/")):  # the data plane takes either
         audiences = (*audiences, *entra.machine_learning(context.base))
-    entra.check_bearer(context.key, bodies.authorization(request), audiences)
-    body = bodies.parse(await bodies.read(request))
-    if (download := downloads.answer(context, request.method, path, body)) is not None:
+    entra.check_bearer(context.key, requests.authorization(request), audiences)
+    body = requests.parse(await requests.read(request))
+    if (download := run_history.answer_download(context, request.method, path, body)) is not None:
         return _reply(request, download)
     if path.startswith("/mlflow/"):
         return _reply(request, app.answer(context, request.method, path, request.query_params, body))
@@ -149,13 +183,13 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":
             requests.check_identity(context, path.rstrip("/"), body, request.headers.get(requests.HEADER))
-        addressed = datastore_address.concerns(path, request.headers.get("user-agent"))
-        body = datastore_address.read(body) if addressed else body
+        addressed = _asks_for_datastores(path, request.headers.get("user-agent"))
+        body = _without_addresses(body) if addressed else body
         query = dict(request.query_params)
         reply = manager.answer(context, request.method, path.rstrip("/"), query, body, headers=request.headers)
         if addressed:
             accounts = {row.name for row in context.store.resources.of_type(blobs.STORAGE)}
-            reply = replace(reply, body=datastore_address.shown(context.base, reply.body, accounts))
+            reply = replace(reply, body=_with_addresses(context.base, reply.body, accounts))
         return _reply(request, reply)
     raise not_emulated(f"{request.method} {path}")
 
@@ -163,7 +197,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
 async def _without_token(context: KindContext, federated: str, request: Request, path: str) -> Response | None:
     """Answer what a client asks before it has a token, or cannot send one with; None for everything else."""
     if path.endswith(ENTRA_ROUTE) and request.method == "POST":
-        form = bodies.form(await bodies.read(request))
+        form = requests.form(await requests.read(request))
         if form is None:
             text = "AADSTS900144: The request body must be form fields in ASCII, percent-encoded where they are not."
             return JSONResponse({"error": "invalid_request", "error_description": text}, 400)

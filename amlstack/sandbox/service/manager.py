@@ -14,13 +14,62 @@ from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
-from amlstack.sandbox.service import cloud, deployments, policy, provisioning
+from amlstack.sandbox.service import cloud, deployments, policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
+
+
+def advance(context: KindContext, operation: Operation) -> None:
+    """Takes one operation one tick further, and to its end when none is left."""
+    with context.store.transaction():
+        if operation.status != "InProgress" or context.store.operations.tick(operation.id):
+            return
+        resource = context.store.resources.get(operation.resource)
+        if resource is not None and operation.kind == "create" and resource.state == "Creating":
+            context.store.resources.set_state(resource.key, "Succeeded")
+        if resource is not None and operation.kind == "delete" and not remove(context, resource):
+            return
+        kind = None if resource is None else kinds.find(resource.type)
+        if resource is not None and kind is not None:
+            kind.finished(context, resource, operation)
+        context.store.operations.finish(operation.id)
+
+
+def advance_all(context: KindContext) -> None:
+    """One tick for everything under way: what no client polls any more comes to its end too."""
+    for operation in context.store.operations.running():
+        advance(context, operation)
+
+
+def settle(context: KindContext) -> None:
+    """After a restart: creations that were under way are done (deletions still wait for their jobs)."""
+    for operation in context.store.operations.running():
+        for _ in range(operation.ticks + 1):
+            advance(context, operation)
+
+
+def remove(context: KindContext, resource: ResourceRow) -> bool:
+    """Removes a resource and everything below it; False when something (a job that still runs) must end first."""
+    with context.store.transaction():
+        family = (*context.store.resources.below(resource.key), resource)
+        ended = [kind.end_below(context, resource) for kind in kinds.ALL]
+        if not all([*ended, *(_kind_lets_go(context, member) for member in family)]):
+            return False
+        for kind in kinds.ALL:
+            kind.forget_below(context, resource)
+        for member in family:
+            context.store.resources.delete(member.key)
+    return True
+
+
+def _kind_lets_go(context: KindContext, resource: ResourceRow) -> bool:
+    kind = kinds.find(resource.type)
+    return kind is None or kind.removing(context, resource)
+
 
 POLL_MS = "20"
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
@@ -72,7 +121,7 @@ def _deploy(context: KindContext, path: str, version: str, body: Body) -> None:
     answer(context, "PUT", path, {"api-version": version}, body)
     while running := context.store.operations.running(path.lower()):
         for operation in running:
-            provisioning.advance(context, operation)
+            advance(context, operation)
 
 
 def _of_kind(
@@ -158,7 +207,7 @@ def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
     path = replace(path, text=kind.meant(context, path))
     resource = _found(context, path)
     for operation in context.store.operations.running(resource.key):
-        provisioning.advance(context, operation)
+        advance(context, operation)
     resource = _found(context, path)
     return Reply(200, kind.render(context, resource))
 
@@ -261,7 +310,7 @@ def _delete(
     with context.store.transaction():
         requests.check_etag(headers, context.store.resources.get(path.text))
         kind.check_removal(context, resource)
-        if not kind.ticks_delete and provisioning.remove(context, resource):
+        if not kind.ticks_delete and remove(context, resource):
             return Reply(200)
         context.store.resources.set_state(resource.key, "Deleting")
         operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
@@ -290,7 +339,7 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
     operation = context.store.operations.get(operation_id)
     if operation is None:
         raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
-    provisioning.advance(context, operation)
+    advance(context, operation)
     operation = context.store.operations.get(operation_id) or operation
     soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
     code, _, message = (operation.error or "").partition(": ")

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.azure_native.target import SandboxTarget
+from amlstack.sandbox.azure_native.arm import SandboxTarget
 from tests.support.loopback import Loopback, reply
 
 if TYPE_CHECKING:

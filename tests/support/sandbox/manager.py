@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.sandbox.protocol.kind import KindContext
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.service import manager, provisioning
+from amlstack.sandbox.service import manager
 from tests.support.sandbox.sandbox_client import version_of
 
 if TYPE_CHECKING:
@@ -38,4 +38,4 @@ class Manager:
 
     def settle(self) -> None:
         """Everything under way comes to its end."""
-        provisioning.settle(self.context)
+        manager.settle(self.context)

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from starlette.responses import Response
 
 from amlstack.sandbox.files.datastores import account_and_container
-from amlstack.sandbox.planes.blobs import leases, wire
+from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.refusals import Refused
 
@@ -87,7 +87,7 @@ def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -
     check(context, place)
     with context.store.transaction():
         for blob in context.store.blobs.listed(place.account, place.container):
-            leases.check_lease(headers, blob)
+            wire.check_lease(headers, blob)
         context.store.blobs.drop_container(place.account, place.container)
         if _of_datastore(context, place):
             context.store.blobs.set_extra(place.account, place.container, "", {"gone": True})

@@ -1,4 +1,4 @@
-"""Content of blobs: blocks, copies and downloads."""
+"""Content of blobs, in blocks, copies and downloads, and the properties beside it: headers, tags, a tier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import binascii
 import hashlib
 import re
 import shutil
-from typing import TYPE_CHECKING, BinaryIO, Final
+import time
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
 
@@ -16,12 +17,11 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from amlstack.sandbox.files import datastores, storage
 from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.planes.blobs.wire import MOST_BYTES
-from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.protocol import requests as bodies
+from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from starlette.requests import Request
@@ -36,7 +36,7 @@ PIECE: Final = 1 << 20
 """Bytes of a longer range, or of a block that is used again, that are held at once."""
 
 
-def answer(request: Request, blob: Blob) -> Response:
+def download(request: Request, blob: Blob) -> Response:
     """Answers a GET.
 
     Raises:
@@ -237,9 +237,86 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
 
 def _authorize(context: KindContext, request: Request, place: tuple[str, str, str], query: dict[str, str]) -> None:
     account, container, _ = place
-    if token := bodies.authorization(request, "x-ms-copy-source-authorization"):
+    if token := requests.authorization(request, "x-ms-copy-source-authorization"):
         entra.check_bearer(context.key, token, entra.storage(account))
     elif "sig" in query:
         datastores.check_grant(context.key, query, account, container, "r")
     else:
         raise Refused(404, "CannotVerifyCopySource", "The specified resource does not exist.")
+
+
+PARTS = ("properties", "tags", "tier", "metadata")
+HEADERS = ("cache-control", "content-encoding", "content-language", "content-disposition")
+"""Of a download; a client sets them as ``x-ms-blob-…``."""
+TIERS = ("Hot", "Cool", "Cold", "Archive")
+MOST_TAGS = 10
+
+
+def given(headers: Mapping[str, str], before: Blob | None) -> dict[str, Any]:
+    """The properties that an upload gives a blob, for `Blob.extra`; a lease stays."""
+    found: dict[str, Any] = {}
+    if own := _headers(headers):
+        found["headers"] = own
+    if tags := headers.get("x-ms-tags"):
+        found["tags"] = dict(parse_qsl(tags))
+    if tier := headers.get("x-ms-access-tier"):
+        found["tier"] = _tier(tier)
+    if before is not None and "lease" in before.extra:
+        found["lease"] = before.extra["lease"]
+    return found
+
+
+async def answer_part(context: KindContext, request: Request, blob: Blob, part: str) -> Response | None:
+    """Answers a GET or PUT of one part; None for what the sandbox does not emulate."""
+    if request.method == "GET" and part == "tags":
+        return _tags(blob)
+    if request.method in {"GET", "HEAD"} and part == "metadata":
+        return Response(headers=wire.describe(blob))
+    if request.method != "PUT" or part == "metadata":
+        return None
+    text = await requests.read(request)
+    with context.store.transaction():
+        wire.check_conditions(request.headers, blob)
+        wire.check_lease(request.headers, blob)
+        extra = dict(blob.extra)
+        if part == "tags":
+            extra["tags"] = _read_tags(text)
+        elif part == "tier":
+            extra["tier"] = _tier(request.headers.get("x-ms-access-tier", ""))
+        else:
+            extra["headers"] = _headers(request.headers)
+            kind = request.headers.get("x-ms-blob-content-type", "application/octet-stream")
+            blob = context.store.blobs.retype(blob, kind, request.headers.get("x-ms-blob-content-md5"))
+        context.store.blobs.set_extra(blob.account, blob.container, blob.name, extra)
+    return Response(status_code=204 if part == "tags" else 200, headers=wire.stamp(blob.etag, time.time()))
+
+
+def _headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name in HEADERS if (value := headers.get(f"x-ms-blob-{name}"))}
+
+
+def _tier(word: str) -> str:
+    if word not in TIERS:
+        message = f"The value '{word}' of the header x-ms-access-tier is none of {', '.join(TIERS)}."
+        raise Refused(400, "InvalidHeaderValue", message)
+    return word
+
+
+def _tags(blob: Blob) -> Response:
+    rows = "".join(
+        f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>"
+        for key, value in blob.extra.get("tags", {}).items()
+    )
+    text = f'<?xml version="1.0" encoding="utf-8"?><Tags><TagSet>{rows}</TagSet></Tags>'
+    return Response(text, headers=wire.common(), media_type="application/xml")
+
+
+def _read_tags(text: bytes) -> dict[str, str]:
+    rows = wire.read_xml(text).iter("Tag")
+    tags = {row.findtext("Key") or "": row.findtext("Value") or "" for row in rows}
+    if len(tags) > MOST_TAGS or any(not 1 <= len(key) <= 128 or len(value) > 256 for key, value in tags.items()):
+        message = (
+            f"The tags specified are invalid: {MOST_TAGS} at most, names of 1 to 128 and values up to 256 letters."
+        )
+        raise Refused(400, "InvalidTags", message)
+    return tags

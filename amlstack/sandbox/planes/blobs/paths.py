@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse, Response
 
-from amlstack.sandbox.planes.blobs import containers, content, leases, properties, wire
+from amlstack.sandbox.planes.blobs import containers, content, wire
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.blobs import FOLDER
@@ -67,7 +67,7 @@ async def answer(context: KindContext, request: Request, place: BlobPlace) -> Re
     if method == "HEAD":
         return Response(headers=_describe(_found(context, place)))
     if method == "GET":
-        return content.answer(request, _found(context, place))
+        return content.download(request, _found(context, place))
     if method == "DELETE":
         return _delete(context, request, place)
     raise _unknown(f"{method} of a path with action='{query.get('action', '')}'")
@@ -117,8 +117,8 @@ def _make(context: KindContext, request: Request, place: BlobPlace, *, folder: b
     with context.store.transaction():
         before = context.store.blobs.get(place.account, place.container, name)
         try:
-            leases.check_conditions(request.headers, before)
-            leases.check_lease(request.headers, before)
+            wire.check_conditions(request.headers, before)
+            wire.check_lease(request.headers, before)
             _check_kind(before, folder=folder)
             _make_above(context, place, name)
         except Refused:
@@ -128,7 +128,7 @@ def _make(context: KindContext, request: Request, place: BlobPlace, *, folder: b
             file.unlink()
             made = before
         else:
-            extra = properties.given(request.headers, before)
+            extra = content.given(request.headers, before)
             made = context.store.blobs.put(place.account, place.container, name, file, metadata=labels, extra=extra)
     _staged(context, place).unlink(missing_ok=True)
     return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
@@ -156,7 +156,7 @@ def _make_above(context: KindContext, place: BlobPlace, name: str) -> None:
 
 async def _append(context: KindContext, request: Request, place: BlobPlace) -> Response:
     blob = _found(context, place)
-    leases.check_lease(request.headers, blob)
+    wire.check_lease(request.headers, blob)
     at = _position(request)
     staged = _staged(context, place)
     if not staged.exists():
@@ -179,8 +179,8 @@ def _flush(context: KindContext, request: Request, place: BlobPlace) -> Response
     at, staged = _position(request), _staged(context, place)
     with context.store.transaction():
         blob = _found(context, place)
-        leases.check_conditions(request.headers, blob)
-        leases.check_lease(request.headers, blob)
+        wire.check_conditions(request.headers, blob)
+        wire.check_lease(request.headers, blob)
         size = staged.stat().st_size if staged.exists() else blob.size
         if at != size:
             message = f"The uploaded data is not contiguous or the position {at} is not the length {size} of the file."
@@ -219,8 +219,8 @@ def _staged(context: KindContext, place: BlobPlace) -> Path:
 def _delete(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
-        leases.check_conditions(request.headers, blob)
-        leases.check_lease(request.headers, blob)
+        wire.check_conditions(request.headers, blob)
+        wire.check_lease(request.headers, blob)
         below = context.store.blobs.under(place.account, place.container, f"{blob.name}/") if blob.folder else ()
         if below and request.query_params.get("recursive") != "true":
             message = "The recursive query parameter value must be true to delete a non-empty directory."
@@ -239,7 +239,7 @@ def _rename(context: KindContext, request: Request, place: BlobPlace) -> Respons
         raise Refused(403, "AuthorizationPermissionMismatch", message)
     with context.store.transaction():
         source = _found(context, wire.BlobPlace(place.account, words[0], "/".join(words[1:])))
-        leases.check_conditions(request.headers, context.store.blobs.get(place.account, place.container, name))
+        wire.check_conditions(request.headers, context.store.blobs.get(place.account, place.container, name))
         _make_above(context, place, name)
         below = context.store.blobs.under(place.account, source.container, f"{source.name}/") if source.folder else ()
         for one in (source, *below):

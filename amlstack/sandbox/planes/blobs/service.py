@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from starlette.responses import Response
 
 from amlstack.sandbox.files import datastores
-from amlstack.sandbox.planes.blobs import containers, content, leases, paths, properties, wire
+from amlstack.sandbox.planes.blobs import containers, content, paths, wire
 from amlstack.sandbox.planes.blobs.wire import BlobPlace
 from amlstack.sandbox.protocol import entra, requests
-from amlstack.sandbox.protocol import requests as bodies
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ async def answer(context: KindContext, request: Request, raw: str) -> Response:
         Refused: See `refusal`.
     """
     words = [requests.decoded(word) for word in raw.removeprefix(PREFIX).split("/")]
-    # azure-ai-ml puts the cloud's suffix behind the account's name; see `datastore_address`.
+    # azure-ai-ml puts the cloud's suffix behind the account's name; see `service/app.py`.
     place = BlobPlace(words[0].partition(".")[0], words[1] if len(words) > 1 else "", "/".join(words[2:]))
     for one in (words[0], place.container, place.name):
         requests.check_name(one)
@@ -61,7 +60,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
     account = next((row for row in context.store.resources.of_type(STORAGE) if row.name == place.account), None)
     if account is None:
         raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
-    authorization = bodies.authorization(request) or ""
+    authorization = requests.authorization(request) or ""
     if authorization.lower().startswith("sharedkey"):
         if account.body["properties"].get("allowSharedKeyAccess", True) is False:
             message = "Key based authentication is not permitted on this storage account."
@@ -111,13 +110,13 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
         answered = await _part(context, request, place, comp)
         return answered or _refuse(f"{method} of a blob with comp='{comp}'")
     blob = _found(context, place)
-    leases.check_conditions(request.headers, blob, reads=method in {"GET", "HEAD"})
+    wire.check_conditions(request.headers, blob, reads=method in {"GET", "HEAD"})
     if method == "HEAD":
         return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
     if method == "GET":
-        return content.answer(request, blob)
+        return content.download(request, blob)
     if method == "DELETE":
-        leases.check_lease(request.headers, blob)
+        wire.check_lease(request.headers, blob)
         context.store.blobs.delete(blob)
         return Response(status_code=202, headers=wire.common())
     raise _unknown(f"{method} of a blob")
@@ -128,9 +127,9 @@ async def _part(context: KindContext, request: Request, place: BlobPlace, comp: 
     if comp == "blocklist" and request.method == "GET":
         return content.listing(context, place, request.query_params.get("blocklisttype", "committed"))
     if comp == "lease" and request.method == "PUT":
-        return leases.change(context, _found(context, place), request.headers)
-    if comp in properties.PARTS:
-        return await properties.answer(context, request, _found(context, place), comp)
+        return wire.change_lease(context, _found(context, place), request.headers)
+    if comp in content.PARTS:
+        return await content.answer_part(context, request, _found(context, place), comp)
     return None
 
 
@@ -164,7 +163,7 @@ async def _put_blob(context: KindContext, request: Request, place: BlobPlace) ->
 
 def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Response:
     file = context.store.blobs.fresh()
-    bearer = bodies.authorization(request) is not None
+    bearer = requests.authorization(request) is not None
     source, md5 = content.fetch(context, request, file, place.account if bearer else None)
     done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
     copied = {**done, "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0]}
@@ -183,7 +182,7 @@ async def _put_block(context: KindContext, request: Request, place: BlobPlace) -
 
 
 async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
-    text = await bodies.read(request)
+    text = await requests.read(request)
     file = context.store.blobs.fresh()
     listed = content.join(context, place, text, file)
     answer = _made(context, request, place, file, None, extra={"blocks": listed})
@@ -206,8 +205,8 @@ def _made(
     with context.store.transaction():
         try:
             before = context.store.blobs.get(place.account, place.container, place.name)
-            leases.check_conditions(request.headers, before)
-            leases.check_lease(request.headers, before)
+            wire.check_conditions(request.headers, before)
+            wire.check_lease(request.headers, before)
         except Refused:
             file.unlink()
             raise
@@ -219,7 +218,7 @@ def _made(
             md5=request.headers.get("x-ms-blob-content-md5", md5),
             type=like.type if like else request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
             metadata=wire.metadata(request.headers) or (like.metadata if like else {}),
-            extra={**properties.given(request.headers, before), **(extra or {})},
+            extra={**content.given(request.headers, before), **(extra or {})},
         )
     headers = {**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "true"}
     return Response(status_code=201, headers=headers)
@@ -228,8 +227,8 @@ def _made(
 async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
-        leases.check_conditions(request.headers, blob)
-        leases.check_lease(request.headers, blob)
+        wire.check_conditions(request.headers, blob)
+        wire.check_lease(request.headers, blob)
         context.store.blobs.set_metadata(blob, wire.metadata(request.headers))
         blob = _found(context, place)
     return Response(headers=wire.stamp(blob.etag, blob.changed))

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.contract import launch
-from amlstack.sandbox.planes.mlflow import logged_models, models, runs
+from amlstack.sandbox.planes.mlflow import models, runs
 from amlstack.sandbox.planes.mlflow.runs import EXPERIMENT, MlflowRefused, MlflowRun
 from amlstack.sandbox.protocol.kind import KindContext, Reply
 from amlstack.sandbox.protocol.refusals import near
@@ -30,7 +30,7 @@ HISTORY = "mlflow.log-model.history"
 def answer(context: KindContext, method: str, path: str, query: Mapping[str, str], body: Any) -> Reply:
     """Answers one call of an MLflow client."""
     found = ROUTE.fullmatch(path)
-    name, of_path = ("", dict[str, str]()) if found is None else logged_models.routed(found["call"])
+    name, of_path = ("", dict[str, str]()) if found is None else models.routed(found["call"])
     call = CALLS.get((method, name))
     if found is None or call is None:
         known = near("" if found is None else found["call"], (name for _, name in CALLS))
@@ -238,7 +238,6 @@ CALLS: dict[tuple[str, str], Callable[[KindContext, str, Mapping[str, Any]], Any
     ("POST", "experiments/search"): _search_experiments,
     ("GET", "experiments/search"): _search_experiments,
     **models.CALLS,
-    **logged_models.CALLS,
 }
 
 

@@ -1,7 +1,9 @@
-"""MLflow's model registry: registered models and their versions, which are the workspace's models in ARM."""
+"""Models of MLflow: the registry, which is the workspace's models in ARM, and MLflow 3's logged models of runs."""
 
 from __future__ import annotations
 
+import re
+import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +11,15 @@ from amlstack.sandbox.kinds.machine_learning import assets
 from amlstack.sandbox.planes.mlflow import runs
 from amlstack.sandbox.planes.mlflow.runs import MlflowRefused, pairs
 from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.store.folders import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from amlstack.sandbox.protocol.kind import KindContext
     from amlstack.sandbox.store.store import ResourceRow
 
-if TYPE_CHECKING:
     Fields = Mapping[str, Any]
 
 STAGES = ("None", "Staging", "Production", "Archived")
@@ -127,24 +130,6 @@ def _move(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"model_version": _version(_edited(context, row, {"stage": wanted}))}
 
 
-CALLS: dict[tuple[str, str], Callable[[KindContext, str, Fields], Any]] = {
-    ("POST", "registered-models/create"): _create,
-    ("GET", "registered-models/get"): _get,
-    ("GET", "registered-models/search"): _search,
-    ("PATCH", "registered-models/update"): _update,
-    ("POST", "registered-models/set-tag"): _tag,
-    ("GET", "registered-models/get-latest-versions"): _latest,
-    ("POST", "registered-models/get-latest-versions"): _latest,
-    ("POST", "model-versions/create"): _create_version,
-    ("GET", "model-versions/get"): _get_version,
-    ("GET", "model-versions/search"): _search_versions,
-    ("GET", "model-versions/get-download-uri"): _download,
-    ("PATCH", "model-versions/update"): _update_version,
-    ("POST", "model-versions/set-tag"): _tag_version,
-    ("POST", "model-versions/transition-stage"): _move,
-}
-
-
 def _named(fields: Fields) -> str:
     name = str(fields.get("name") or "")
     try:
@@ -222,3 +207,148 @@ def _common(row: ResourceRow) -> dict[str, Any]:
         "description": row.body["properties"].get("description") or "",
         "tags": pairs(_tags(row)),
     }
+
+
+LOGGED_MODEL = "mlflow/logged-models"
+_CALL = re.compile(r"logged-models/(?P<id>(?!search$)[^/]+)(?P<rest>/params|/tags)?(?:(?<=tags)/(?P<key>.+))?")
+
+
+def routed(call: str) -> tuple[str, dict[str, str]]:
+    """A call's name with ``ID`` and ``KEY`` for what stands in its path, and these as fields."""
+    found = _CALL.fullmatch(call)
+    if found is None:
+        return call, {}
+    fields = {"model_id": found["id"], **({"tag_key": found["key"]} if found["key"] else {})}
+    return f"logged-models/ID{found['rest'] or ''}{'/KEY' if found['key'] else ''}", fields
+
+
+def _create_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model_id = f"m-{secrets.token_hex(16)}"
+    name = str(fields.get("name") or model_id)
+    run = str(fields.get("source_run_id") or "")
+    root = (
+        runs.find(context, workspace, {"run_id": run}).artifacts if run else _logged_folder(context, workspace, fields)
+    )
+    # A later model of the same name, as of each epoch, has files of its own.
+    place = root / (re.sub(r"[^\w.-]+", "_", name).strip("._") or "model")
+    now = int(time.time() * 1000)
+    info = {
+        "model_id": model_id,
+        "experiment_id": str(fields.get("experiment_id") or ""),
+        "name": name,
+        "creation_timestamp_ms": now,
+        "last_updated_timestamp_ms": now,
+        "artifact_uri": (place / model_id if place.exists() else place).as_uri(),
+        "status": "LOGGED_MODEL_PENDING",
+        "model_type": fields.get("model_type") or "",
+        "source_run_id": run,
+        "tags": list(fields.get("tags") or ()),
+    }
+    data = {"params": list(fields.get("params") or ()), "metrics": []}
+    return _keep_logged(context, workspace, {"info": info, "data": data})
+
+
+def _logged_folder(context: KindContext, workspace: str, fields: Fields) -> Path:
+    """The folder of a model without a run: with the one job of its experiment that runs, else with none."""
+    running = []
+    for run in runs.everyone(context, workspace):
+        info = runs.show(context, workspace, run)["info"]
+        of_job = run.row is None and not context.store.family.children(run.key)
+        if of_job and (info["status"], info["experiment_id"]) == ("RUNNING", str(fields.get("experiment_id") or "")):
+            running.append(run)
+    return running[0].artifacts if len(running) == 1 else folder(context.store.home) / "models"
+
+
+def _get_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    return {"model": _find_logged(context, workspace, fields)}
+
+
+def _finalize_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model = _find_logged(context, workspace, fields)
+    return _keep_logged(context, workspace, {**model, "info": {**model["info"], "status": fields["status"]}})
+
+
+def _add_parameters(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model = _find_logged(context, workspace, fields)
+    params = _join_pairs(model["data"]["params"], fields.get("params") or ())
+    _keep_logged(context, workspace, {**model, "data": {**model["data"], "params": params}})
+    return {}
+
+
+def _tag_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model = _find_logged(context, workspace, fields)
+    tags = _join_pairs(model["info"]["tags"], fields.get("tags") or ())
+    return _keep_logged(context, workspace, {**model, "info": {**model["info"], "tags": tags}})
+
+
+def _untag_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model = _find_logged(context, workspace, fields)
+    tags = [each for each in model["info"]["tags"] if each["key"] != fields["tag_key"]]
+    _keep_logged(context, workspace, {**model, "info": {**model["info"], "tags": tags}})
+    return {}
+
+
+def _delete_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    model = _find_logged(context, workspace, fields)
+    context.store.resources.delete(f"{workspace}/loggedModels/{model['info']['model_id']}")
+    return {}
+
+
+def _search_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+    wanted = {str(each) for each in fields.get("experiment_ids") or ()}
+    models = [row.body for row in context.store.resources.under(workspace, LOGGED_MODEL)]
+    kept = [each for each in models if not wanted or each["info"]["experiment_id"] in wanted]
+    some, more = runs.page(kept, fields, 100)
+    return {"models": some, **more}
+
+
+def _accept_outputs(context: KindContext, workspace: str, fields: Fields) -> Any:
+    """Accept the models that a run has written: they name their run themselves."""
+    runs.find(context, workspace, fields)
+    return {}
+
+
+def _find_logged(context: KindContext, workspace: str, fields: Fields) -> dict[str, Any]:
+    name = str(fields.get("model_id") or "")
+    row = context.store.resources.get(f"{workspace}/loggedModels/{name}")
+    if row is None:
+        raise MlflowRefused(404, "RESOURCE_DOES_NOT_EXIST", f"Logged model with ID '{name}' not found.")
+    return dict(row.body)
+
+
+def _keep_logged(context: KindContext, workspace: str, model: dict[str, Any]) -> Any:
+    model["info"]["last_updated_timestamp_ms"] = int(time.time() * 1000)
+    context.store.resources.put(f"{workspace}/loggedModels/{model['info']['model_id']}", LOGGED_MODEL, workspace, model)
+    return {"model": model}
+
+
+def _join_pairs(before: list[dict[str, str]], new: Any) -> list[dict[str, str]]:
+    values = {each["key"]: each["value"] for each in (*before, *new)}
+    return runs.pairs(values)
+
+
+CALLS: dict[tuple[str, str], Callable[[KindContext, str, Fields], Any]] = {
+    ("POST", "registered-models/create"): _create,
+    ("GET", "registered-models/get"): _get,
+    ("GET", "registered-models/search"): _search,
+    ("PATCH", "registered-models/update"): _update,
+    ("POST", "registered-models/set-tag"): _tag,
+    ("GET", "registered-models/get-latest-versions"): _latest,
+    ("POST", "registered-models/get-latest-versions"): _latest,
+    ("POST", "model-versions/create"): _create_version,
+    ("GET", "model-versions/get"): _get_version,
+    ("GET", "model-versions/search"): _search_versions,
+    ("GET", "model-versions/get-download-uri"): _download,
+    ("PATCH", "model-versions/update"): _update_version,
+    ("POST", "model-versions/set-tag"): _tag_version,
+    ("POST", "model-versions/transition-stage"): _move,
+    ("POST", "logged-models"): _create_logged,
+    ("POST", "logged-models/search"): _search_logged,
+    ("GET", "logged-models/ID"): _get_logged,
+    ("PATCH", "logged-models/ID"): _finalize_logged,
+    ("DELETE", "logged-models/ID"): _delete_logged,
+    ("POST", "logged-models/ID/params"): _add_parameters,
+    ("PATCH", "logged-models/ID/tags"): _tag_logged,
+    ("DELETE", "logged-models/ID/tags/KEY"): _untag_logged,
+    ("POST", "runs/outputs"): _accept_outputs,
+}

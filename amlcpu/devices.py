@@ -1,4 +1,4 @@
-"""Devices in the arguments of torch's functions: those of CUDA become the CPU."""
+"""Devices and half precision in the arguments of torch's functions: those of CUDA become what a CPU has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,48 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from amlcpu import precision
+from amlcpu import callers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_single = [False]
+
+
+def use_single() -> None:
+    """From now on the job's own code gets single precision for fp16: a library's fp16 was switched off."""
+    _single[0] = True
+
+
+def change_precision(torch: Any) -> None:
+    """Changes `half` of tensors and modules, and asks for single precision where this torch has no fp16 on the CPU."""
+    try:
+        one = torch.ones(1, 1, dtype=torch.float16)
+        torch.nn.functional.conv1d(one[None] @ one, one[None])
+    except RuntimeError:
+        use_single()
+    for owner in (torch.Tensor, torch.nn.Module):
+        owner.half = _half(owner.half)
+
+
+def is_single(depth: int) -> bool:
+    """True where the job's own code gets single precision where it asks for fp16.
+
+    Args:
+        depth: Frames between this function and the code that asks; 0 for the caller's caller.
+    """
+    return _single[0] and callers.asked_by_job(depth + 2)
+
+
+def _half(half: Any) -> Any:
+    @functools.wraps(half)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_single(0):
+            return self.float()
+        return half(self, *args, **kwargs)
+
+    return call
+
 
 _KINDS = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor", "ShortTensor",
           "IntTensor", "LongTensor", "BoolTensor")  # fmt: skip
@@ -44,7 +82,7 @@ def change(torch: Any) -> None:
     _modules(torch, carried)
     _loading(torch, carried)
     _contexts(torch, carried)
-    precision.change(torch)
+    change_precision(torch)
 
 
 def with_device(torch: Any, function: Callable[..., Any], carried: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -54,7 +92,7 @@ def with_device(torch: Any, function: Callable[..., Any], carried: Callable[[Any
     def call(*args: Any, **kwargs: Any) -> Any:
         if "device" in kwargs:
             kwargs["device"] = carried(kwargs["device"])
-        if kwargs.get("dtype") is torch.float16 and precision.is_single(0):
+        if kwargs.get("dtype") is torch.float16 and is_single(0):
             kwargs["dtype"] = torch.float32
         if kwargs.get("pin_memory"):
             del kwargs["pin_memory"]
@@ -98,7 +136,7 @@ def _tensors(torch: Any, carried: Callable[[Any], Any]) -> None:
     def tensor_type(self: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if isinstance(dtype, str):
             dtype = dtype.replace("torch.cuda.", "torch.")
-        if dtype in (torch.float16, torch.HalfTensor, "torch.HalfTensor") and precision.is_single(0):
+        if dtype in (torch.float16, torch.HalfTensor, "torch.HalfTensor") and is_single(0):
             dtype = torch.float32
         return kind(self, *(() if dtype is None else (dtype,)), *args, **kwargs)
 
@@ -115,7 +153,7 @@ def _moved(torch: Any, carried: Callable[[Any], Any], args: Any, kwargs: Any) ->
     if "device" in kwargs:
         kwargs["device"] = carried(kwargs["device"])
     half = torch.float16
-    if any(each is half for each in (*args[:2], kwargs.get("dtype"))) and precision.is_single(1):
+    if any(each is half for each in (*args[:2], kwargs.get("dtype"))) and is_single(1):
         args = tuple([torch.float32 if each is half else each for each in args])
         kwargs = {name: torch.float32 if each is half else each for name, each in kwargs.items()}
     return args, kwargs

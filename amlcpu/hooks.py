@@ -25,7 +25,7 @@ CHANGES = {
     "deepspeed.runtime.config": ("libraries", "change_deepspeed"),
     "deepspeed.comm.torch": ("libraries", "change_deepspeed_comm"),
     "deepspeed.profiling.flops_profiler.profiler": ("libraries", "change_deepspeed_profiler"),
-    "torchvision.datasets.utils": ("sample_data", "change_torchvision"),
+    "torchvision.datasets.utils": ("libraries", "change_torchvision"),
 }
 """Module → where its change is, in this package: a module and a function that takes the imported module."""
 

@@ -16,12 +16,11 @@ from amlstack.catalog import environments, overlay
 from infra import access, azure_policy_assignment, judgement, runs, security
 from infra.data import assets, datastores
 from infra.data.assets import StackData
-from infra.environments import environment_of
 from infra.network import findings
-from infra.runs import Run, fabric_check, secrets
+from infra.runs import Run, fabric_check, references
 from infra.runs import order as order_module
 from infra.runs.order import Order
-from infra.runs.targets import resolve_target
+from infra.runs.references import environment_of, resolve_target
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.local_data import MISSING, DataFolders
 from policies import gate
@@ -201,8 +200,8 @@ class _Stack:
         members = order_module.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
         for declared in loaded.jobs:
             found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
-            meant = secrets.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
-            found += secrets.findings(meant, job_file, self.reading, index, loaded.source)
+            meant = references.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
+            found += references.secret_findings(meant, job_file, self.reading, index, loaded.source)
             run, wrong = self.run(meant, loaded.source, path)
             result.append(run)
             found += wrong

@@ -1,4 +1,4 @@
-"""Names and ARM ids that are known before anything exists.
+"""A stack's subscription and tenant, and the names and ARM ids that are known before anything exists.
 
 Everything has a name of its own instead of a random one, so that ids can be composed at preview and a body can say what
 it refers to. Names that are taken once in the whole of Azure end in a hash of where they belong.
@@ -11,10 +11,48 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from amlstack.base.findings import Finding
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from infra.settings import Settings
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A subscription in its tenant."""
+
+    subscription: str
+    tenant: str
+
+
+def resolve_account(config: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Account, tuple[Finding, ...]]:
+    """Look up the account as azure-native does: its configuration first, then the environment.
+
+    Args:
+        config: The engine's configuration, ``namespace:key`` → value.
+        environ: Environment variables.
+
+    Returns:
+        The account, with an id of zeros for what was not found, and a finding on each of those.
+    """
+    found: list[Finding] = []
+    ids = []
+    for word, what in (("subscription", "subscription"), ("tenant", "tenant")):
+        key, upper = f"azure-native:{word}Id", word.upper()
+        value = (config.get(key) or environ.get(f"ARM_{upper}_ID") or environ.get(f"AZURE_{upper}_ID") or "").strip()
+        ids.append(value if _UUID.fullmatch(value) else _NOBODY)
+        if not _UUID.fullmatch(value):
+            seen = f"the {what} id is `{value}`" if value else f"no {what} is named"
+            rule = "Names and ids are made from it before anything exists; it is a UUID"
+            remedy = f"`pulumi config set {key} …`, or set ARM_{upper}_ID; `az account show` prints it"
+            found.append(Finding("account", key, seen, rule, remedy))
+    return Account(*ids), tuple(found)
+
 
 Part = Literal[
     "group", "workspace", "storage", "key_vault", "registry", "logs", "insights", "identity", "workspace_identity"

@@ -11,7 +11,7 @@ from pulumi.runtime import config as engine_config
 from amlstack.base.findings import errors
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
-from infra import account
+from infra import names
 from infra.components import sdk
 from infra.components.registration import end, show
 from infra.declaration import declare
@@ -31,7 +31,7 @@ def main() -> None:
     path = _stack_file()
     file, _ = stackfile.read(path)
     reading = from_engine(config, file, engine_config.get_config_secret_keys_env(), root=path.parent)
-    who, unknown = account.resolve(config, os.environ)
+    who, unknown = names.resolve_account(config, os.environ)
     place = f"{pulumi.get_stack()}::{pulumi.get_project()}"
     declaration = declare(reading, on=clock.today(), place=place)
     found = [hidden(finding, reading.secret) for finding in (*declaration.findings, *unknown)]

@@ -122,11 +122,11 @@ def judge_settings(stack: str, account: Mapping[str, str] | None = None) -> Stac
         NoStackError: There is no file, or it is not YAML.
     """
     from amlstack.catalog import clock
-    from infra.account import resolve
     from infra.declaration import declare
+    from infra.names import resolve_account
 
     found = read_settings(stack)
-    _, unknown = resolve(found.config, os.environ if account is None else account)
+    _, unknown = resolve_account(found.config, os.environ if account is None else account)
     declaration = declare(found.reading, on=clock.today(), root=paths.PROJECT, place=f"{found.name}::{project_name()}")
     return replace(found, findings=(*unknown, *declaration.findings))
 

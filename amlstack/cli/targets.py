@@ -56,7 +56,7 @@ class Targets:
         if self.reading is None:
             target, found = Target(cluster=None if name.lower() == "local" else name), list[Finding]()
         else:
-            from infra.runs.targets import resolve_target
+            from infra.runs.references import resolve_target
 
             target, found = resolve_target(job, self.reading)
         if found and self._is_certain:
@@ -118,7 +118,7 @@ class Targets:
         """The meaning of the job's environment in the stack, for ``model_copy(update=...)``; empty without a stack."""
         if self.settings is None:
             return {}
-        from infra.environments import environment_of
+        from infra.runs.references import environment_of
 
         return environment_of(job, self.settings, self.root)
 

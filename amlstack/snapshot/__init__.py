@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from amlstack.snapshot.content import differences
 from amlstack.snapshot.data import scan_data
-from amlstack.snapshot.folder import HASH_VERSION, Snapshot, scan
-from amlstack.snapshot.inspection import Inspected, inspect
+from amlstack.snapshot.folder import HASH_VERSION, Inspected, Snapshot, inspect, scan, staged, zipped
 from amlstack.snapshot.run_files import OwnCode, has_job_files, own_code, together
-from amlstack.snapshot.staging import staged, zipped
 from amlstack.snapshot.walk import File
 
 __all__ = [

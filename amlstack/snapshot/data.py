@@ -12,8 +12,8 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding, errors
-from amlstack.snapshot import remembered, secrets
-from amlstack.snapshot.content import Content
+from amlstack.snapshot import remembered
+from amlstack.snapshot.content import Content, secret_finding
 from amlstack.snapshot.folder import Snapshot, digests_of, key_of
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.remembered import Remembered
@@ -158,7 +158,7 @@ def _snapshot(
 ) -> Snapshot:
     ordered = tuple(sorted(files, key=lambda file: (file.relative.lower(), file.relative)))
     secret = (
-        secrets.finding(file.relative, content.facts[file.place].secret, what=_WHAT)
+        secret_finding(file.relative, content.facts[file.place].secret, what=_WHAT)
         for file in ordered
         if file.place in content.facts
     )

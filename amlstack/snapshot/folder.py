@@ -1,23 +1,26 @@
-"""A folder as an upload would hold it: its files, what is wrong with them, and the hashes of their content."""
+"""A code folder as an upload would hold it: scanned, inspected without hashes, and staged with what goes along."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import shutil
+import tempfile
+import zipfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amlstack.base.findings import Finding, errors
-from amlstack.snapshot import remembered, secrets
+from amlstack.base.findings import Finding, Level, errors
+from amlstack.snapshot import remembered
 from amlstack.snapshot import walk as walk_module
-from amlstack.snapshot.content import Content, ContentHash
+from amlstack.snapshot.content import HEAD, Content, ContentHash, secret_finding, secret_in
 from amlstack.snapshot.ignore import Ignore
 from amlstack.snapshot.remembered import Remembered
 from amlstack.snapshot.walk import File, FileState, Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
+    from collections.abc import Iterator, Mapping, Sequence
 
 HASH_VERSION: Final = "202208"
 
@@ -90,9 +93,7 @@ def scan(folder: Path, beside: Sequence[Path] = (), *, remember: bool = True) ->
     names = frozenset(file.relative for file in extra)
     digest = _hash(files, walk.files, names, content, memory)
     secret = [
-        secrets.finding(file.relative, content.facts[file.place].secret)
-        for file in files
-        if file.place in content.facts
+        secret_finding(file.relative, content.facts[file.place].secret) for file in files if file.place in content.facts
     ]
     findings = (*walk.findings, *filter(None, secret), *content.findings)
     if errors(findings):
@@ -187,3 +188,160 @@ def _no_folder(folder: Path) -> Finding:
         seen = f"there is no folder {folder}"
         remedy = f"{folder.parent} holds {', '.join(near[:8])}" if near else f"{folder.parent} holds no folder either"
     return Finding("code-folder-missing", "", seen, "The code of a job is a folder", remedy, file=str(folder))
+
+
+MOST_FILES: Final = 20_000
+"""Files after which the walk ends."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes that are searched for secrets, besides files of which an earlier scan remembers what they hold."""
+_START: Final = 8192
+"""Bytes by which a binary file is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A folder that was looked at.
+
+    Attributes:
+        files: Number of files that would be uploaded; of a folder beyond the bound, as many as were seen.
+        bytes: Their size together.
+        findings: In the words of `amlstack.snapshot.scan`.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    findings: tuple[Finding, ...] = ()
+
+
+def inspect(folder: Path, *, accompanied: bool = False) -> Inspected:
+    """The faults that a scan would find in a folder, within a bound of files and bytes; a note names the rest.
+
+    Args:
+        folder: The folder; one that is not there has no findings, as the plan has one.
+        accompanied: Whether packages travel along, so that the folder itself may be empty.
+    """
+    if not folder.is_dir():
+        return Inspected()
+    began = remembered.now()
+    walk = walked(folder, MOST_FILES)
+    found = list(walk.findings)
+    if not walk.files and not accompanied and not found:
+        found.append(empty(folder, walk))
+    found += walk_module.findings(walk.files)
+    memory = Remembered.read(folder.resolve(), began) if remembered.is_large(walk.files) else None
+    known = memory.trusted(walk.files) if memory is not None else {}
+    unread, budget = [], MOST_BYTES
+    for file in sorted(walk.files, key=lambda each: each.size):
+        if file.place in known:
+            secret = known[file.place].secret
+        elif budget > 0:
+            head = _head(file)
+            budget -= len(head)
+            secret = secret_in(head)
+        else:
+            unread.append(file)
+            secret = None
+        if (wrong := secret_finding(file.relative, secret)) is not None:
+            found.append(wrong)
+    if unread or walk.is_full:
+        found.append(_partly(walk.files, unread, full=walk.is_full))
+    return Inspected(len(walk.files), sum(file.size for file in walk.files), tuple(found))
+
+
+def _head(file: File) -> bytes:
+    """The bytes to search for secrets: of a binary file its start, and nothing of one that cannot be read."""
+    try:
+        with file.open() as stream:
+            start = stream.read(_START)
+            return start if b"\0" in start or len(start) < _START else start + stream.read(HEAD - _START)
+    except OSError:
+        return b""
+
+
+def _partly(files: Sequence[File], unread: Sequence[File], *, full: bool) -> Finding:
+    seen = f"{len(unread):,} of the code folder's {len(files):,} files were searched for secrets by name only"
+    if full:
+        seen = f"Only the first {len(files):,} files of the code folder were looked at"
+    rule = "A check reads a bounded part of a large folder; a rehearsal and an `up` read all of it"
+    return Finding("code-partly-read", "", seen, rule, "", Level.INFO, file=".")
+
+
+STAGED_NAME: Final = "code_with_additional_includes"
+"""The name of such a folder, which is part of where it is uploaded to."""
+_COMPILED: Final = "__pycache__"
+
+
+def zipped(include: Path) -> Path | None:
+    """The folder that goes along as a zip file: ``libs`` for ``libs.zip``, when only the folder is there."""
+    folder = include.with_suffix("")
+    return folder if include.suffix == ".zip" and not include.exists() and folder.is_dir() else None
+
+
+def staged(folder: Path, includes: Sequence[Path], cache: Path) -> Path:
+    """A folder with the code and each include under its own name; made once for each content.
+
+    Ignore files count as azure-ai-ml lets them: the code folder's for everything, an included folder's for itself.
+
+    Args:
+        folder: The code.
+        includes: Files and folders; a missing ``NAME.zip`` stands for the folder ``NAME``, compressed.
+        cache: Where such folders are kept, each under the hash of its content.
+
+    Returns:
+        The folder; where one of its parts cannot be read, that part itself, whose scan says why.
+
+    Raises:
+        OSError: The cache cannot be written.
+    """
+    for part in (folder, *(zipped(include) or include for include in includes)):
+        if part.is_dir() and errors(scan(part).findings):
+            return part
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as made:
+        target = Path(made) / STAGED_NAME
+        target.mkdir()
+        for source, relative in _files(folder, includes):
+            place = target / relative
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, place)
+        for include in includes:
+            if (inner := zipped(include)) is not None:
+                _compress(inner, target / include.name, Ignore.read(folder.resolve()))
+        digest = scan(target, remember=False).hash
+        if not digest:
+            return folder
+        found = cache / digest
+        with contextlib.suppress(FileExistsError):
+            found.mkdir()
+        if not (found / STAGED_NAME).is_dir():
+            with contextlib.suppress(OSError):  # another process has just made the same
+                target.rename(found / STAGED_NAME)
+    return found / STAGED_NAME
+
+
+def _files(folder: Path, includes: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    ignore = Ignore.read(folder.resolve())
+    for file in scan(folder).files:
+        if _COMPILED not in file.relative.split("/"):
+            yield file.path, file.relative
+    for include in includes:
+        if include.is_file() and not ignore.excludes(include.resolve().name):
+            yield include, include.resolve().name
+        elif include.is_dir():
+            yield from _kept(include.resolve(), ignore)
+
+
+def _kept(folder: Path, ignore: Ignore) -> Iterator[tuple[Path, str]]:
+    """Files of an included folder that neither its own ignore file nor the code's leaves out, under its name."""
+    for file in scan(folder).files:
+        relative = f"{folder.name}/{file.relative}"
+        if _COMPILED not in relative.split("/") and not ignore.excludes(relative):
+            yield file.path, relative
+
+
+def _compress(folder: Path, place: Path, ignore: Ignore) -> None:
+    """A zip file with the folder's own name on top, its files in the order of their paths."""
+    with zipfile.ZipFile(place, "w") as archive:
+        archive.write(folder, folder.name)
+        for path, relative in sorted(_kept(folder.resolve(), ignore), key=lambda each: Path(each[1])):
+            archive.write(path, relative)

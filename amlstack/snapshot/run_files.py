@@ -11,8 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from amlstack.snapshot import remembered
-from amlstack.snapshot.content import compact
-from amlstack.snapshot.secrets import HEAD
+from amlstack.snapshot.content import HEAD, compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.resources import capacity
+from infra import quota
 from infra.components.registration import end, show
-from infra.compute import quota
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
     import pulumi
 
-    from infra.compute.quota import Shortage
     from infra.names import Names
+    from infra.quota import Shortage
     from infra.settings import Reading, Settings
     from infra.settings.stackfile import Loc
 

@@ -1,4 +1,4 @@
-"""An AmlCompute cluster on a size with a fabric that training reaches."""
+"""AmlCompute clusters, and as whom they act: the stack's identity, and the roles of every identity that it makes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,102 @@ from typing import TYPE_CHECKING
 import pulumi
 
 from infra import resource_types
+from infra.cluster_properties import left_alone, properties, replaced_by
 from infra.components import registration
-from infra.components.identities import grant
-from infra.compute.cluster import left_alone, properties, replaced_by
+from infra.components.registration import after
+from infra.components.workspace.security import assign
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.components.identities import StackIdentity
     from infra.components.workspace import AnyWorkspace
     from infra.settings import Cluster
+
+
+class StackIdentity(pulumi.ComponentResource):
+    """One user-assigned identity for all clusters of the stack, with its roles.
+
+    It outlives the clusters, so that a cluster that is replaced has its access at once.
+    """
+
+    def __init__(self, workspace: AnyWorkspace, *, location: str, tags: Mapping[str, str], keeps_name: bool) -> None:
+        """Declare the identity; `grant` gives it its roles.
+
+        Args:
+            workspace: In whose resource group it lies.
+            location: Azure region.
+            tags: Its tags.
+            keeps_name: An identity that the stack has keeps its name, whatever the workspace's names say.
+        """
+        names = workspace.names
+        super().__init__("amlstack:infra:StackIdentity", names.identity if not keeps_name else "identity")
+        self.identity = registration.register(
+            resource_types.IDENTITY,
+            "identity",
+            {
+                "resourceName": names.identity,
+                "resourceGroupName": workspace.group_name,
+                "location": location,
+                "tags": dict(tags),
+                "principalId": None,
+                **({"name": None} if keeps_name else {}),
+            },
+            pulumi.ResourceOptions(
+                parent=self,
+                provider=workspace.provider,
+                ignore_changes=["resourceName"] if keeps_name else None,
+                delete_before_replace=True,
+            ),
+        )
+        self.everything = after(self.identity)
+
+    def grant(self, workspace: AnyWorkspace, *, assign_roles: bool) -> None:
+        """Give it the roles that clusters need.
+
+        Args:
+            workspace: With the identity's name as the stack has it.
+            assign_roles: Whether the stack does so.
+        """
+        granted: list[pulumi.Resource] = []
+        if assign_roles:
+            principal = registration.output(self.identity, "principalId")
+            granted = grant(workspace, principal, holder=workspace.names.identity_id, parent=self)
+        self.everything = after(self.identity, *granted)
+        self.register_outputs({"id": workspace.names.identity_id})
+
+
+def grant(
+    workspace: AnyWorkspace,
+    principal: pulumi.Input[str],
+    *,
+    holder: str,
+    parent: pulumi.Resource,
+) -> list[pulumi.Resource]:
+    """Assign the roles that a cluster's identity needs.
+
+    Args:
+        workspace: The workspace on whose parts the roles are.
+        principal: Object id of the identity, known once it exists.
+        holder: ARM id of the identity, or of the cluster with an identity of its own.
+        parent: The component that the assignments belong to.
+
+    Returns:
+        The assignments.
+    """
+    names, label = workspace.names, holder.rsplit("/", 1)[-1]
+    return [
+        assign(
+            f"{label}-{role.name.lower().replace(' ', '-')}",
+            role,
+            names,
+            principal,
+            on=workspace.part(role.part),
+            holder=holder,
+            parent=parent,
+        )
+        for role in workspace.cluster_roles
+        if workspace.has(role.part)  # a workspace that exists need not have a registry
+    ]
 
 
 class RdmaCluster:

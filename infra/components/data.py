@@ -14,8 +14,7 @@ from infra.data import datastores
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from infra.components.cluster import RdmaCluster
-    from infra.components.identities import StackIdentity
+    from infra.components.cluster import RdmaCluster, StackIdentity
     from infra.components.workspace import AnyWorkspace
     from infra.settings import Cluster, Datastore, Settings
 

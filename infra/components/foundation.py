@@ -10,7 +10,7 @@ import pulumi
 from amlstack import resources
 from infra import security
 from infra.components import registration
-from infra.components.identities import StackIdentity
+from infra.components.cluster import StackIdentity
 from infra.components.registration import after, behind, refuse
 from infra.components.workspace import ExistingWorkspace, StackWorkspace, moved, provider_of
 from infra.components.workspace.existing_workspace import look_up_group, look_up_parts, look_up_workspace
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from amlstack.base.findings import Finding
-    from infra.account import Account
     from infra.components.cluster import RdmaCluster
     from infra.components.workspace import AnyWorkspace
-    from infra.names import Names
+    from infra.names import Account, Names
     from infra.settings import Settings
 
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from infra.components.foundation import RunRequirements
     from infra.components.registration import StackTree
     from infra.data.assets import PlannedAsset
-    from infra.environments import RegisteredEnvironment
     from infra.names import Names
     from infra.runs import Run
+    from infra.runs.references import RegisteredEnvironment
     from jobs.local_data import DataUpload
 
 

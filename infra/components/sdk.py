@@ -1,17 +1,19 @@
-"""Pulumi's SDK as this program uses it: without most of what a registration costs, and with a quick end after Ctrl-C.
+"""Pulumi's SDK as this program uses it: registrations at less cost, a quick end, sign-in, secret inputs.
 
-The SDK has no settings for it. Where a later SDK has other functions, nothing is left out and nothing else changes;
-`tests/infra/test_the_engine_sees_what_typed_classes_register.py` sees it.
+The SDK has no settings for the first two. Where a later SDK has other functions, nothing is left out and nothing else
+changes; `tests/infra/test_the_engine_sees_what_typed_classes_register.py` sees it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi import _types
 from pulumi.runtime import config as engine_config
 from pulumi.runtime import resource as sdk
 from pulumi.runtime import rpc
@@ -20,7 +22,7 @@ from pulumi.runtime.proto import source_pb2
 from infra import resource_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 DEBUG = "AMLSTACK_DEBUG"
 """Any value has the SDK send its debug messages, which `pulumi up --debug` prints, and where each resource is made."""
@@ -92,3 +94,97 @@ def _leaving(shutdown: Callable[..., Any]) -> Callable[..., Any]:
         return shutdown(*args, **kwargs)
 
     return left
+
+
+SIGN_IN = (
+    "environment",
+    "tenantId",
+    "clientId",
+    "clientSecret",
+    "clientCertificatePath",
+    "clientCertificatePassword",
+    "useOidc",
+    "oidcToken",
+    "oidcTokenFilePath",
+    "oidcRequestToken",
+    "oidcRequestUrl",
+    "oidcAudience",
+    "useMsi",
+    "useDefaultAzureCredential",
+    "disableInstanceDiscovery",
+    "auxiliaryTenantIds",
+)
+"""Of azure-native; ``amlstack/provider/schema.json`` describes each."""
+SIGN_IN_SECRETS = ("clientSecret", "clientCertificatePassword", "oidcToken", "oidcRequestToken")
+_NAMESPACE = "azure-native:"
+
+
+def register_provider(config: Mapping[str, str], arm_endpoint: str | None) -> pulumi.ProviderResource | None:
+    """Has every resource of our provider made by one that signs in with azure-native's settings, if there are any.
+
+    Args:
+        config: The engine's configuration, ``namespace:key`` → value.
+        arm_endpoint: The stack's own resource manager.
+
+    Returns:
+        That provider, for what no transformation reaches; None where the engine makes one.
+    """
+    secret = [key for key in config if engine_config.is_config_secret(key)]
+    settings = sign_in_settings(config, secret)
+    if not settings:
+        return None
+    if arm_endpoint:
+        settings["armEndpoint"] = arm_endpoint
+    provider = pulumi.ProviderResource("amlstack", "amlstack", settings)
+
+    def assign(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if not args.type_.startswith("amlstack:") or not isinstance(args.resource, pulumi.CustomResource):
+            return None
+        opts = copy.copy(args.opts)
+        opts.provider = provider
+        return pulumi.ResourceTransformationResult(props=args.props, opts=opts)
+
+    pulumi.runtime.register_stack_transformation(assign)
+    return provider
+
+
+def sign_in_settings(config: Mapping[str, str], secret: Collection[str] = ()) -> dict[str, pulumi.Input[str]]:
+    """azure-native's settings for signing in; what is secret in the stack, or always is, stays secret.
+
+    Args:
+        config: The engine's configuration, ``namespace:key`` → value.
+        secret: Keys whose values are secret in it.
+    """
+    found: dict[str, pulumi.Input[str]] = {}
+    for name in SIGN_IN:
+        key = f"{_NAMESPACE}{name}"
+        if key in config:
+            hidden = name in SIGN_IN_SECRETS or key in secret
+            found[name] = pulumi.Output.secret(config[key]) if hidden else config[key]
+    return found
+
+
+def seal(
+    secret: Collection[str],
+) -> Callable[[pulumi.ResourceTransformationArgs], pulumi.ResourceTransformationResult | None]:
+    """A stack transformation: every input that is one of these texts is secret, however deep it lies.
+
+    A setting that can be secret is passed on as it is, so that it is found by its value, in resources to come as well.
+    """
+
+    def marked(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        return pulumi.ResourceTransformationResult(props=_marked(args.props, secret), opts=args.opts)
+
+    return marked
+
+
+def _marked(value: Any, secret: Collection[str]) -> Any:
+    if isinstance(value, str):
+        return pulumi.Output.secret(value) if value in secret else value
+    if _types.is_input_type(type(value)):
+        twin = copy.copy(value)
+        twin.__dict__.update({name: _marked(item, secret) for name, item in value.__dict__.items()})
+        return twin
+    if isinstance(value, dict):
+        return {key: _marked(item, secret) for key, item in value.items()}
+    return [_marked(item, secret) for item in value] if isinstance(value, list) else value

@@ -10,7 +10,6 @@ import pulumi
 
 from amlstack import resources
 from amlstack.catalog import clock
-from infra import secret_inputs, sign_in
 from infra.azure_policy_assignment import assigned
 from infra.components import access, capacity, data, foundation, keeper, sdk
 from infra.components.azure_policy import StackAzurePolicy
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from infra.account import Account
-    from infra.components.identities import StackIdentity
+    from infra.components.cluster import StackIdentity
     from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
     from infra.data.assets import PlannedAsset
+    from infra.names import Account
     from infra.runs import Run
     from infra.settings import Reading, Settings
     from policies.config import Config
@@ -95,8 +94,8 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
 def _transform(declared: StackDeclaration) -> tuple[StackResources, pulumi.ProviderResource | None]:
     """Register what changes, or sees, every resource; our provider, where the stack has one of its own."""
     if declared.reading is not None and declared.reading.secret:
-        pulumi.runtime.register_stack_transformation(secret_inputs.seal(declared.reading.secret))
-    return StackResources.from_now_on(), sign_in.provide(sdk.config(), declared.settings.arm_endpoint)
+        pulumi.runtime.register_stack_transformation(sdk.seal(declared.reading.secret))
+    return StackResources.from_now_on(), sdk.register_provider(sdk.config(), declared.settings.arm_endpoint)
 
 
 async def _found_names(declared: StackDeclaration, provider: pulumi.ProviderResource | None) -> Names:

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amlstack.base.findings import Finding, Level
 from infra.names import Names
 from infra.network import virtual_network
-from infra.network.managed_network import (
-    APPROVED,
-    MODES,
-    OFF,
-    OWN_REGISTRIES,
-    declared,
-    endpoints,
-    generated,
-    hosts,
-    registry_of,
-)
+from infra.network.plan import APPROVED, MODES, OFF, OWN_REGISTRIES, declared, endpoints, generated, hosts, registry_of
 from infra.settings.model.jobs import CustomEnvironment
 from infra.settings.repair import dotted
 

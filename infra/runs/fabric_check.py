@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.run_identity import sha256
-from infra.compute.cluster import SETTINGS
+from infra.cluster_properties import SETTINGS
 from infra.runs.order import OrderedRun, Wanted
 from infra.settings.model.base import SettingsModel
 from infra.settings.model.cluster import Cluster

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from infra.data.datastores import named_in
-from infra.environments import RegisteredEnvironment
+from infra.runs.references import RegisteredEnvironment
 from jobs.local_data import LocalData
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from infra.settings.model import (
     Workspace,
     WorkspaceAccess,
 )
-from infra.settings.parsing import Reading, from_engine, parse, read_file, read_stack_file
+from infra.settings.reading import Reading, from_engine, parse, read_file, read_stack_file
 from infra.settings.repair import dotted
 from infra.settings.stackfile import NAMESPACE, StackFile
 

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
-from infra.compute.cluster import properties
+from infra.cluster_properties import properties
 from infra.settings import parse
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.azure_native import table
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
-from infra import workspace_properties
-from infra.compute import cluster
+from infra import cluster_properties, workspace_properties
 from infra.settings.model import Cluster
 from policies.checks.size import SINGLE_NODE_TAG
 from tests.support.sandbox.sandbox_client import Arm
@@ -59,9 +58,9 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.engine
 def test_each_edit_of_a_cluster_is_planned_as_the_table_says(stack: MakeStack, sandbox: Sandbox) -> None:
-    careful = set(cluster.replaced_by())
+    careful = set(cluster_properties.replaced_by())
     expected = {"-".join(row.path).replace("_", "-"): "replace" if row.wire in careful else "update"
-                for row in cluster.SETTINGS}  # fmt: skip
+                for row in cluster_properties.SETTINGS}  # fmt: skip
     edits = {"-".join(path).replace("_", "-"): edit for path, edit in CLUSTERS.items()}
     assert edits.keys() == expected.keys()
     expected |= {name: operation for name, (_, _, operation) in MORE.items()}
@@ -181,7 +180,9 @@ def test_what_azure_updates_in_place_is_what_its_request_for_updates_takes(model
     in_place = {row.wire.split(".")[0] for row in workspace_properties.PROPERTIES if not (row.replaces or row.refused)}
     assert in_place == taken - set(workspace_properties.OTHER_KINDS)
     assert wire_names(models.ScaleSettingsInformation) == {"scaleSettings"}
-    careful = {row.wire.rpartition(".")[0].rpartition(".")[2] for row in cluster.SETTINGS if not row.replaces}
+    careful = {
+        row.wire.rpartition(".")[0].rpartition(".")[2] for row in cluster_properties.SETTINGS if not row.replaces
+    }
     assert careful - {"", "tags", "properties"} == {"scaleSettings"}
 
 
@@ -192,7 +193,7 @@ def test_every_input_of_a_workspace_is_in_the_table_or_named_beside_it() -> None
 
 
 def test_every_property_of_a_cluster_is_set_constant_or_refused_by_name(models: Any) -> None:
-    known = {each.wire for each in cluster.SETTINGS} | set(cluster.REPLACED_BY)
+    known = {each.wire for each in cluster_properties.SETTINGS} | set(cluster_properties.REPLACED_BY)
     for model, above in ((models.AmlCompute, "properties"), (models.AmlComputeProperties, "properties.properties")):
         for name in wire_names(model, written=True):
             path = f"{above}.{name}"

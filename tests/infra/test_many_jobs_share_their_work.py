@@ -12,7 +12,7 @@ import jobs
 from amlstack import snapshot
 from infra import declaration
 from infra.declaration import declare
-from infra.settings.parsing import read_file
+from infra.settings.reading import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.account import resolve
-from infra.names import Names
+from infra.names import Names, resolve_account
 from infra.settings import Settings
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
@@ -66,6 +65,6 @@ def test_the_resource_group_has_a_name_by_itself() -> None:
     ],
 )
 def test_a_missing_account_is_a_finding(config: dict[str, str], environ: dict[str, str], keys: list[str]) -> None:
-    _, found = resolve(config, environ)
+    _, found = resolve_account(config, environ)
     assert [finding.where for finding in found] == keys
     assert all("az account show" in finding.message for finding in found)

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.findings import Level
 from infra.names import Names
-from infra.network import findings, managed_network, plan, virtual_network
+from infra.network import findings, plan, virtual_network
 from infra.settings import parse
 from infra.settings.model import Settings
 from infra.settings.repair import dotted
@@ -150,19 +150,19 @@ def test_a_rule_is_of_one_kind_and_whole(rule: dict[str, Any], words: str) -> No
     ("network", "cluster", "stack", "mode"),
     [
         (None, {}, "sandbox", None),
-        (None, {}, "dev", (managed_network.OPEN, False)),
-        (None, {"subnet": SUBNET}, "dev", (managed_network.OFF, False)),
-        (None, {"location": "eastus"}, "dev", (managed_network.OFF, False)),
-        ({"isolation": "off"}, {}, "dev", (managed_network.OFF, True)),
-        ({"isolation": "only_approved"}, {}, "sandbox", (managed_network.APPROVED, True)),
-        (vnet(), {}, "dev", (managed_network.OFF, True)),
-        ({"vnet": {"endpoints": SUBNET}}, {}, "dev", (managed_network.OPEN, False)),
+        (None, {}, "dev", (plan.OPEN, False)),
+        (None, {"subnet": SUBNET}, "dev", (plan.OFF, False)),
+        (None, {"location": "eastus"}, "dev", (plan.OFF, False)),
+        ({"isolation": "off"}, {}, "dev", (plan.OFF, True)),
+        ({"isolation": "only_approved"}, {}, "sandbox", (plan.APPROVED, True)),
+        (vnet(), {}, "dev", (plan.OFF, True)),
+        ({"vnet": {"endpoints": SUBNET}}, {}, "dev", (plan.OPEN, False)),
     ],
 )
 def test_isolation_follows_settings_stack_and_clusters(
     network: dict[str, Any] | None, cluster: dict[str, Any], stack: str, mode: tuple[str, bool] | None
 ) -> None:
-    wanted = managed_network.wanted(read(network, cluster=cluster), stack)
+    wanted = plan.wanted(read(network, cluster=cluster), stack)
     assert (None if wanted is None else (wanted.mode, wanted.given)) == mode
 
 
@@ -171,21 +171,21 @@ def test_isolation_follows_settings_stack_and_clusters(
     [
         ("mcr.microsoft.com/azureml/openmpi", ()),
         ("team.azurecr.io/train:1", ()),
-        ("ubuntu:24.04", managed_network.DOCKER_HUB),
-        ("library/ubuntu", managed_network.DOCKER_HUB),
+        ("ubuntu:24.04", plan.DOCKER_HUB),
+        ("library/ubuntu", plan.DOCKER_HUB),
         ("nvcr.io/nvidia/pytorch:25.01-py3", ("nvcr.io",)),
         ("registry.example.com:5000/x", ("registry.example.com",)),
     ],
 )
 def test_the_hosts_of_an_image_are_those_of_its_registry(image: str, hosts: tuple[str, ...]) -> None:
-    assert managed_network.hosts_of(image) == hosts
+    assert plan.hosts_of(image) == hosts
 
 
 def test_rules_follow_from_packages_and_images_once_for_each_host() -> None:
     environments = [{"name": "one", "image": "nvcr.io/a:1"}, {"name": "two", "image": "nvcr.io/b:1"}]
     network = {"isolation": "only_approved", "firewall": "basic", "rules": [HOST, ENDPOINT]}
     hosts = ["pypi.org", "files.example.com"]
-    made = managed_network.rules(read({**network, "package_hosts": hosts}, environments=environments), NAMES)
+    made = plan.rules(read({**network, "package_hosts": hosts}, environments=environments), NAMES)
     assert {name: rule["destination"] for name, rule in made.items() if rule["type"] == "FQDN"} == {
         "a": "files.example.com",
         "packages-pypi-org": "pypi.org",
@@ -208,7 +208,7 @@ def test_rules_lead_to_the_accounts_of_datastores_once_and_not_to_the_workspaces
     ]
     network = {"isolation": "only_approved", "rules": [given_rule]}
     given = read(network, datastores=stores)
-    made = managed_network.rules(given, NAMES)
+    made = plan.rules(given, NAMES)
     near = NAMES.id_of("Microsoft.Storage/storageAccounts", "near")
     assert {name: (rule["destination"]["serviceResourceId"], rule["destination"]["subresourceTarget"])
             for name, rule in made.items()} == {
@@ -218,7 +218,7 @@ def test_rules_lead_to_the_accounts_of_datastores_once_and_not_to_the_workspaces
         "data-near-file": (near, "file"),
     }  # fmt: skip
     assert plan.network_plan(given, NAMES, "prod").accounts == (lake, near)
-    assert managed_network.endpoints(read({"isolation": "allow_internet_outbound"}, datastores=stores), NAMES) == ()
+    assert plan.endpoints(read({"isolation": "allow_internet_outbound"}, datastores=stores), NAMES) == ()
     (twice,) = found({**network, "rules": [{**given_rule, "name": "data-lake-dfs"}]}, datastores=stores)
     assert (twice.code, twice.where) == ("network-rule-twice", "amlstack:workspace.network.rules[0].name")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amlstack.base.findings import Level
-from infra.compute import quota
+from infra import quota
 from infra.settings import parse
 
 H100 = "Standard_ND96isr_H100_v5"

@@ -9,7 +9,7 @@ import yaml
 
 from amlstack.base import paths
 from amlstack.cli.commands.up import up
-from infra.settings import engine_limit, read_file, stackfile
+from infra.settings import checks, read_file, stackfile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def write(path: Path, **settings: Any) -> Path:
 def length(path: Path) -> int:
     file, _ = stackfile.read(path)
     assert file is not None
-    return engine_limit.length(file.config)
+    return checks.length(file.config)
 
 
 def clusters(count: int) -> list[dict[str, Any]]:
@@ -82,8 +82,8 @@ def filled(one: Stack, size: int) -> Stack:
 
 @pytest.mark.engine
 def test_the_engine_starts_the_program_up_to_the_limit_and_not_beyond(stack: MakeStack) -> None:
-    one = filled(stack(PROGRAM), engine_limit.limit())
+    one = filled(stack(PROGRAM), checks.limit())
     assert one.preview().ok()
-    refused = filled(one, engine_limit.limit() + 1).preview()
+    refused = filled(one, checks.limit() + 1).preview()
     assert refused.code
     assert "argument list too long" in refused.output

@@ -6,24 +6,23 @@ from typing import Any
 
 import pytest
 
-from infra import security, workspace_properties
-from infra.compute import cluster
-from infra.compute.cluster import REPLACED_BY, SETTINGS, properties
+from infra import cluster_properties, security, workspace_properties
+from infra.cluster_properties import REPLACED_BY, SETTINGS, properties
 from infra.settings import Cluster, Settings, Workspace
-from infra.settings.existing_workspace import check
+from infra.settings.checks import check_existing
 
 MINE: dict[str, Any] = {"name": "gpu", "size": "Standard_ND96asr_v4", "nodes": {"max": 4}}
 AML = "properties.properties"
 
 
 def left_alone(tags: dict[str, str] | None = None, **more: Any) -> set[str]:
-    found = cluster.left_alone(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
+    found = cluster_properties.left_alone(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
     assert found is not None
     return set(found)
 
 
 def test_a_cluster_that_the_stack_made_has_nothing_left_alone() -> None:
-    assert cluster.left_alone(Cluster.model_validate(MINE), {}) is None
+    assert cluster_properties.left_alone(Cluster.model_validate(MINE), {}) is None
     assert workspace_properties.left_alone(Workspace(name="mlw"), {}) is None
 
 
@@ -104,11 +103,11 @@ def test_an_imported_workspace_gets_no_default_of_security() -> None:
 )
 def test_a_setting_that_would_change_an_imported_part_is_a_finding(setting: dict[str, Any]) -> None:
     settings = Settings.model_validate({"location": "westeurope", "workspace": {"name": "mlw", **setting}})
-    assert not list(check(settings))
+    assert not list(check_existing(settings))
     settings = Settings.model_validate(
         {"location": "westeurope", "workspace": {"name": "mlw", "adopted": True, **setting}}
     )
-    assert [finding.code for _, finding in check(settings)] == ["setting-beside-adopted"]
+    assert [finding.code for _, finding in check_existing(settings)] == ["setting-beside-adopted"]
 
 
 def test_only_what_the_settings_say_of_a_workspace_is_changed() -> None:

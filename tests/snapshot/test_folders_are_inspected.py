@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from amlstack import snapshot
 from amlstack.base.findings import Level
-from amlstack.snapshot import inspection, walk
+from amlstack.snapshot import folder as folder_module
+from amlstack.snapshot import walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,13 +51,13 @@ def test_many_files_that_are_large_together_are_a_warning(tmp_path: Path, monkey
 
 
 def test_what_the_bounds_leave_out_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "MOST_BYTES", 1)
+    monkeypatch.setattr(folder_module, "MOST_BYTES", 1)
     (tmp_path / "a.py").write_text("a = 1\n")
     (tmp_path / "b.py").write_text(f"b = 1  # longer than the other one\n{TOKEN}")
     (note,) = snapshot.inspect(tmp_path).findings
     assert (note.code, note.level) == ("code-partly-read", Level.INFO)
     assert note.seen == "1 of the code folder's 2 files were searched for secrets by name only"
-    monkeypatch.setattr(inspection, "MOST_FILES", 1)
+    monkeypatch.setattr(folder_module, "MOST_FILES", 1)
     (note,) = snapshot.inspect(tmp_path).findings
     assert note.seen == "Only the first 1 files of the code folder were looked at"
 
@@ -71,6 +72,6 @@ def test_files_that_a_scan_remembers_are_not_read_again(tmp_path: Path, monkeypa
     (folder / "aws.py").write_text(TOKEN)
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
     scanned = snapshot.scan(folder)
-    monkeypatch.setattr(inspection, "_head", lambda _: b"")
+    monkeypatch.setattr(folder_module, "_head", lambda _: b"")
     assert snapshot.inspect(folder).findings == scanned.findings
     assert scanned.findings

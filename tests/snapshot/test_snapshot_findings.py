@@ -9,7 +9,7 @@ import pytest
 from amlstack.base.findings import Level
 from amlstack.snapshot import File, scan
 from amlstack.snapshot import scan as scan_function
-from amlstack.snapshot.secrets import finding, secret_in
+from amlstack.snapshot.content import secret_finding, secret_in
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -179,7 +179,7 @@ def test_what_looks_like_a_secret_is_a_warning_that_does_not_quote_it(code: Path
     ],
 )
 def test_what_only_resembles_a_secret_is_left_alone(name: str, content: bytes) -> None:
-    assert finding(name, secret_in(content)) is None
+    assert secret_finding(name, secret_in(content)) is None
 
 
 def test_the_line_of_a_secret_is_given(code: Path) -> None:

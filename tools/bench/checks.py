@@ -60,7 +60,7 @@ import sys, time
 from datetime import date
 from pathlib import Path
 from infra.declaration import declare
-from infra.settings.parsing import read_file
+from infra.settings.reading import read_file
 root, began = Path(sys.argv[1]), time.process_time()
 declared = declare(read_file(root / "Pulumi.big.yaml"), on=date(2026, 1, 1), root=root)
 if not declared.ok or len(declared.runs) != int(sys.argv[2]):

@@ -14,8 +14,7 @@ from amlstack.base.models import described
 from amlstack.base.paths import PROJECT
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
-from infra import roles, workspace_properties
-from infra.compute import cluster
+from infra import cluster_properties, roles, workspace_properties
 from infra.network import virtual_network
 from infra.settings import model as settings
 from jobs.launchers import TYPED
@@ -299,10 +298,10 @@ def private_endpoints() -> str:
 
 def cluster_edits() -> str:
     """The effect of an edit of each setting of a cluster."""
-    careful = set(cluster.replaced_by())
+    careful = set(cluster_properties.replaced_by())
     rows = [
         (f"`{'.'.join(row.path)}`", f"`{row.wire}`", _operation(replaces=row.wire in careful), row.note)
-        for row in cluster.SETTINGS
+        for row in cluster_properties.SETTINGS
     ]
     gone = ("`name`, or the entry removed", "`computeName`", "another cluster, or none; the old one is deleted", "")
     return _table("key of `clusters[]` | property | an edit | note", [*rows, gone])

@@ -77,7 +77,7 @@ def configured_gate(where: Targets, day: date, file: Path | None) -> tuple[Gate,
 
 def _as_listed(declared: jobs.Declared, where: Targets, file: Path) -> jobs.Declared:
     """A declaration with the secrets that the stack's settings add to its variables, where these list the file."""
-    from infra.runs.secrets import with_secrets
+    from infra.runs.references import with_secrets
 
     entry = where.listing(file)
     return declared if entry is None else with_secrets(declared, entry)

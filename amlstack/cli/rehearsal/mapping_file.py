@@ -21,7 +21,7 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.models import Codes, Explainer, Loc, matching
 from amlstack.base.paths import is_file
-from infra.runs.secrets import named
+from infra.runs.references import named_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -250,7 +250,7 @@ def secret_values(
         else:
             given[name] = place
     result: dict[str, str] = {}
-    for where, variable, name in dict.fromkeys(one for plan in plans for one in named(plan.job)):
+    for where, variable, name in dict.fromkeys(one for plan in plans for one in named_secrets(plan.job)):
         here = given.get(name, f"env:{variable}").removeprefix("env:")
         if value := os.environ.get(here):
             result[name] = value

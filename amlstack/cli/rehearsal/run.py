@@ -30,7 +30,7 @@ from amlstack.sandbox.files import environments as files_environments
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.scale import QUERY
 from amlstack.sandbox.server import daemon
-from infra.compute.cluster import properties
+from infra.cluster_properties import properties
 from infra.names import Names
 from infra.runs import CodeFolders, in_folder
 from infra.runs.registration import Registration

@@ -16,7 +16,7 @@ from amlstack.code_reading import starters
 from amlstack.provider.arm import ArmError
 from amlstack.provider.arm.functions import read_regions
 from amlstack.provider.runs import Runs
-from infra.compute.quota import OF_REGION, usage_of
+from infra.quota import OF_REGION, usage_of
 
 if TYPE_CHECKING:
     import datetime as dt

@@ -315,8 +315,7 @@ def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
 def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> WorkspacePlace:
     from amlstack.base import yamltext
     from amlstack.cli import stack_files
-    from infra.account import resolve
-    from infra.names import Names
+    from infra.names import Names, resolve_account
 
     try:
         file = settings_file(stack)
@@ -341,7 +340,7 @@ def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> 
         if names is None and not recorded:
             raise NoWorkspaceError(f"{file.name} names no workspace: write `amlstack:workspace: NAME`.")
         return _signed_in(local, (recorded or names.workspace_id,), source, stack)  # type: ignore[union-attr]
-    account, unknown = resolve(config, os.environ)
+    account, unknown = resolve_account(config, os.environ)
     for finding in unknown:
         if finding.where.endswith("subscriptionId"):
             raise NoWorkspaceError(f"{file.name}: {finding.message}")

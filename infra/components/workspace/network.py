@@ -10,7 +10,7 @@ from amlstack import resources
 from infra import resource_types
 from infra.components import registration
 from infra.components.registration import behind
-from infra.network.managed_network import OFF
+from infra.network.plan import OFF
 from infra.network.virtual_network import COMPUTE, ENDPOINTS, is_range
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from infra.components.workspace.parts import PartContext
     from infra.names import Part
-    from infra.network.managed_network import WantedIsolation
-    from infra.network.plan import NetworkPlan
+    from infra.network.plan import NetworkPlan, WantedIsolation
     from infra.network.virtual_network import Link, OwnNetwork
 
 FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")

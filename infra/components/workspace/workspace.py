@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from infra import settings as declared
-    from infra.account import Account
     from infra.components.workspace.security import Encrypted, Primary
-    from infra.names import Names, Part
+    from infra.names import Account, Names, Part
     from infra.network.plan import NetworkPlan
     from infra.security import Security
 

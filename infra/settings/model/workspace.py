@@ -379,7 +379,7 @@ class Workspace(SettingsModel):
     """The Azure ML workspace and what it stands on; a bare string is its name.
 
     Either ``name`` (the stack creates it) or ``existing`` (nothing of it is changed);
-    `infra.settings.existing_workspace` says what goes with which.
+    `infra.settings.checks` says what goes with which.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["name"]}, {"required": ["existing"]}]})

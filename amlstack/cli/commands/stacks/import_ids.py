@@ -34,8 +34,7 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
     from amlstack.cli import stack_files
     from amlstack.cli.console import print_findings
     from amlstack.provider.arm import ArmError
-    from infra.account import resolve
-    from infra.names import Names
+    from infra.names import Names, resolve_account
 
     progress = Progress()
     try:
@@ -44,7 +43,7 @@ def _run(stack: str, output: Path, answer: TextIO) -> int:
         progress.fail(str(error))
         return 2
     reading, config, project = given.reading, given.config, stack_files.project_name()
-    who, unknown = resolve(config, os.environ)
+    who, unknown = resolve_account(config, os.environ)
     settings = reading.settings
     if settings is None or unknown:
         print_findings((*reading.findings, *unknown))

@@ -139,7 +139,7 @@ class StackMending:
         return Declaring(words, f"amlstack:{self._where((key, index))}", None, place)
 
     def _of_cluster(self, index: int, path: str, there: Any, inputs: Mapping[str, Any]) -> Declaring:
-        from infra.compute.cluster import setting_of
+        from infra.cluster_properties import setting_of
 
         setting = setting_of(path)
         if not setting:

@@ -175,7 +175,7 @@ _EFFECTS = ("effect", "effects", "audit_effect")
 
 def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, list[Finding]]:
     from amlstack.cli.stack.tenant.requests import NotRenderedError, declared_stack
-    from infra import account
+    from infra.names import resolve_account
 
     if where.reading is None:
         rule = "Policies judge what a stack registers"
@@ -189,7 +189,7 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
             Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
         ]
     config = stack_files.engine_config(where.reading.file.config) if where.reading.file else {}
-    who, unknown = account.resolve(config, os.environ)
+    who, unknown = resolve_account(config, os.environ)
     known = not any("subscription" in one.where for one in unknown)
     try:
         stack = declared_stack(where.reading.settings, who, known=known, stack=where.stack or "")

@@ -31,7 +31,7 @@ from policies.tenant.verdicts import DeclaredStack, indexed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from infra.account import Account
+    from infra.names import Account
     from infra.settings import Settings
 
     Keep = Callable[[str, str, dict[str, Any], str, str], None]

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import cluster_defaults, engine_limit, existing_workspace, repair, secrets
+from infra.settings import checks, cluster_defaults, repair, secrets
 from infra.settings.includes import Origins, included
 from infra.settings.model import CuratedEnvironment, Settings
 from infra.settings.repair import Mending
@@ -94,7 +94,7 @@ def read_file(path: Path) -> Reading:
         return Reading(found)
     values = {key: _as_engine(value) for key, value in file.values.items()}
     reading = parse(values, file, secrets.encrypted(file), readable=False, root=path.parent)
-    return replace(reading, findings=(*engine_limit.check(file), *reading.findings))
+    return replace(reading, findings=(*checks.check_size(file), *reading.findings))
 
 
 def from_engine(
@@ -179,7 +179,7 @@ def parse(
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
         # Where the name or the id of the workspace is faulty, what goes with it is not known.
         if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
-            faults += [(mending.written(loc), finding) for loc, finding in existing_workspace.check(partial)]
+            faults += [(mending.written(loc), finding) for loc, finding in checks.check_existing(partial)]
     located = (origins.located(loc, finding) for loc, finding in faults)
     # A fault in a default is found in it and in each cluster that takes it.
     found += {(one.code, one.where, one.seen, one.file, one.line): one for one in located}.values()

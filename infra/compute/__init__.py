@@ -1,1 +1,0 @@
-"""Clusters as data: the properties that are registered, and what they ask of a subscription's quota."""

@@ -103,7 +103,7 @@ def test_a_state_of_another_version_is_refused_with_its_remedy(store: Store, tmp
         Store(tmp_path)
 
     assert "written by another version of the sandbox (99, this is 1)" in str(error.value)
-    daemon.reset(tmp_path)
+    daemon.down(tmp_path, remove=True)
     Store(tmp_path).close()
 
 

@@ -142,9 +142,9 @@ def test_the_proxy_leads_nowhere_else(proxied: Proxied, host: str) -> None:
 
 
 def test_a_certificate_of_an_earlier_version_is_made_anew_and_a_good_one_kept(tmp_path: Path) -> None:
-    server, authority = prepare(tmp_path)
+    server, authority = prepare(tmp_path), tmp_path / "ca.pem"
     first = server.read_text(), authority.read_text()
-    assert (prepare(tmp_path), server.read_text(), authority.read_text()) == ((server, authority), *first)
+    assert (prepare(tmp_path), server.read_text(), authority.read_text()) == (server, *first)
     server.write_text(first[0].partition("\n")[2])
     prepare(tmp_path)
     assert server.read_text() != first[0]

@@ -217,7 +217,7 @@ def reset(*, yes: Yes = False) -> None:
 
     _agree(yes=yes)
     try:
-        daemon.reset()
+        daemon.down(remove=True)
     except daemon.SandboxError as error:
         _fail(str(error))
     say("the sandbox is empty")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import ResourceRow, Store
 
+CLOUD = "amlstack-sandbox"
+"""The name of the cloud, for clients that want one."""
 TENANT = "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10"
 CLIENT = "1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20"
 SUBSCRIPTION = "2c5e9a70-1d34-4b8f-a2c7-6e0f4d8b3c30"

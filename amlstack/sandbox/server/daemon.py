@@ -23,7 +23,6 @@ from amlstack.sandbox import processes
 from amlstack.sandbox.server.endpoint import Endpoint
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.folders import folder, private
-from amlstack.sandbox.store.folders import job_folder as placed
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
@@ -50,17 +49,9 @@ def find(home: Path | None = None) -> Endpoint | None:
     home = paths.home() if home is None else home
     try:
         known = json.loads((folder(home) / "endpoint.json").read_text())
-        endpoint = Endpoint(
-            home,
-            ca=Path(known["ca"]),
-            bundle=Path(known["bundle"]),
-            token=Path(known["token"]),
-            **{
-                name: known[name]
-                for name in ("url", "pid", "started", "tenant", "client", "subscription", "cloud", "proxy")
-            },
-        )
-    except (OSError, ValueError, KeyError):
+        files = {name: Path(known[name]) for name in ("ca", "bundle", "token")}
+        endpoint = Endpoint(home, **{**known, **files})
+    except (OSError, ValueError, KeyError, TypeError):
         return None
     return endpoint if processes.alive(endpoint.pid, endpoint.started) else None
 
@@ -129,27 +120,6 @@ def down(home: Path | None = None, *, remove: bool = False) -> int:
         if remove:
             homes.remove_folder(home, place.name)
     return ended
-
-
-def reset(home: Path | None = None) -> None:
-    """Ends the sandbox and removes its folder: all resources, records, logs and keys. The stack's state stays."""
-    down(home, remove=True)
-
-
-def job_folder(job_id: str, home: Path | None = None) -> Path:
-    """The folder in which the files of a job lie (logs, outputs, report), by its ARM id.
-
-    Raises:
-        SandboxError: There is no such job.
-    """
-    home = paths.home() if home is None else home
-    workspace, _, name = job_id.rpartition("/jobs/")
-    with contextlib.closing(Store(home)) as store:
-        job = store.jobs.find(workspace, name)
-    if job is None:
-        message = f"the sandbox has no job {job_id}"
-        raise SandboxError(message)
-    return placed(home, job.id)
 
 
 def _start(home: Path) -> Endpoint:

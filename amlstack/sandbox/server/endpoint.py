@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.protocol import addresses
+from amlstack.base.files import write_whole
+from amlstack.sandbox.protocol import addresses, entra
 
 if TYPE_CHECKING:
     import socket
@@ -76,11 +77,11 @@ SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.cr
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def prepare(folder: Path) -> tuple[Path, Path]:
+def prepare(folder: Path) -> Path:
     """The server's certificate chain with its key, and the CA; both made on the first call and kept.
 
     Returns:
-        Paths of ``server.pem`` (mode 0600) and ``ca.pem``. The authority's own key is never written down.
+        ``server.pem`` (mode 0600), beside ``ca.pem``. The authority's own key is never written down.
     """
     server, authority = folder / "server.pem", folder / "ca.pem"
     if not authority.exists() or not server.exists():
@@ -89,12 +90,8 @@ def prepare(folder: Path) -> tuple[Path, Path]:
         ca: Any = trustme.CA(organization_name="amlstack sandbox")
         chain: Any = ca.issue_cert(*HOSTS)
         authority.write_bytes(ca.cert_pem.bytes())
-        fresh = folder / "server.new"
-        fresh.unlink(missing_ok=True)
-        fresh.touch(mode=0o600)
-        fresh.write_bytes(chain.private_key_and_cert_chain_pem.bytes())
-        fresh.replace(server)
-    return server, authority
+        write_whole(server, chain.private_key_and_cert_chain_pem.bytes(), mode=0o600)
+    return server
 
 
 def bundle(folder: Path) -> Path:
@@ -108,9 +105,7 @@ def bundle(folder: Path) -> Path:
         blocks |= dict.fromkeys(BLOCK.findall(source.read_text(errors="ignore")))
     text = "\n".join(blocks) + "\n"
     if not path.exists() or path.read_text() != text:
-        fresh = path.with_suffix(".new")
-        fresh.write_text(text)
-        fresh.replace(path)
+        write_whole(path, text)
     return path
 
 
@@ -160,10 +155,10 @@ class Endpoint:
     ca: Path
     bundle: Path
     token: Path
-    tenant: str
-    client: str
-    subscription: str
-    cloud: str
+    tenant: str = entra.TENANT
+    client: str = entra.CLIENT
+    subscription: str = entra.SUBSCRIPTION
+    cloud: str = entra.CLOUD
     proxy: str = ""
 
     def environ(self) -> dict[str, str]:

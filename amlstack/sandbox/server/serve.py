@@ -17,10 +17,11 @@ import uvicorn
 
 from amlstack.base import home as homes
 from amlstack.base import paths
-from amlstack.base.files import sentence
+from amlstack.base.files import sentence, write_whole
 from amlstack.sandbox import kinds, processes
 from amlstack.sandbox.protocol import entra, typecheck
 from amlstack.sandbox.protocol.kind import KindContext
+from amlstack.sandbox.scheduling import scheduler
 from amlstack.sandbox.server import endpoint
 from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.service import app, manager
@@ -75,16 +76,15 @@ def main() -> int:
 async def _serve(home: Path) -> None:
     """Opens the port, writes ``endpoint.json``, runs the scheduler, and serves."""
     place = folder(home)
-    server_pem, _ = endpoint.prepare(place)
+    server_pem = endpoint.prepare(place)
     endpoint.bundle(place)
     federated = entra.secret_file(place / "token")
     with contextlib.closing(Store(home)) as store, _listen(place, "url") as listener, _listen(place, "proxy") as names:
         store.database.check()
         port = listener.getsockname()[1]
         base = f"https://127.0.0.1:{port}"
-        scheduler = _scheduler()
         key = entra.secret_file(place / "key")
-        context = KindContext(store, base, key, asyncio.Event(), scheduled=scheduler is not None)
+        context = KindContext(store, base, key, asyncio.Event())
         manager.settle(context)
         store.blobs.sweep()
         config = uvicorn.Config(
@@ -97,11 +97,14 @@ async def _serve(home: Path) -> None:
             timeout_keep_alive=600,
             timeout_graceful_shutdown=1,
         )
-        tasks = [asyncio.create_task(_ticks(context)), asyncio.create_task(endpoint.serve(names, port))]
-        if scheduler is not None:
-            wake = asyncio.Event()
-            tasks.append(asyncio.create_task(_forever(scheduler, store, home, wake)))
-            tasks.append(asyncio.create_task(_gather(context.wake, wake)))
+        wake = asyncio.Event()
+        work = (
+            _ticks(context),
+            endpoint.serve(names, port),
+            _schedule(store, home, wake),
+            _gather(context.wake, wake),
+        )
+        tasks = [asyncio.create_task(each) for each in work]
         # The generated classes take a second to import: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
         _announce(place, base, f"http://127.0.0.1:{names.getsockname()[1]}")
@@ -135,7 +138,7 @@ async def _gather(first: asyncio.Event, second: asyncio.Event) -> None:
         await asyncio.sleep(GATHER_SECONDS)
 
 
-async def _forever(scheduler: Any, store: Store, home: Path, wake: asyncio.Event) -> None:
+async def _schedule(store: Store, home: Path, wake: asyncio.Event) -> None:
     """A scheduler that raises is started again: jobs in flight must not wait for a person to notice."""
     while True:
         try:
@@ -143,16 +146,6 @@ async def _forever(scheduler: Any, store: Store, home: Path, wake: asyncio.Event
         except Exception:  # noqa: BLE001 - whatever it is, it belongs into the log
             sys.excepthook(*sys.exc_info())
         await asyncio.sleep(TICK_SECONDS)
-
-
-def _scheduler() -> Any:
-    name = "amlstack.sandbox.scheduling.scheduler"
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return None
 
 
 @contextlib.contextmanager
@@ -192,14 +185,8 @@ def _announce(place: Path, base: str, proxy: str) -> None:
         "ca": str(place / "ca.pem"),
         "bundle": str(place / "ca-bundle.pem"),
         "token": str(place / "token"),
-        "tenant": entra.TENANT,
-        "client": entra.CLIENT,
-        "subscription": entra.SUBSCRIPTION,
-        "cloud": "amlstack-sandbox",
     }
-    fresh = place / "endpoint.new"
-    fresh.write_text(json.dumps(known, indent=2) + "\n")
-    fresh.replace(place / "endpoint.json")
+    write_whole(place / "endpoint.json", json.dumps(known, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol import addresses
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
-from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS, TENANT, resource_manager
+from amlstack.sandbox.protocol.entra import CLOUD, SUBSCRIPTION, SUBSCRIPTIONS, TENANT, resource_manager
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 PATH: Final = "/metadata/endpoints"
-CLOUD: Final = "amlstack-sandbox"
-"""Its name."""
 _ONE_OBJECT: Final = "2022-09-01"
 """The first api-version whose answer is no list."""
 

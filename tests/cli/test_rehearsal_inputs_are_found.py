@@ -176,8 +176,9 @@ def test_a_mapping_file_may_hold_absolute_paths_and_those_of_the_users_home(
     file.write_text('[inputs]\na = "/data/a"\n"b" = "~/b"\n\'c\' = "d/e"\n')
     read = mapping_file.read(file)
     assert read.findings == ()
-    assert read.inputs == {"a": Path("/data/a"), "b": tmp_path / "me/b", "c": tmp_path / "d/e"}
-    assert read.lines == {"a": 2, "b": 3, "c": 4}
+    assert read.inputs == {
+        "a": (Path("/data/a"), f"{file}:2"), "b": (tmp_path / "me/b", f"{file}:3"), "c": (tmp_path / "d/e", f"{file}:4")
+    }  # fmt: skip
 
 
 def test_bytes_that_are_no_text_are_explained(tmp_path: Path) -> None:
@@ -213,10 +214,10 @@ def test_what_a_component_alone_needs_is_asked_for_and_what_is_optional_is_not(j
     file = job.parent / "component.yml"
     file.write_text(COMPONENT)
     planned = plan(file)
-    none = inputs.resolve(planned, {}, (), file, lambda _: False, alone=True)
+    none = inputs.resolve(planned, {}, {}, file, lambda _: False, alone=True)
     assert [each.remedy for each in none.findings] == ["Give `--input data=PATH`.", "Give `--input epochs=VALUE`."]
     chosen, wrong = inputs.options((f"data={job.parent}", "epochs=2"), (planned,))
-    both = inputs.resolve(planned, chosen, (), file, lambda _: False, alone=True)
+    both = inputs.resolve(planned, chosen, {}, file, lambda _: False, alone=True)
     assert (wrong, both.findings) == ((), ())
 
 
@@ -240,7 +241,7 @@ def test_data_that_a_stack_declares_are_read_in_place_by_name(job: Path, monkeyp
     where = targets.find(None, None)
     planned = plan(job)
     named = inputs.NamedData.of(where.of_file(job))
-    found = inputs.resolve(planned, {}, (), job, lambda _: False, named=named)
+    found = inputs.resolve(planned, {}, {}, job, lambda _: False, named=named)
 
     assert found.by_step == {"": {"words": job.parent / "sets" / "words"}}
     assert found.lines == (
@@ -249,7 +250,7 @@ def test_data_that_a_stack_declares_are_read_in_place_by_name(job: Path, monkeyp
     (missing,) = found.findings
     assert (missing.code, missing.where) == ("input-elsewhere", "inputs.there.path")
     (job.parent / "sets" / "words").rmdir()
-    (first, _) = inputs.resolve(planned, {}, (), job, lambda _: False, named=named).findings
+    (first, _) = inputs.resolve(planned, {}, {}, job, lambda _: False, named=named).findings
     assert (first.code, first.file) == ("input-substitute", "Pulumi.team.yaml")
 
 

@@ -251,6 +251,7 @@ def test_the_mpirun_that_the_run_takes_is_named(
 
 def test_ports_that_the_job_fixes_are_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as unused:
+        unused.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         unused.bind(("127.0.0.1", 0))  # nobody else gets it, and it listens for nothing
         taken, free = (each.getsockname()[1] for each in (server, unused))
         for port, words in ((taken, "listens on it"), (free, "one after the other")):

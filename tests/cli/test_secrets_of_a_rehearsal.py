@@ -52,7 +52,7 @@ def values(job: Path, *options: str) -> tuple[dict[str, str], list[str]]:
     (declared,) = loaded.jobs
     assert isinstance(declared, jobs.Job)
     plan = jobs.plan(declared, source=loaded.source)
-    found, findings = mapping_file.secret_values([plan], loaded.source, options, mapping_file.read_all(job))
+    found, findings = mapping_file.secret_values([plan], loaded.source, options, mapping_file.read_all(job).secrets)
     return found, [str(finding) for finding in findings]
 
 
@@ -77,7 +77,7 @@ def test_a_missing_one_is_found_where_the_job_names_it_and_none_is_ever_quoted(
     _, (wrong, _) = values(job, "wandb=canary")
     assert "names no variable of this machine" in wrong
     (job.parent / "rehearsal.toml").write_text('[secrets]\nwandb = "canary"\n')
-    (table,) = mapping_file.read_all(job)
+    table = mapping_file.read_all(job)
     assert [finding.line for finding in table.findings] == [2]
     assert "canary" not in f"{wrong}{missing}{table.findings}"
 

@@ -15,6 +15,7 @@ from amlstack.cli.rehearsal import environments, mapping_file
 from amlstack.images import Chosen
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 JOB = """\
@@ -33,12 +34,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def resolved(folder: Path, environment: str) -> environments.Environments:
+def resolved(folder: Path, environment: str) -> tuple[Mapping[str, Chosen], tuple[str, ...]]:
     file = folder / "job.yml"
     file.write_text(JOB.format(environment=environment))
     where = targets.find(None, None)
     (plan,) = check_file(file, where, gate=plan_gate(where, clock.today())).plans
-    return environments.resolve(plan, environments.own_stand_ins(mapping_file.read_all(file)))
+    return environments.resolve(plan, mapping_file.read_all(file).stand_ins)
 
 
 def test_a_registered_environment_has_what_its_user_says_it_holds(folder: Path) -> None:
@@ -47,11 +48,11 @@ def test_a_registered_environment_has_what_its_user_says_it_holds(folder: Path) 
         '[stand_in."azureml:my-env"]\nrequirements = ["tabulate==0.10.0"]\n'
         'requirements_file = "pins.txt"\npython = "3.10"\n'
     )
-    found = resolved(folder, "azureml:my-env@latest")
-    chosen = found.by_step[""]
+    by_step, lines = resolved(folder, "azureml:my-env@latest")
+    chosen = by_step[""]
     assert (chosen.standin.requirements, chosen.standin.python) == (("hjson", "tabulate==0.10.0"), "3.10")
     assert Chosen.from_dict(chosen.as_dict()) == chosen
-    assert f"2 packages by {folder}/rehearsal.toml:1 is built first, once" in found.lines[0]
+    assert f"2 packages by {folder}/rehearsal.toml:1 is built first, once" in lines[0]
 
 
 def test_the_file_beside_the_job_counts_before_the_users(folder: Path) -> None:
@@ -60,13 +61,13 @@ def test_the_file_beside_the_job_counts_before_the_users(folder: Path) -> None:
         '[stand_in."azureml:my-env"]\nrequirements = ["a"]\n[stand_in."acr.io/x:1"]\nrequirements = ["b"]\n'
     )
     (folder / "rehearsal.toml").write_text('[stand_in."azureml:my-env"]\nrequirements = ["c"]\n')
-    assert resolved(folder, "azureml:my-env@latest").by_step[""].standin.requirements == ("c",)
-    assert resolved(folder, "{image: 'acr.io/x:1'}").by_step[""].standin.requirements == ("b",)
+    assert resolved(folder, "azureml:my-env@latest")[0][""].standin.requirements == ("c",)
+    assert resolved(folder, "{image: 'acr.io/x:1'}")[0][""].standin.requirements == ("b",)
 
 
 def test_a_stand_in_may_start_from_another_one(folder: Path) -> None:
     (folder / "rehearsal.toml").write_text('[stand_in."azureml:team"]\nlike = "acpt-pytorch-2.8-cuda12.6"\n')
-    standin = resolved(folder, "azureml:team:4").by_step[""].standin
+    standin = resolved(folder, "azureml:team:4")[0][""].standin
     assert standin.base is not None
     assert standin.base.name == "pytorch"
 
@@ -98,9 +99,9 @@ def test_a_build_context_is_read_and_what_is_not_built_is_named(folder: Path) ->
     (folder / "docker/Dockerfile").write_text(
         "FROM python:3.11\nRUN apt-get install -y libgl1\nRUN pip install tabulate\n"
     )
-    found = resolved(folder, "{build: {path: ./docker}}")
-    assert found.by_step[""].standin.requirements == ("tabulate",)
-    assert found.lines[-1] == (
+    by_step, lines = resolved(folder, "{build: {path: ./docker}}")
+    assert by_step[""].standin.requirements == ("tabulate",)
+    assert lines[-1] == (
         "environment: without `RUN apt-get install libgl1`: only pip and conda installs of a Dockerfile are carried "
         "out; what needs it fails"
     )

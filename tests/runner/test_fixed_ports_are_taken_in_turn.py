@@ -50,9 +50,10 @@ FOUND: list[tuple[str, dict[str, str], dict[str, str], tuple[int, ...]]] = [
 ]
 
 
-def read(command: str, variables: dict[str, str], **more: Any) -> spec.Spec:
+def ports(folder: Path, command: str, variables: dict[str, str], **more: Any) -> tuple[int, ...]:
     body = {"jobType": "Command", "command": command, "environmentId": "e", "environmentVariables": variables, **more}
-    return spec.read(body)
+    job = spec.read(body)
+    return fixed_ports.ports(job.command, job.distribution, job.variables, folder)
 
 
 @pytest.mark.parametrize("row", FOUND, ids=lambda row: f"{row[0][:40]} {row[1]} {list(row[2].values())}")
@@ -63,12 +64,12 @@ def test_a_fixed_port_is_found(
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert fixed_ports.ports(read(command, variables), tmp_path) == expected
+    assert ports(tmp_path, command, variables) == expected
 
 
 def test_a_default_counts_only_where_nothing_is_set_before_it(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('os.environ.setdefault("MASTER_PORT", "29500")\n')
-    assert fixed_ports.ports(read("python a.py", {}, distribution=PYTORCH), tmp_path) == ()
+    assert ports(tmp_path, "python a.py", {}, distribution=PYTORCH) == ()
 
 
 def test_a_port_is_held_until_it_is_released_and_waiters_see_its_holder() -> None:

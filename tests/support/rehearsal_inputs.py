@@ -39,7 +39,7 @@ def data(file: Path, *options: str) -> inputs.Data:
     planned = plan(file)
     chosen, wrong = inputs.options(options, (planned,))
     assert wrong == ()
-    return inputs.resolve(planned, chosen, mapping_file.read_all(file), file, lambda _: False)
+    return inputs.resolve(planned, chosen, mapping_file.read_all(file).inputs, file, lambda _: False)
 
 
 def made(folder: Path, *names: str) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import socket
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from amlstack.base import home as homes
 from amlstack.base import paths
-from amlstack.base.paths import is_dir
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.code_reading.code_files import text_of
@@ -22,9 +22,9 @@ from amlstack.snapshot import walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import jobs
-    from amlstack import snapshot
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.images import EnvironmentAnswer
 
@@ -102,40 +102,30 @@ def merged(aspects: Iterable[Aspect]) -> tuple[Aspect, ...]:
     return tuple(replace(each, places=places) for each, places in found.items())
 
 
-class Stored:
-    """The resources of a home's sandbox, read when they are first asked for."""
+def stored_properties(resource: str) -> Mapping[str, Any] | None:
+    """The properties of a resource of the sandbox by its ARM id; None where it is not there."""
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.folders import folder
+    from amlstack.sandbox.store.store import Store
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
-
-    def properties(self, resource: str) -> Mapping[str, Any] | None:
-        """The properties of a resource by its ARM id; None where it is not there."""
-        from amlstack.sandbox.store.database import StateError
-        from amlstack.sandbox.store.folders import folder
-        from amlstack.sandbox.store.store import Store
-
-        if not (folder(self._home) / "state.db").is_file():
-            return None
-        try:
-            with closing(Store(self._home)) as store:
-                row = store.resources.get(resource)
-        except StateError:
-            return None
-        return None if row is None else row.body.get("properties", {})
+    if not (folder(paths.home()) / "state.db").is_file():
+        return None
+    try:
+        with closing(Store(paths.home())) as store:
+            row = store.resources.get(resource)
+    except StateError:
+        return None
+    return None if row is None else row.body.get("properties", {})
 
 
-def step_aspects(plan: jobs.Planned, stored: Stored, given: Collection[str] = ()) -> Iterator[Aspect]:
-    """Yield the obstacles of each step of a pipeline; nothing for other plans.
+def step_aspects(steps: Mapping[str, Any], given: Collection[str], above: str = "") -> Iterator[Aspect]:
+    """Yield the obstacles of each step of a pipeline.
 
     Args:
-        plan: The plan.
-        stored: What the sandbox's workspace holds.
+        steps: Its steps.
         given: Steps that are not run, as their outputs are given.
+        above: The place of the step that they are in.
     """
-    yield from _step_aspects(plan.job.steps, "", stored, given)
-
-
-def _step_aspects(steps: Mapping[str, Any], above: str, stored: Stored, given: Collection[str]) -> Iterator[Aspect]:
     for name, step in steps.items():
         place, runs = f"{above}jobs.{name}", step.runs
         if within(place.removeprefix("jobs."), given):
@@ -143,16 +133,16 @@ def _step_aspects(steps: Mapping[str, Any], above: str, stored: Stored, given: C
         if step.kind not in STEP_TYPES:
             text = f"the step is of the type `{step.kind}`, and a rehearsal runs {', '.join(STEP_TYPES)} steps"
             yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (place,))
-        elif isinstance(runs, str) and not _is_stored(runs, stored):
+        elif isinstance(runs, str) and not _is_stored(runs):
             text = f"`{runs}` is a component of a workspace or registry, of which this machine knows nothing"
             yield Aspect("steps", "blocks", text, "Name the component's file.", (place,))
         else:
-            yield from _step_aspects(step.steps, f"{place}.", stored, given)
+            yield from step_aspects(step.steps, given, f"{place}.")
 
 
-def _is_stored(component: str, stored: Stored) -> bool:
+def _is_stored(component: str) -> bool:
     name, _, version = component.removeprefix("azureml:").partition(":")
-    return stored.properties(f"{rehearsal_workspace()}/components/{name}/versions/{version}") is not None
+    return stored_properties(f"{rehearsal_workspace()}/components/{name}/versions/{version}") is not None
 
 
 UNPACKED = 2.1
@@ -175,17 +165,13 @@ def size_aspects(parts: Sequence[Extent], *, yes: bool) -> Iterator[Aspect]:
     yield Aspect("size", "note" if yes else "blocks", reason, "" if yes else remedy)
 
 
-def disk_aspects(
-    parts: Mapping[str, Extent], folders: Mapping[str, snapshot.Inspected], answers: Sequence[EnvironmentAnswer]
-) -> Iterator[Aspect]:
+def disk_aspects(code: int, answers: Sequence[EnvironmentAnswer]) -> Iterator[Aspect]:
     """Copies of the code and environments to be built against what is free.
 
     Args:
-        parts: By place.
-        folders: The code of each part that has some, by place.
+        code: Bytes of all copies of the code.
         answers: What becomes of the environments.
     """
-    code = sum(folder.bytes * (parts[place].started[0] + 1) for place, folder in folders.items() if place in parts)
     distinct = {each.standin.key: each for each in answers if each.standin is not None and each.state == "build"}
     environments = int(sum(each.download_mb for each in distinct.values()) * 1_000_000 * UNPACKED)
     needs = {paths.home(): code, paths.cache(): environments}
@@ -227,34 +213,16 @@ def _existing(folder: Path) -> Path:
     return next(each for each in (folder, *folder.parents) if each.is_dir())
 
 
-_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_LISTENING = "0A"
-_KINDS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow"}
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """The settings that fix ports, as `fixed_ports.ports` reads them."""
-
-    command: str
-    distribution: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-
 def port_aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
     """Each port that a part's variables, command or scripts name, and whether a program listens on it now."""
     from amlstack.sandbox.runner import fixed_ports
 
-    code = part.job.code
-    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+    if (folder := scales.code_folder(part)) is None:
         return
     enriched = part.enriched
-    kind = getattr(getattr(enriched.launcher, "distribution", None), "type", "")
-    variables = {name: str(value) for name, value in enriched.environment_variables.items()}
-    found = fixed_ports.ports(Asking(enriched.command, _KINDS.get(kind), variables), folder)
-    taken = _listened() if found else frozenset()
-    for port in found:
-        if port in taken:
+    kind = getattr(getattr(enriched.launcher, "distribution", None), "type", None)
+    for port in fixed_ports.ports(enriched.command, kind, enriched.environment_variables, folder):
+        if _is_listened_on(port):
             text = f"{port} is fixed by the job, and a program of this machine listens on it"
             yield Aspect("ports", "note", f"{text}: the ranks cannot, as long as it runs", "", (place,))
         else:
@@ -262,16 +230,15 @@ def port_aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
             yield Aspect("ports", "ready", text, "", (place,))
 
 
-def _listened() -> frozenset[int]:
-    """Ports on which any program of this machine listens."""
-    found = set()
-    for table in _TABLES:
+def _is_listened_on(port: int) -> bool:
+    """True where a program of this machine listens on a port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            rows = [line.split() for line in table.read_text().splitlines()[1:]]
-        except OSError:
-            continue
-        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENING}
-    return frozenset(found)
+            probe.bind(("", port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 _REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
@@ -303,8 +270,6 @@ def _reduced(part: jobs.Plan) -> Iterator[str]:
     """Words for reduced precision in the command, its inputs and the scripts that it starts."""
     yield from _REDUCED.findall(part.enriched.command)
     yield from (word for value in part.enriched.inputs.values() for word in _REDUCED.findall(str(value)))
-    code = part.job.code
-    if code is None or not code.local:
-        return
-    for script in scripts(part.enriched.command):
-        yield from _REDUCED.findall(text_of(part.base / code.path / script) or "")
+    if (folder := scales.code_folder(part)) is not None:
+        for script in scripts(part.enriched.command):
+            yield from _REDUCED.findall(text_of(folder / script) or "")

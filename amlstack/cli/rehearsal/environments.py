@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jobs
 from amlstack import images
-from amlstack.base.findings import Finding
-from amlstack.base.paths import PROJECT, is_dir
-from amlstack.cli.rehearsal.aspects import Aspect
+from amlstack.base.paths import PROJECT
+from amlstack.cli.rehearsal.aspects import Aspect, stored_properties
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
+from amlstack.cli.rehearsal.scale import code_folder
 from amlstack.code_reading import shell
 from jobs.launchers.base import MpiDistribution
 from jobs.model.job import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
-    from amlstack.cli.rehearsal.aspects import Stored
-    from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
     from amlstack.images import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 
 
-@dataclass(frozen=True, slots=True)
-class Environments:
-    """The environments of one plan and their aspects.
-
-    Attributes:
-        by_step: What the sandbox is handed, by step; of a job that is no pipeline under the empty name.
-        lines: What a reader should know before the start, a sentence each.
-    """
-
-    by_step: Mapping[str, Chosen] = field(default_factory=dict)
-    lines: tuple[str, ...] = ()
-
-
-def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection[str] = ()) -> Environments:
+def resolve(
+    plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection[str] = ()
+) -> tuple[Mapping[str, Chosen], tuple[str, ...]]:
     """Looks up the environment of every part of a plan; builds nothing, asks no network.
 
     What cannot be had is left out here: it is refused before anything starts (`judgement`).
@@ -49,6 +35,10 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
         plan: Of a job, a sweep or a pipeline.
         own: What the user says of environments.
         given: Steps that are not run.
+
+    Returns:
+        What the sandbox is handed, by step (of a job that is no pipeline under the empty name), and what a reader
+        should know before the start, a sentence each.
     """
     by_step: dict[str, Chosen] = {}
     lines: dict[str, None] = {}
@@ -64,12 +54,7 @@ def resolve(plan: jobs.Planned, own: Mapping[str, OwnStandIn], given: Collection
         if answer.state != "unavailable":
             by_step[step] = chosen
             lines |= dict.fromkeys(_environment_lines(answer))
-    return Environments(by_step, tuple(lines))
-
-
-def own_stand_ins(files: Sequence[MappingFile]) -> dict[str, OwnStandIn]:
-    """The user's stand-ins for environments; the first file that names one counts."""
-    return {key: each for file in reversed(files) for key, each in file.stand_ins.items()}
+    return by_step, tuple(lines)
 
 
 def declared(part: jobs.Plan) -> images.Declared | None:
@@ -108,39 +93,7 @@ def _environment_lines(answer: EnvironmentAnswer) -> Iterator[str]:
             yield f"environment: without `{each.what}`: {each.why}; {each.consequence}"
 
 
-_ELSEWHERE = ("azureml:/", "azureml:AzureML-")
-
-
-def unregistered(plan: jobs.Planned, where: Targets, file: Path, refusal: str) -> Iterator[Finding]:
-    """For each part whose environment was found nowhere: what was looked for, where, and the remedy.
-
-    Args:
-        plan: The plan that the sandbox refused.
-        where: The stack that was read, if any.
-        file: The job file.
-        refusal: The sandbox's message; an environment that it does not name is not what is wrong.
-    """
-    for place, part in plan.parts.items():
-        wanted = where.environment_of(part.job).get("environment", part.job.environment)
-        if not isinstance(wanted, str) or not wanted.startswith("azureml:") or wanted == NO_ENVIRONMENT:
-            continue
-        if wanted.startswith(_ELSEWHERE):
-            continue
-        name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
-        if name not in refusal:
-            continue
-        seen, remedy = unregistered_words(wanted, where)
-        yield Finding(
-            "environment-unregistered",
-            f"{place}.environment".lstrip("."),
-            seen,
-            "A rehearsal knows curated environments, those written in the job, and those of the stack that it reads",
-            remedy,
-            file=str(file),
-        )
-
-
-def unregistered_words(wanted: str, where: Targets) -> tuple[str, str]:
+def found_nowhere(wanted: str, where: Targets) -> tuple[str, str]:
     """The name and place that were looked up, and the remedy.
 
     Args:
@@ -148,21 +101,15 @@ def unregistered_words(wanted: str, where: Targets) -> tuple[str, str]:
         where: The stack that was read, if any.
     """
     name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
-    return f"`{wanted}` was looked for in the sandbox's workspace, and {_looked(where)}", _remedy(name, where)
-
-
-def _looked(where: Targets) -> str:
     if where.settings is not None:
-        return (
-            f"among the environments of Pulumi.{where.stack}.yaml ({', '.join(sorted(where.environments())) or 'none'})"
-        )
-    return "no stack's settings were read" + (", because --size was given" if where.size else "")
-
-
-def _remedy(name: str, where: Targets) -> str:
+        names = ", ".join(sorted(where.environments())) or "none"
+        looked = f"among the environments of Pulumi.{where.stack}.yaml ({names})"
+    else:
+        looked = f"no stack's settings were read{', because --size was given' if where.size else ''}"
+    seen = f"`{wanted}` was looked for in the sandbox's workspace, and {looked}"
     if stack := next((each for each, names in _declared_by_stacks() if name in names and each != where.stack), None):
-        return f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
-    return (
+        return seen, f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
+    return seen, (
         "Write it into the job (`image`, `conda_file`), declare it in a stack and name that with --stack, or write "
         f'into {NAME} beside the job: `[stand_in."azureml:{name}"]`, below it `requirements = ["PACKAGE==VERSION"]`.'
     )
@@ -190,9 +137,9 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
     from amlstack.code_reading import code_files
     from amlstack.sandbox.runner import pip_layer
 
-    code, command = part.job.code, part.enriched.command
+    folder, command = code_folder(part), part.enriched.command
     built = images.ready(answer.standin) if answer.standin is not None else None
-    if built is None or code is None or not code.local or not is_dir(folder := part.base / code.path):
+    if built is None or folder is None:
         return
     scripts = shell.scripts(command)
     if not scripts or pip_layer.wanted(command, folder):
@@ -230,11 +177,10 @@ def gpu_aspects(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[A
         part: The part.
         shim: Whether ordinary GPU calls are carried to the CPU.
     """
-    code = part.job.code
     if has_gpu():
         yield Aspect("GPU", "ready", "this machine has one", "", (place,))
         return
-    if code is None or not code.local or not is_dir(folder := part.base / code.path):
+    if (folder := code_folder(part)) is None:
         return
     from amlstack.sandbox import gpu_code
 
@@ -282,14 +228,13 @@ def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -
 
 
 def environment_aspects(
-    place: str, part: jobs.Plan, stored: Stored, where: Targets, own: Mapping[str, OwnStandIn]
+    place: str, part: jobs.Plan, where: Targets, own: Mapping[str, OwnStandIn]
 ) -> Iterator[tuple[Aspect, EnvironmentAnswer | None]]:
     """Yield the aspects of one part's environment, with the answer where the environment is known.
 
     Args:
         place: The part's place.
         part: The part.
-        stored: What the sandbox's workspace holds.
         where: The stack that was read, if any.
         own: The user's stand-ins.
     """
@@ -298,12 +243,12 @@ def environment_aspects(
     wanted = part.enriched.environment
     if wanted == NO_ENVIRONMENT:
         return
-    declared = _declared_or_stored(part, stored)
+    declared = _declared_or_stored(part)
     if declared is None and isinstance(wanted, str) and own:
         found = images.answer(images.Declared(wanted), own)
         declared = images.Declared(wanted) if found.state != "unavailable" else None
     if declared is None:
-        text, remedy = unregistered_words(str(wanted), where)
+        text, remedy = found_nowhere(str(wanted), where)
         yield Aspect("environment", "blocks", text, remedy, (place,)), None
         return
     brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
@@ -317,14 +262,14 @@ def environment_aspects(
         yield aspect, None
 
 
-def _declared_or_stored(part: jobs.Plan, stored: Stored) -> Declared | None:
+def _declared_or_stored(part: jobs.Plan) -> Declared | None:
     """The declaration of the environment; None for one that is registered where this machine cannot look."""
     wanted = part.enriched.environment
     if isinstance(wanted, str):
         reference = jobs.Refs(rehearsal_workspace()).environment_id(wanted) or wanted
         if not reference.startswith("/"):
             return images.Declared(reference)
-        version = stored.properties(reference)
+        version = stored_properties(reference)
         if version is None:
             return None
         return images.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))

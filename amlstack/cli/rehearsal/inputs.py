@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from amlstack.base import paths
 from amlstack.base.findings import Finding
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.base.text import did_you_mean, near
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import jobs
-    from amlstack.cli.rehearsal.mapping_file import MappingFile
     from amlstack.cli.targets import Targets
     from amlstack.images import Chosen
     from infra.data.assets import StackData
@@ -232,7 +232,7 @@ def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[s
 def resolve(
     plan: jobs.Planned,
     chosen: Mapping[str, Path],
-    files: Sequence[MappingFile],
+    mapped: Mapping[str, tuple[Path, str]],
     job: Path,
     stored: Callable[[str], bool],
     *,
@@ -244,7 +244,7 @@ def resolve(
     Args:
         plan: The job.
         chosen: Paths of ``--input`` by label.
-        files: Mapping files, the first one to be asked first.
+        mapped: What `rehearsal.toml` gives: path and ``FILE:LINE``, by declared path.
         job: The job file.
         stored: Whether the sandbox's own storage holds what an address names.
         alone: The file is a component, whose inputs a pipeline would give.
@@ -260,7 +260,7 @@ def resolve(
     for each in inputs:
         if within(each.step, given):
             continue
-        path, origin = _substitute(each, chosen, files, named)
+        path, origin = _substitute(each, chosen, mapped, named)
         if path is not None:
             found += _unusable(each, path, origin, job) if each.is_data else ()
             declared_as = each.path if each.is_data else str(each.value)
@@ -272,7 +272,7 @@ def resolve(
             if path is not None and not exists(path):
                 found.append(_missing(each, path))
             elif path is None and getattr(each.value, "mode", None) != "direct" and not stored(each.path):
-                found.append(_elsewhere(each, job, files))
+                found.append(_elsewhere(each, job, mapped))
             elif path is not None:
                 lines.append(f"input {each.label}: {path}")
         if path is not None:
@@ -302,15 +302,12 @@ def without_substituted(
 
 
 def _substitute(
-    each: DeclaredInput, chosen: Mapping[str, Path], files: Sequence[MappingFile], named: NamedData
+    each: DeclaredInput, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], named: NamedData
 ) -> tuple[Path | None, str]:
     for label in (each.label, each.written):
         if label in chosen:
             return chosen[label], OPTION
-    for file in files:
-        if each.path in file.inputs:
-            return file.inputs[each.path].absolute(), f"{file.file}:{file.lines.get(each.path, 1)}"
-    return named.find(each.path)
+    return mapped.get(each.path) or named.find(each.path)
 
 
 def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterator[Finding]:
@@ -338,10 +335,9 @@ def _missing(each: DeclaredInput, path: Path) -> Finding:
     return Finding("input-path-missing", each.where, seen, rule, remedy)
 
 
-def _elsewhere(each: DeclaredInput, job: Path, files: Sequence[MappingFile]) -> Finding:
+def _elsewhere(each: DeclaredInput, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:
     beside = job.absolute().parent / mapping_file.NAME
-    known = {key: file for file in files for key in file.inputs}
-    close = "".join(f" {known[key].file} has `{key}`." for key in near(each.path, known, 1))
+    close = "".join(f" {mapped[key][1]} has `{key}`." for key in near(each.path, mapped, 1))
     return Finding(
         "input-elsewhere",
         each.where,
@@ -359,26 +355,22 @@ def rehearsal_workspace() -> str:
     return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
 
 
-def in_storage(home: Path) -> Callable[[str], bool]:
-    """Looks into the storage of a home's sandbox, where earlier rehearsals put what they wrote."""
+def is_stored(uri: str) -> bool:
+    """True where the sandbox's storage has files at an address: earlier rehearsals put there what they wrote."""
+    from contextlib import closing
 
-    def stored(uri: str) -> bool:
-        from contextlib import closing
+    from amlstack.sandbox.contract.spec import RefusedError
+    from amlstack.sandbox.files.storage import Location, Storage
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.folders import folder
+    from amlstack.sandbox.store.store import Store
 
-        from amlstack.sandbox.contract.spec import RefusedError
-        from amlstack.sandbox.files.storage import Location, Storage
-        from amlstack.sandbox.store.database import StateError
-        from amlstack.sandbox.store.folders import folder
-        from amlstack.sandbox.store.store import Store
-
-        if not (folder(home) / "state.db").is_file():
-            return False
-        try:
-            with closing(Store(home)) as store:
-                storage = Storage(store, rehearsal_workspace())
-                place = storage.locate(uri, "The input")
-                return isinstance(place, Location) and any(True for _ in storage.files(place))
-        except (RefusedError, StateError):
-            return False
-
-    return stored
+    if not (folder(paths.home()) / "state.db").is_file():
+        return False
+    try:
+        with closing(Store(paths.home())) as store:
+            storage = Storage(store, rehearsal_workspace())
+            place = storage.locate(uri, "The input")
+            return isinstance(place, Location) and any(True for _ in storage.files(place))
+    except (RefusedError, StateError):
+        return False

@@ -7,94 +7,60 @@ import socket
 import textwrap
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from amlstack.base import paths
 from amlstack.base.findings import Level
-from amlstack.base.paths import is_dir
 from amlstack.cli.console import print_json, say
 from amlstack.cli.rehearsal import aspects, environments
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, Stored, merged
-from amlstack.code_reading import shell
+from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, merged
+from amlstack.cli.rehearsal.environments import has_gpu
+from amlstack.code_reading import code_files, downloads, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import jobs
-    from amlstack import snapshot
     from amlstack.base.findings import Finding
     from amlstack.cli.rehearsal.aspects import State
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.request import RehearsalSurvey
+    from amlstack.cli.rehearsal.scale import Extent
     from amlstack.code_reading.downloads import Download
     from amlstack.images import EnvironmentAnswer
     from infra.runs import CodeFolders
 
 _SECONDS: Final = 0.4
-"""The time limit for the answers of all hosts together, while the rest is judged. An answer takes a tenth of it."""
+"""The time limit for the answers of all hosts together. An answer takes a tenth of it."""
 
 
-class InternetNeeds:
-    """The needs that the parts of a job have of the internet; the hosts are asked while the caller judges the rest.
+def _downloads(part: jobs.Plan) -> list[Download]:
+    folder, command = scales.code_folder(part), part.enriched.command
+    in_code = () if folder is None else downloads.in_code(folder, shell.scripts(command))
+    return [*downloads.in_command(shell.steps(command)), *in_code]
+
+
+def _internet(place: str, part: jobs.Plan, found: Sequence[Download], away: frozenset[str]) -> Iterator[Aspect]:
+    """Yield a part's needs of the internet, and if this machine meets them.
 
     Args:
-        parts: Every part that is to run, by its place.
+        place: The part's place.
+        part: The part.
+        found: Its downloads.
+        away: Hosts that are out of reach.
     """
-
-    def __init__(self, parts: Mapping[str, jobs.Plan]) -> None:
-        self._found = {place: _Found.of(place, part) for place, part in parts.items()}
-        hosts = frozenset(each.host for found in self._found.values() for each in found.downloads if each.host)
-        self._away: frozenset[str] = frozenset()
-        self._asking = threading.Thread(target=self._ask, args=(hosts,), daemon=True) if hosts else None
-        if self._asking is not None:
-            self._asking.start()
-
-    def _ask(self, hosts: frozenset[str]) -> None:
-        self._away = unreachable(hosts)
-
-    def aspects(self) -> Iterator[Aspect]:
-        """Yield the needs of the internet or a program, and if this machine meets them; waits for the hosts."""
-        if self._asking is not None:
-            self._asking.join()
-        for place, found in self._found.items():
-            yield from _programs(place, found.steps)
-            for each in found.downloads:
-                file = str(found.folder / each.path) if each.path else None
-                yield _download_aspect(each, found.instead if each.host in self._away else "", place, file)
+    folder, step = scales.code_folder(part), place.removeprefix("jobs.")
+    written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
+    instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
+    for each in found:
+        file = str(folder / each.path) if folder is not None and each.path else None
+        yield _download_aspect(each, instead if each.host in away else "", place, file)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The steps and downloads of one part, its code folder, and what is to be done where a host is out of reach."""
-
-    steps: tuple[Sequence[str], ...]
-    downloads: tuple[Download, ...]
-    folder: Path
-    instead: str
-
-    @classmethod
-    def of(cls, place: str, part: jobs.Plan) -> _Found:
-        from amlstack.code_reading import downloads
-
-        steps = shell.steps(part.enriched.command)
-        found = [*downloads.in_command(steps)]
-        code = part.job.code
-        folder = part.base / code.path if code is not None and code.local else part.base
-        if code is not None and code.local and is_dir(folder):
-            found += downloads.in_code(folder, shell.scripts(part.enriched.command))
-        step = place.removeprefix("jobs.")
-        written = " ".join(f"--input {step}.{name}=PATH" for name in part.job.outputs) if step != place else ""
-        instead = f"Give what the step writes, `{written}`" if written else "Give the job its data as an input"
-        return cls(tuple(steps), tuple(found), folder, instead)
-
-
-def _programs(place: str, steps: tuple[Sequence[str], ...]) -> Iterator[Aspect]:
-    from amlstack.code_reading import code_files
-
-    for program in code_files.outside_programs(steps):
+def _programs(place: str, command: str) -> Iterator[Aspect]:
+    for program in code_files.outside_programs(shell.steps(command)):
         if program.changes:
             text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
             remedy = "Move it into the image, or give --force to run it here all the same."
@@ -156,19 +122,17 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
     run = {place: part for place, part in plan.parts.items() if place.removeprefix("jobs.") not in data.given}
     parts = tuple(each for each in scales.extents(plan, known.request.scale) if each.place in run)
     answers: list[EnvironmentAnswer] = []
-    found = [*aspects.step_aspects(plan, Stored(paths.home()), data.given), *_needs(run, answers, known)]
-    by_place = {part.place: part for part in parts}
+    found = [*aspects.step_aspects(plan.job.steps, data.given), *_needs(run, answers, known)]
     found += (
         *_data(data),
         *aspects.size_aspects(parts, yes=agreed),
-        *aspects.disk_aspects(by_place, _code(run, known.folders), answers),
+        *aspects.disk_aspects(_copied(run, parts, known.folders), answers),
         *aspects.sandbox_aspects(),
     )
     if known.request.force:
         found = [_forced(each) for each in found]
-    return Feasibility(
-        name, merged(found), tuple(aspects.unproven(plan, parts, gpu=environments.has_gpu(), shim=known.request.shim))
-    )
+    shim = known.request.shim
+    return Feasibility(name, merged(found), tuple(aspects.unproven(plan, parts, gpu=has_gpu(), shim=shim)))
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
@@ -179,11 +143,11 @@ def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
 def _needs(
     parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], known: RehearsalSurvey
 ) -> Iterator[Aspect]:
-    stored = Stored(paths.home())
-    internet = InternetNeeds(parts)
+    fetched = {place: _downloads(part) for place, part in parts.items()}
+    away = unreachable(frozenset(each.host for one in fetched.values() for each in one if each.host))
     for place, part in parts.items():
         found = None
-        for aspect, answer in environments.environment_aspects(place, part, stored, known.where, known.own):
+        for aspect, answer in environments.environment_aspects(place, part, known.where, known.own):
             yield aspect
             if answer is not None:
                 found = answer
@@ -191,31 +155,27 @@ def _needs(
         yield from environments.gpu_aspects(place, part, shim=known.request.shim)
         yield from environments.mpi_aspects(place, part, found)
         yield from aspects.port_aspects(place, part)
-    yield from internet.aspects()
+        yield from _programs(place, part.enriched.command)
+        yield from _internet(place, part, fetched[place], away)
 
 
 def _data(data: Data) -> Iterator[Aspect]:
     for line in data.lines:
         yield Aspect("data", "ready", line.removeprefix("input "))
     for each in data.findings:
-        yield _of_finding(each)
-
-
-def _of_finding(each: Finding) -> Aspect:
-    state: State = "blocks" if each.level is Level.ERROR else "note"
-    return Aspect("data", state, ". ".join(filter(None, (each.seen, each.rule))), each.remedy, (), each.file, each.line)
+        text = ". ".join(filter(None, (each.seen, each.rule)))
+        state: State = "blocks" if each.level is Level.ERROR else "note"
+        yield Aspect("data", state, text, each.remedy, (), each.file, each.line)
 
 
 def _forced(each: Aspect) -> Aspect:
     return replace(each, state="note", remedy="") if each.state == "blocks" and each.ignorable else each
 
 
-def _code(parts: Mapping[str, jobs.Plan], folders: CodeFolders) -> dict[str, snapshot.Inspected]:
-    found = {}
-    for place, part in parts.items():
-        if inspected := folders.inspected_part(part):
-            found[place] = inspected[0]
-    return found
+def _copied(run: Mapping[str, jobs.Plan], parts: Sequence[Extent], folders: CodeFolders) -> int:
+    """Bytes of all copies of the code: each part has one, and one on each of its nodes."""
+    own = ((part, folders.inspected_part(run[part.place])[:1]) for part in parts)
+    return sum(code.bytes * (part.started[0] + 1) for part, codes in own for code in codes)
 
 
 _ORDER = ("steps", "environment", "programs", "data", "internet", "GPU", "MPI", "size", "disk", "ports", "sandbox")
@@ -236,14 +196,8 @@ def show_answers(
     """
     if as_json:
         findings = [each.as_dict() for each in found]
-        print_json(
-            {
-                "file": str(file),
-                "possible": possible,
-                "jobs": [each.as_dict() for each in answers],
-                "findings": findings,
-            }
-        )
+        of_jobs = [each.as_dict() for each in answers]
+        print_json({"file": str(file), "possible": possible, "jobs": of_jobs, "findings": findings})
         return
     for answer in answers:
         say("\n".join(_lines(answer)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -24,7 +24,7 @@ from amlstack.base.paths import is_file
 from infra.runs.references import named_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from jobs.values import Source
 
 NAME = "rehearsal.toml"
-EXAMPLE = '"azureml:NAME@latest" = "data/folder"'
 _CODE = "rehearsal-file"
 _PLACE = re.compile(r"\s*\(at line (?P<line>\d+), column (?P<column>\d+)\)$")
 _VARIABLE = r"^env:[A-Za-z_][A-Za-z0-9_]*\Z"
@@ -100,74 +99,74 @@ _EXPLAINER = Explainer(Tables, Codes(_CODE, _CODE, _CODE, _CODE))
 
 @dataclass(frozen=True, slots=True)
 class MappingFile:
-    """One file.
+    """The content of one file, or of both.
 
     Attributes:
-        file: Where it lies.
-        inputs: From an input's path, as it is declared, to where its data are on this machine.
-        findings: What is wrong with the file.
-        lines: Line of each key of `inputs`, 1-based.
+        inputs: From an input's path, as it is declared, to where its data are on this machine, and ``FILE:LINE``.
         stand_ins: What an environment holds, by its reference or image.
         secrets: Where a secret is on this machine, ``env:VARIABLE``, by its name.
+        findings: What is wrong with the files.
     """
 
-    file: Path
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
-    lines: Mapping[str, int] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
     stand_ins: Mapping[str, OwnStandIn] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
 
 
-def path_of_user() -> Path:
-    """The user's own file; ``XDG_CONFIG_HOME`` moves it as usual."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "amlstack" / NAME
+def read_all(job: Path) -> MappingFile:
+    """The content of the file beside a job file, then of the user's own, which ``XDG_CONFIG_HOME`` moves."""
+    of_user = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "amlstack" / NAME
+    found = MappingFile()
+    for file in dict.fromkeys((of_user.absolute(), job.absolute().parent / NAME)):
+        if is_file(file):
+            found = read(file, found)
+    return found
 
 
-def read_all(job: Path) -> tuple[MappingFile, ...]:
-    """The files that a rehearsal of a job file reads, the first one to be asked first: beside the job, the user's."""
-    files = dict.fromkeys((job.absolute().parent / NAME, path_of_user().absolute()))
-    return tuple(read(file) for file in files if is_file(file))
-
-
-def read(file: Path) -> MappingFile:
-    """Reads one file; what is wrong with it is a finding, and the rest of it counts."""
+def read(file: Path, other: MappingFile = MappingFile()) -> MappingFile:
+    """Reads one file; what is wrong with it is a finding, and the rest of it counts, before what another one says."""
     try:
         text = read_regular(file).decode("utf-8-sig")
         data = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         seen = f"The file cannot be read: {error}"
         rule, remedy = "It is a TOML file in UTF-8", "Correct or remove it."
-        return MappingFile(file, findings=(Finding(_CODE, "", seen, rule, remedy, file=str(file)),))
+        wrong = Finding(_CODE, "", seen, rule, remedy, file=str(file))
+        return replace(other, findings=(wrong, *other.findings))
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line, column = (int(place["line"]), int(place["column"])) if place else (len(text.splitlines()), None)
         seen = f"This is not TOML: {_PLACE.sub('', str(error))}"
-        remedy = f"Write `[inputs]` and below it lines such as `{EXAMPLE}`, both sides in quotes."
+        example = '`"azureml:NAME@latest" = "data/folder"`'
+        remedy = f"Write `[inputs]` and below it lines such as {example}, both sides in quotes."
         wrong = Finding(_CODE, "", seen, "", remedy, file=str(file), line=line, column=column)
-        return MappingFile(file, findings=(wrong,))
+        return replace(other, findings=(wrong, *other.findings))
     lines = text.splitlines()
     tables, findings = _tables(data, file, lines)
     from amlstack.images.environments import OwnStandIn
 
     folder = file.parent
+    inputs = {
+        key: ((folder / Path(value).expanduser()).absolute(), f"{file}:{_line(lines, ('inputs', key))}")
+        for key, value in tables.inputs.items()
+    }
+    stand_ins = {
+        name: OwnStandIn(
+            each.requirements,
+            each.python,
+            None if each.requirements_file is None else (folder / each.requirements_file).absolute(),
+            each.like or "",
+            folder.absolute(),
+            f"{file}:{_line(lines, ('stand_in', name))}",
+        )
+        for name, each in tables.stand_in.items()
+    }
     return MappingFile(
-        file,
-        {key: folder / Path(value).expanduser() for key, value in tables.inputs.items()},
-        findings,
-        {key: _line(lines, ("inputs", key)) for key in tables.inputs},
-        {
-            name: OwnStandIn(
-                each.requirements,
-                each.python,
-                None if each.requirements_file is None else (folder / each.requirements_file).absolute(),
-                each.like or "",
-                folder.absolute(),
-                f"{file}:{_line(lines, ('stand_in', name))}",
-            )
-            for name, each in tables.stand_in.items()
-        },
-        tables.secrets,
+        {**other.inputs, **inputs},
+        {**other.stand_ins, **stand_ins},
+        {**other.secrets, **tables.secrets},
+        (*findings, *other.findings),
     )
 
 
@@ -202,17 +201,8 @@ def _line(lines: Sequence[str], loc: Loc) -> int:
     found = 1
     for key in loc:
         start = re.compile(rf"""\s*\[*\s*(?:stand_in\s*\.\s*)?["']?{re.escape(str(key))}["']?\s*[\].=]""")
-        found = next((number for number, line in _numbered(lines, found) if start.match(line)), found)
+        found = next((number for number, line in enumerate(lines[found - 1 :], found) if start.match(line)), found)
     return found
-
-
-def _numbered(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(lines, 1) if number >= first)
-
-
-def is_variable(value: str) -> bool:
-    """True where a text is ``env:VARIABLE``."""
-    return re.match(_VARIABLE, value) is not None
 
 
 def line_for(path: str) -> str:
@@ -225,7 +215,7 @@ MISSING = "rehearsal-secret"
 
 
 def secret_values(
-    plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], files: Sequence[MappingFile]
+    plans: Sequence[jobs.Planned], source: Source, options: Sequence[str], tables: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[Finding, ...]]:
     """The value of each secret that the jobs name, and what is missing.
 
@@ -236,15 +226,13 @@ def secret_values(
         plans: The jobs.
         source: Their file.
         options: As given.
-        files: `rehearsal.toml` beside the job file, then the user's.
+        tables: The tables ``[secrets]``.
     """
     found: list[Finding] = []
-    given: dict[str, str] = {}
-    for table in reversed(files):
-        given |= table.secrets
+    given = dict(tables)
     for text in options:
         name, _, place = text.partition("=")
-        if not is_variable(place):
+        if not re.match(_VARIABLE, place):
             seen = f"`--secret {name}…` names no variable of this machine"
             found.append(Finding(MISSING, "", seen, "The option never holds the secret itself", _how(name or "NAME")))
         else:

@@ -21,7 +21,6 @@ import typer
 from amlstack.base import paths
 from amlstack.cli import console
 from amlstack.cli.console import print_json, recorded_findings
-from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from amlstack.cli.logs.follower import Follower
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.diagnose import Diagnosis
-    from amlstack.sandbox.scale import RehearsalScale
 
 _TAGS = re.compile(r"(?:\[rank ?\d+\]: ?)+")
 _HEADER = "Traceback (most recent call last)"
@@ -69,19 +67,7 @@ class JobOutcome:
     status: str = ""
     error: str = ""
     job: Follower | None = None
-    diagnosis: Diagnosis | None = field(default=None)
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        plan: jobs.Planned,
-        inputs: Mapping[str, Mapping[str, Path]],
-        scale: RehearsalScale | None,
-    ) -> JobOutcome:
-        """A job that is about to be submitted."""
-        parts = tuple(scales.extents(plan, scale))
-        return cls(name, parts, tuple(scales.unproven(parts)), inputs)
+    diagnosis: Diagnosis | None = None
 
     @property
     def is_good(self) -> bool:
@@ -129,10 +115,6 @@ class Outcomes:
 
     jobs: list[JobOutcome] = field(default_factory=list)
     error: str = ""
-
-    def add(self, job: JobOutcome) -> None:
-        """A job is next."""
-        self.jobs.append(job)
 
     def failed(self, names: Sequence[str]) -> str | None:
         """The first of these jobs that has not completed; None for none."""

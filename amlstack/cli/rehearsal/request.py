@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amlstack.base import paths
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.images import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
-    from jobs.values import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,7 @@ class RehearsalSurvey:
         own: The user's stand-ins.
         folders: The code folders that were looked at.
         findings: On the file and the jobs that are meant.
-        of_inputs: On inputs, and on the files that say where they lie.
-        of_secrets: On secrets that are missing.
+        missing: On inputs, on secrets, and on the files that say where they lie.
     """
 
     request: RehearsalRequest
@@ -84,8 +81,7 @@ class RehearsalSurvey:
     own: Mapping[str, OwnStandIn]
     folders: CodeFolders
     findings: tuple[Finding, ...]
-    of_inputs: tuple[Finding, ...]
-    of_secrets: tuple[Finding, ...]
+    missing: tuple[Finding, ...]
 
     @property
     def no_job(self) -> str:
@@ -109,22 +105,28 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         (*checked.findings, *run_orders.within(checked)), meant, {text.partition("=")[0] for text in request.inputs}
     )
     plans = tuple(plan for plan in meant if not plan.timed)
+    mapped = mapping_file.read_all(file)
+    chosen, wrong = inputs.options(request.inputs, plans)
+    secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, mapped.secrets)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
-    sources, of_inputs = _found_here(file, plans, checked.source, request.inputs, alone=alone, where=where)
-    tables = mapping_file.read_all(file)
-    secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, tables)
+    named = inputs.NamedData.of(where.of_file(file))
+    sources = []
+    for plan in plans:
+        data = inputs.resolve(plan, chosen, mapped.inputs, file, inputs.is_stored, alone=alone, named=named)
+        stand_ins, lines = environments.resolve(plan, mapped.stand_ins, data.given)
+        placed = ((each if each.file else checked.source.locate(each)).at(str(file)) for each in data.findings)
+        sources.append(replace(data, findings=tuple(placed), stand_ins=stand_ins, environments=lines, secrets=secrets))
     return RehearsalSurvey(
         request,
         where,
         tuple(name_of(plan, file) for plan in checked.plans),
         plans,
-        tuple(replace(each, secrets=secrets) for each in sources),
-        environments.own_stand_ins(tables),
+        tuple(sources),
+        mapped.stand_ins,
         folders,
         (*where.findings, *found, *others, *_left_out(meant, where, file)),
-        of_inputs,
-        of_secrets,
+        (*wrong, *mapped.findings, *(each for one in sources for each in one.findings), *of_secrets),
     )
 
 
@@ -177,42 +179,3 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
 def _runs_on(plan: jobs.Planned, cluster: str) -> bool:
     """True where a part of a plan runs on that cluster."""
     return any((part.target.cluster or "").lower() == cluster.lower() for part in plan.parts.values())
-
-
-def _found_here(
-    file: Path,
-    plans: Sequence[jobs.Planned],
-    source: Source,
-    options: Sequence[str],
-    *,
-    alone: bool = False,
-    where: Targets | None = None,
-) -> tuple[tuple[Data, ...], tuple[Finding, ...]]:
-    """The data of each plan, its findings at their lines, and all findings, on options and mapping files too.
-
-    Args:
-        file: The job file.
-        plans: What it declares.
-        source: Its places.
-        options: ``--input``, as given.
-        alone: It is a component, whose inputs a pipeline would give.
-        where: The stack whose data the jobs name; None for none.
-    """
-    files = mapping_file.read_all(file)
-    chosen, wrong = inputs.options(options, plans)
-    stored = inputs.in_storage(paths.home())
-    named = inputs.NamedData.of(where.of_file(file)) if where is not None else inputs.NamedData()
-    resolved = (inputs.resolve(plan, chosen, files, file, stored, alone=alone, named=named) for plan in plans)
-    found = tuple(
-        replace(
-            one, findings=tuple((each if each.file else source.locate(each)).at(str(file)) for each in one.findings)
-        )
-        for one in resolved
-    )
-    found = tuple(
-        replace(one, stand_ins=here.by_step, environments=here.lines)
-        for one, plan in zip(found, plans, strict=True)
-        for here in [environments.resolve(plan, environments.own_stand_ins(files), one.given)]
-    )
-    of_files = (each for one in files for each in one.findings)
-    return found, (*wrong, *of_files, *(each for one in found for each in one.findings))

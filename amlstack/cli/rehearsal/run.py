@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.rehearsal import environments, judgement
+from amlstack.cli.rehearsal import judgement
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.rehearsal.judgement import judge, obstacles
@@ -38,13 +37,12 @@ from infra.settings import Cluster, ClusterIdentity, Nodes
 from jobs.wire.references import with_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import jobs
     from amlstack import snapshot
     from amlstack.cli.rehearsal.aspects import Feasibility
-    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.outcome import Outcomes
     from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey
     from amlstack.provider.arm import ArmClient
@@ -54,125 +52,63 @@ if TYPE_CHECKING:
 LOCATION = "westeurope"
 DEFAULT_SIZE = "Standard_ND96asr_v4"
 """What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
-MOST_AT_ONCE = 4
-"""Trials for which a cluster that no stack declares has nodes: they all run on this machine."""
 
 
-_VERSIONS = {"": "2024-03-01", "Microsoft.Storage": "2024-01-01", "Microsoft.KeyVault": "2024-11-01"}
-"""Api-versions by namespace, as azure-native speaks to them; that of resource groups first."""
+def _submit(
+    arm: ArmClient,
+    endpoint: Endpoint,
+    known: RehearsalSurvey,
+    index: int,
+    codes: Mapping[str, snapshot.Snapshot],
+) -> str:
+    """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """The workspace in which jobs are rehearsed.
-
-    Attributes:
+    Args:
         arm: A client of the sandbox's resource manager.
-        names: Names and ids in the workspace.
-        tenant: The directory that the key vault belongs to.
-        home: The sandbox's home.
+        endpoint: The sandbox.
+        known: What was asked for and found out. The body names inputs and environments as they are declared.
+        index: Which of the plans is submitted.
+        codes: The content of each part's folder, by the part's place.
+
+    Returns:
+        The job's ARM id.
+
+    Raises:
+        ArmError, ProviderError: The sandbox refused something.
     """
-
-    arm: ArmClient
-    names: Names
-    tenant: str
-    home: Path
-
-    @classmethod
-    def on(cls, endpoint: Endpoint, arm: ArmClient) -> Rehearsal:
-        """The rehearsal workspace of a running sandbox."""
-        return cls(arm, Names(endpoint.subscription, GROUP, GROUP), endpoint.tenant, endpoint.home)
-
-    def submit(
-        self,
-        name: str,
-        plan: jobs.Planned,
-        codes: Mapping[str, snapshot.Snapshot],
-        source: Data,
-        scale: RehearsalScale | None = None,
-        *,
-        no_shim: bool = False,
-    ) -> str:
-        """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
-
-        Args:
-            name: The first part of its id.
-            plan: What is submitted.
-            codes: The content of each part's folder, by the part's place.
-            source: Inputs and environments that are read on this machine; the body names them as declared.
-            scale: What the sandbox starts at most of it; the body is the same.
-            no_shim: GPU calls stay as they are where the machine has no GPU.
-
-        Returns:
-            The job's ARM id.
-
-        Raises:
-            ArmError, ProviderError: The sandbox refused something.
-        """
-        registration = Registration.of(name, plan, codes, self.names)
-        self._workspace(LOCATION)
-        for cluster in clusters(plan):
-            self._make(self.names.cluster_id(cluster.name), properties(cluster, location=LOCATION, tags={}))
-        services = Services(self.arm, Runs(self.arm), Host(), threading.Event())
-        register(services, self.names.workspace_id, registration)
-        job_id = f"{self.names.workspace_id}/jobs/{name}-{os.urandom(3).hex()}"
-        run = job_id.rsplit("/", 1)[-1]
-        origins.write_inputs(self.home, run, source.by_step, source.given)
-        files_environments.write(self.home, run, source.stand_ins)
-        origins.write_code(self.home, run, code_folders(plan))
-        if no_shim:
-            gpu_code.keep_off(self.home, run)
-        wanted = {} if scale is None else {QUERY: str(scale)}
-        body = with_secrets(registration.body, source.secrets)
-        sent = _addressed(body, source.by_step.get("", {}))
-        answer = self.arm.put(job_id, sent, runs.version_for(sent["properties"]), query=wanted)
-        if scale is not None and answer.headers.get(QUERY) != str(scale):
-            # A server that was started before this option was known would start every rank.
-            self.arm.post(f"{job_id}/cancel")
-            raise ArmError(
-                0, "SandboxTooOld", "the running sandbox knows no scale: run `amlstack sandbox down`, then again"
-            )
-        return job_id
-
-    def _workspace(self, location: str) -> None:
-        """Make the workspace and what it stands on, unless they are there."""
-        names = self.names
-        self._make(names.group_id, {"location": location})
-        storage = names.id("storage")
-        vault = names.id("key_vault")
-        self._make(
-            storage,
-            {
-                "location": location,
-                "kind": "StorageV2",
-                "sku": {"name": "Standard_LRS"},
-                "properties": {"allowSharedKeyAccess": False},
-            },
-        )
-        self._make(
-            vault,
-            {
-                "location": location,
-                "properties": {
-                    "tenantId": self.tenant,
-                    "sku": {"family": "A", "name": "standard"},
-                    "enableRbacAuthorization": True,
-                },
-            },
-        )
-        self._make(
-            names.workspace_id,
-            {
-                "location": location,
-                "identity": {"type": "SystemAssigned"},
-                "properties": {"storageAccount": storage, "keyVault": vault},
-            },
-        )
-
-    def _make(self, resource: str, body: dict[str, Any]) -> None:
+    plan, source, scale = known.plans[index], known.sources[index], known.request.scale
+    name, names = known.name_of(plan), Names(endpoint.subscription, GROUP, GROUP)
+    registration = Registration.of(name, plan, codes, names)
+    for resource, version, body in _foundation(names, endpoint.tenant, plan):
         # Always a PUT: an equal one changes nothing, and a cluster of that name may have to grow.
-        kind = resource.rpartition("/providers/")[2].split("/", 1)[0] if "/providers/" in resource else ""
-        self.arm.finish(self.arm.put(resource, body, _VERSIONS.get(kind, API_VERSION)))
+        arm.finish(arm.put(resource, body, version))
+    register(Services(arm, Runs(arm), Host(), threading.Event()), names.workspace_id, registration)
+    run = f"{name}-{os.urandom(3).hex()}"
+    origins.write_inputs(endpoint.home, run, source.by_step, source.given)
+    files_environments.write(endpoint.home, run, source.stand_ins)
+    origins.write_code(endpoint.home, run, code_folders(plan))
+    if not known.request.shim:
+        gpu_code.keep_off(endpoint.home, run)
+    sent = _addressed(with_secrets(registration.body, source.secrets), source.by_step.get("", {}))
+    job_id, wanted = f"{names.workspace_id}/jobs/{run}", {} if scale is None else {QUERY: str(scale)}
+    arm.put(job_id, sent, runs.version_for(sent["properties"]), query=wanted)
+    return job_id
+
+
+def _foundation(names: Names, tenant: str, plan: jobs.Planned) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield id, API version (as azure-native has it) and body of the workspace, what it stands on, and the clusters."""
+    storage, vault = names.id("storage"), names.id("key_vault")
+    yield names.group_id, "2024-03-01", {"location": LOCATION}
+    account = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": {"allowSharedKeyAccess": False}}
+    yield storage, "2024-01-01", {"location": LOCATION, **account}
+    sku = {"family": "A", "name": "standard"}
+    secrets = {"tenantId": tenant, "sku": sku, "enableRbacAuthorization": True}
+    yield vault, "2024-11-01", {"location": LOCATION, "properties": secrets}
+    parts = {"storageAccount": storage, "keyVault": vault}
+    workspace = {"location": LOCATION, "identity": {"type": "SystemAssigned"}, "properties": parts}
+    yield names.workspace_id, API_VERSION, workspace
+    for cluster in clusters(plan):
+        yield names.cluster_id(cluster.name), API_VERSION, properties(cluster, location=LOCATION, tags={})
 
 
 def _addressed(body: dict[str, Any], data: Mapping[str, Path]) -> dict[str, Any]:
@@ -206,11 +142,8 @@ def clusters(plan: jobs.Planned) -> list[Cluster]:
     """
     found: dict[str, Cluster] = {}
     for place, part in plan.parts.items():
-        limits = plan.trials(place)
-        trials = 1 if limits is None else limits.max_concurrent_trials or limits.max_total_trials or MOST_AT_ONCE
-        at_once = min(trials, MOST_AT_ONCE)
         if name := part.target.cluster:
-            most = part.target.max_nodes or part.nodes * at_once
+            most = scales.most_nodes(plan, place)
             if name not in found or found[name].nodes.max < most:
                 size = part.target.size if part.target.facts is not None else None
                 found[name] = Cluster.model_construct(
@@ -229,8 +162,7 @@ def dry_run(request: RehearsalRequest, *, as_json: bool) -> int:
         say(known.no_job, err=True)
         return 2
     in_answers = {each for source in known.sources for each in source.findings}
-    of_inputs = (each for each in known.of_inputs if each not in in_answers)
-    found = (*known.findings, *of_inputs, *known.of_secrets)
+    found = (*known.findings, *(each for each in known.missing if each not in in_answers))
     answers = _answers(known, agreed=request.yes)
     possible = bool(answers) and not errors(found) and all(answer.possible for answer in answers)
     if not as_json:
@@ -250,7 +182,9 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
     if errors(known.findings):
         return 1
     progress = Progress()
-    if not _is_ready(known) or not _is_agreed(known, progress):
+    if not _is_ready(known) or not all(
+        scales.agreed(progress, request.file, plan, request.scale, yes=request.yes) for plan in known.plans
+    ):
         return 2
     if in_the_way := [each for answer in _answers(known, agreed=True) for each in obstacles(answer)]:
         progress.fail("it cannot be rehearsed here; nothing was started")
@@ -266,9 +200,6 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         outcomes.error = str(error)
-        if isinstance(error, ArmError):
-            for plan in known.plans:
-                print_findings(tuple(environments.unregistered(plan, known.where, request.file, str(error))))
         return 1
     return 0 if all(each.is_good for each in outcomes.jobs) else 1
 
@@ -292,18 +223,11 @@ def _is_ready(known: RehearsalSurvey) -> bool:
     if shown is not None and shown >= most:
         say(f"--only-rank {shown}: there are ranks 0 to {most - 1}", err=True)
         return False
-    missing = (*known.of_inputs, *known.of_secrets)
-    print_findings(missing, err=True)
-    if errors(missing):
+    print_findings(known.missing, err=True)
+    if errors(known.missing):
         say("nothing was submitted", err=True)
         return False
     return True
-
-
-def _is_agreed(known: RehearsalSurvey, progress: Progress) -> bool:
-    """True where a job larger than this machine was agreed to."""
-    request = known.request
-    return all(scales.agreed(progress, request.file, plan, request.scale, yes=request.yes) for plan in known.plans)
 
 
 def _in_order(known: RehearsalSurvey, outcomes: Outcomes, endpoint: Endpoint, progress: Progress) -> None:
@@ -313,12 +237,14 @@ def _in_order(known: RehearsalSurvey, outcomes: Outcomes, endpoint: Endpoint, pr
         progress.note(line)
     for index, earlier in run_orders.in_order(plans, file):
         name = known.name_of(plans[index])
-        outcomes.add(JobOutcome.of(name, plans[index], known.sources[index].by_step, known.request.scale))
+        parts = tuple(scales.extents(plans[index], known.request.scale))
+        outcome = JobOutcome(name, parts, tuple(scales.unproven(parts)), known.sources[index].by_step)
+        outcomes.jobs.append(outcome)
         if (failed := outcomes.failed([known.name_of(plans[each]) for each in earlier])) is None:
-            _rehearse(known, index, outcomes.jobs[-1], endpoint, progress)
+            _rehearse(known, index, outcome, endpoint, progress)
         else:
-            outcomes.jobs[-1].error = f"it comes after `{failed}`, which has not completed, and was not started"
-            progress.fail(f"job {name}: {outcomes.jobs[-1].error}")
+            outcome.error = f"it comes after `{failed}`, which has not completed, and was not started"
+            progress.fail(f"job {name}: {outcome.error}")
 
 
 def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint: Endpoint, progress: Progress) -> None:
@@ -333,8 +259,7 @@ def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint:
         outcome.error = "the code cannot be uploaded as it is"
         return
     arm = connect(endpoint)
-    workspace = Rehearsal.on(endpoint, arm)
-    job_id = workspace.submit(outcome.name, plan, codes, source, request.scale, no_shim=not request.shim)
+    job_id = _submit(arm, endpoint, known, index, codes)
     outcome.job = job = Follower(arm, job_id, SandboxLogs(endpoint.home), InProgress(progress), shown)
     progress.step(f"job {job.name}: {_extent(plan, request.scale)}")
     for line in (*source.lines, *source.environments):

@@ -12,6 +12,7 @@ import typer
 
 from amlstack.base.paths import is_dir
 from amlstack.cli import console
+from amlstack.code_reading import code_files, shell, starters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +44,7 @@ RANKS_PER_CORE = 4
 MEMORY_PER_RANK = 512 * 2**20
 """Bytes. Measured: a process that imported PyTorch 2.8 and made one step on the CPU held 493 MiB."""
 MOST_AT_ONCE = 4
-"""Trials of a sweep that run at once on a cluster that no stack declares; see `submit`."""
+"""Trials of a sweep that run at once on a cluster that no stack declares."""
 PROPOSED = 2
 """Nodes, and ranks on each: the least that shows what goes wrong between nodes and between ranks of one."""
 
@@ -105,20 +106,26 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
 def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
     """The extent that is started of each part of a plan."""
     for place, part in plan.parts.items():
-        steps = list(_launches(part.enriched.command))
-        own = (_per_node(program, words, part.nodes) for program, words in steps)
+        own = (starters.per_node(program, words, part.nodes) for program, words in _launches(part.enriched.command))
         named = [count for count in own if count] or [_by_gpus(part) or 1]
         declared = (part.nodes, max([part.processes_per_node or 1, *named]))
         started = declared
         if scale is not None:
             started = (min(declared[0], scale.nodes), min(declared[1], scale.ranks))
-        trials = plan.trials(place)
-        at_once = 1
-        if trials is not None:
-            wanted = trials.max_concurrent_trials or trials.max_total_trials or MOST_AT_ONCE
-            nodes = part.target.max_nodes or part.nodes * min(wanted, MOST_AT_ONCE)
-            at_once = max(1, min(wanted, nodes // started[0]))
+        at_once = max(1, min(trials_at_once(plan, place), most_nodes(plan, place) // started[0]))
         yield Extent(place, declared, started, at_once, tuple(_unchanged(part, declared, started, scale)))
+
+
+def trials_at_once(plan: jobs.Planned, place: str) -> int:
+    """The number of trials of a sweep that may run at once; 1 for anything else."""
+    limits = plan.trials(place)
+    return 1 if limits is None else limits.max_concurrent_trials or limits.max_total_trials or MOST_AT_ONCE
+
+
+def most_nodes(plan: jobs.Planned, place: str) -> int:
+    """The nodes of a part's cluster: of one that no stack declares, for as many trials as can run at once."""
+    part = plan.parts[place]
+    return part.target.max_nodes or part.nodes * min(trials_at_once(plan, place), MOST_AT_ONCE)
 
 
 def shown(extent: Extent) -> str:
@@ -190,12 +197,15 @@ def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalS
     return False
 
 
+def code_folder(part: jobs.Plan) -> Path | None:
+    """The folder of a part's code on this machine; None where it has none."""
+    code = part.job.code
+    return part.base / code.path if code is not None and code.local and is_dir(part.base / code.path) else None
+
+
 def _launches(command: str) -> Iterator[tuple[str, list[str]]]:
     """Each simple command that starts a launcher or Python: the program's name, and the words after it."""
-    from amlstack.code_reading import starters
-    from amlstack.code_reading.shell import steps
-
-    for step in steps(command.replace("\\\n", " ")):
+    for step in shell.steps(command.replace("\\\n", " ")):
         for at, word in enumerate(step):
             name = word.rsplit("/", 1)[-1]
             if name in starters.PROGRAMS:
@@ -203,33 +213,21 @@ def _launches(command: str) -> Iterator[tuple[str, list[str]]]:
                 break
 
 
-def _per_node(program: str, rest: list[str], nodes: int) -> int | None:
-    from amlstack.code_reading import starters
-
-    return starters.per_node(program, rest, nodes)
-
-
 def _by_gpus(part: jobs.Plan) -> int | None:
     """The GPUs of the size, where a job's one process per node starts a rank for each; None where it does not."""
-    from amlstack.code_reading import code_files
-    from amlstack.code_reading.shell import scripts
-
-    size, command, code = part.target.facts, part.enriched.command, part.job.code
+    size, command, folder = part.target.facts, part.enriched.command, code_folder(part)
     if size is None or size.gpus < 2 or (part.processes_per_node or 1) > 1:
         return None
     if code_files.starts_by_gpu(command):
         return size.gpus
-    if code is None or not code.local or not is_dir(folder := part.base / code.path):
-        return None
-    return size.gpus if code_files.code_starts_by_gpu(folder, scripts(command)) else None
+    by_code = folder is not None and code_files.code_starts_by_gpu(folder, shell.scripts(command))
+    return size.gpus if by_code else None
 
 
 def _unchanged(
     part: jobs.Plan, declared: tuple[int, int], started: tuple[int, int], scale: RehearsalScale | None
 ) -> Iterator[str]:
     """Literal counts of the declaration that reach the code as they are."""
-    from amlstack.code_reading import starters
-
     if scale is None:
         return
     counts = starters.Counts(scale.nodes, scale.ranks, part.nodes)

@@ -63,7 +63,8 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
                 note(f"stand-in: {line}")
             prepare.write_stand_in(store, job, wanted, standin)
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
-            ports = fixed_ports.ports(wanted, stage.folder / "nodes" / "0" / "wd")
+            code = stage.folder / "nodes" / "0" / "wd"
+            ports = fixed_ports.ports(wanted.command, wanted.distribution, wanted.variables, code)
             fixed_ports.hold(
                 ports, f"the job {job.name} ({store.home})", lambda line: _progress(store, job, line), held
             )

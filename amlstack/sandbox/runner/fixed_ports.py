@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base import paths
 from amlstack.code_reading.code_files import texts
@@ -32,35 +32,21 @@ _DEFAULT = re.compile(
 _LAUNCHERS_OPTION = re.compile(r"--(?:master|main_process|main-process)[-_]port\b|--config_file\b")
 
 
-class FixesPorts(Protocol):
-    """The part of a job that may name ports: `Spec` has it, and so has what a dry run asks with."""
-
-    @property
-    def command(self) -> str:
-        """The shell command."""
-
-    @property
-    def distribution(self) -> str | None:
-        """``PyTorch``, ``Mpi``, ``TensorFlow``; None for none."""
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The job's environment variables."""
-
-
-def ports(spec: FixesPorts, code: Path) -> tuple[int, ...]:
+def ports(command: str, distribution: str | None, variables: Mapping[str, Any], code: Path) -> tuple[int, ...]:
     """The ports that the variables, the command and the scripts of a job name, in order.
 
     Args:
-        spec: The job.
+        command: The shell command.
+        distribution: ``PyTorch``, ``Mpi``, ``TensorFlow``, in any letter case; None for none.
+        variables: The job's environment variables.
         code: A folder with its code.
     """
-    found = {match["port"] for pattern in (_OPTION, _ENDPOINT, _SHELL) for match in pattern.finditer(spec.command)}
-    found.add(spec.variables.get("MASTER_PORT", ""))
-    if not _LAUNCHERS_OPTION.search(spec.command):
-        found |= {str(default_port(step)) for step in steps(spec.command)}
+    found = {match["port"] for pattern in (_OPTION, _ENDPOINT, _SHELL) for match in pattern.finditer(command)}
+    found.add(str(variables.get("MASTER_PORT", "")))
+    if not _LAUNCHERS_OPTION.search(command):
+        found |= {str(default_port(step)) for step in steps(command)}
     patterns = [*_CODE, _SHELL]
-    if spec.distribution not in ("PyTorch", "Mpi") and "MASTER_PORT" not in spec.variables:
+    if (distribution or "").lower() not in ("pytorch", "mpi") and "MASTER_PORT" not in variables:
         patterns.append(_DEFAULT)  # the others' is set before their code looks
     for text in texts(code, (".py", ".sh")):
         if "MASTER_PORT" in text or "tcp://" in text:

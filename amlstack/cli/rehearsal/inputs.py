@@ -359,8 +359,7 @@ def is_stored(uri: str) -> bool:
     """True where the sandbox's storage has files at an address: earlier rehearsals put there what they wrote."""
     from contextlib import closing
 
-    from amlstack.sandbox.contract.spec import RefusedError
-    from amlstack.sandbox.files.storage import Location, Storage
+    from amlstack.sandbox.files.storage import Storage
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.folders import folder
     from amlstack.sandbox.store.store import Store
@@ -369,8 +368,6 @@ def is_stored(uri: str) -> bool:
         return False
     try:
         with closing(Store(paths.home())) as store:
-            storage = Storage(store, rehearsal_workspace())
-            place = storage.locate(uri, "The input")
-            return isinstance(place, Location) and any(True for _ in storage.files(place))
-    except (RefusedError, StateError):
+            return Storage(store, rehearsal_workspace()).has_files(uri)
+    except StateError:
         return False

@@ -16,8 +16,7 @@ from amlstack.cli.stack import explain, plan
 from amlstack.cli.stack.plan import cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.runs import WaitedRuns
 from amlstack.cli.stack_files import type_of
-from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files.storage import Location, Storage
+from amlstack.sandbox.files.storage import Storage
 from amlstack.sandbox.store.inventory import listed
 from amlstack.sandbox.store.store import Store, cluster_of, folder
 
@@ -43,8 +42,7 @@ HOLDS: Final = {
 }
 """Type without its API version → what goes with a resource of it; a cluster counts only with its runs."""
 
-DELETED: Final = {"delete": "deletes", "discard": "forgets"}
-REPLACED: Final = frozenset({"replace", "create-replacement", "delete-replaced", "discard-replaced"})
+TAKES_AWAY: Final = {plan.DELETED: "deletes", plan.FORGOTTEN: "forgets", plan.REPLACED: "replaces"}
 CONVERGING: Final = (
     "azure-native:",
     "amlstack:code:",
@@ -68,7 +66,7 @@ def losses_of(ops: Mapping[str, str], state: State, home: Path) -> tuple[str, ..
     runs = _runs(home)
     for one in state.resources:
         urn, kind = str(one["urn"]), type_of(one["type"])
-        verb = DELETED.get(ops.get(urn, ""), "replaces" if ops.get(urn) in REPLACED else "")
+        verb = TAKES_AWAY.get(plan.DOES.get(ops.get(urn, ""), ""))
         if not verb or kind not in HOLDS or one.get("retainOnDelete"):
             continue
         resource_id = str(one.get("id", "")).lower()
@@ -114,12 +112,7 @@ def _has(store: Store, resource_id: str) -> bool:
     workspace, _, place = resource_id.partition("/datastores/")
     if "/" not in place:
         return store.resources.get(resource_id) is not None
-    storage = Storage(store, workspace)
-    try:
-        found = storage.locate(f"azureml://datastores/{place}", "The data")
-    except RefusedError:
-        return False
-    return isinstance(found, Location) and any(True for _ in storage.files(found))
+    return Storage(store, workspace).has_files(f"azureml://datastores/{place}")
 
 
 REFUSED = (

@@ -86,11 +86,13 @@ def next_step(outcome: Outcome, again: str, *, updated: bool) -> str:
     """
     if not updated:
         return f"nothing was changed; once the cause is gone, {again} again"
-    gates = [urn for severity, urn, text in outcome.diagnostics if severity == "error" and _is_closed_gate(urn, text)]
+    failed = [(urn, text.replace("\n", " ")) for severity, urn, text in outcome.diagnostics if severity == "error"]
+    # A run that failed and that others wait for: only another word for `rerun` opens that gate.
+    gates = [urn for urn, text in failed if "amlstack:jobs:Job::" in urn and "not run again by itself" in text]
     if gates:
         names = ", ".join(urn.rsplit("::", 1)[-1] for urn in gates)
         return f"{again} fails so again until `rerun` of {names} is another word; what was made before stays"
-    there = [text for severity, _, text in outcome.diagnostics if severity == "error" and _EXISTS in text]
+    there = [text for _, text in failed if _EXISTS in text]
     if any("/providers/" not in text.partition(_EXISTS)[2].partition("'")[2].partition("'")[0] for text in there):
         return (
             f"the resource group exists, and {again} fails so again. Write `amlstack:resource_group: "
@@ -112,59 +114,33 @@ def ending(error: BaseException, again: str) -> tuple[str, int]:
         again: The command that was run.
     """
     if isinstance(error, KeyboardInterrupt):
-        return interrupted(error, again), INTERRUPTED
+        applied = error.outcome.applied if isinstance(error, EngineInterruptedError) else {}
+        done = f"{counted_operations(applied)} until then" if applied else "no resource was changed"
+        return f"interrupted: {done}; runs that were submitted go on. `{again}` goes on from here", INTERRUPTED
     if isinstance(error, NotBegunError):
         return str(error), error.code
-    return str(error), BUSY if isinstance(error, BusyError) else USAGE if isinstance(
-        error, NoStackError | NoPlanError
-    ) else 1
-
-
-def interrupted(interruption: KeyboardInterrupt, again: str) -> str:
-    """The state that an interruption left behind.
-
-    Args:
-        interruption: What was raised.
-        again: The command that was run.
-    """
-    applied = interruption.outcome.applied if isinstance(interruption, EngineInterruptedError) else {}
-    done = f"{counted_operations(applied)} until then" if applied else "no resource was changed"
-    return f"interrupted: {done}; runs that were submitted go on. `{again}` goes on from here"
-
-
-def _is_closed_gate(urn: str, text: str) -> bool:
-    """True where an error is of a failed run that others wait for: only another word for `rerun` opens that gate."""
-    return "amlstack:jobs:Job::" in urn and "not run again by itself" in text.replace("\n", " ")
+    if isinstance(error, BusyError):
+        return str(error), BUSY
+    return str(error), USAGE if isinstance(error, NoStackError | NoPlanError) else 1
 
 
 def verdicts(outcome: Outcome, known: Collection[str] = ()) -> Iterator[str]:
-    """Lines on what the policies found.
+    """Lines on what the policies found; of each policy that advises the advice for the first of its resources.
 
     Args:
         outcome: Of the engine.
         known: Rules whose findings were printed before, with the names and places of the settings.
     """
-    yield _verdict(outcome)
-    yield from (f"advice: {line}" for policy, line in _advice(outcome) if policy not in known)
-
-
-def _verdict(outcome: Outcome) -> str:
-    packs = (
-        ", ".join(f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items()))
-        or "pack"
-    )
+    packs = [f"{name.split('|')[0]} {version}".strip() for name, version in sorted(outcome.packs.items())]
     refused = len(outcome.refusals)
     verdict = f"{refused} violation{'' if refused == 1 else 's'}" if refused else "no violation"
-    return f"{packs}: {verdict} in {len(outcome.ops)} resources"
-
-
-def _advice(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """Name and one line of each policy that advises: its advice for the first of its resources."""
+    yield f"{', '.join(packs) or 'pack'}: {verdict} in {len(outcome.ops)} resources"
     by_policy: dict[str, list[Mapping[str, Any]]] = {}
     for advice in outcome.advice:
         by_policy.setdefault(advice["policyName"], []).append(advice)
     for policy, all_advice in sorted(by_policy.items()):
-        names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
-        description, *finding = all_advice[0]["message"].strip().splitlines()
-        text = " ".join(finding) or description
-        yield policy, f"{policy} ({names}): {text.removesuffix(f' [{policy}]')}"
+        if policy not in known:
+            names = listed(list(dict.fromkeys(advice["resourceUrn"].rsplit("::", 1)[-1] for advice in all_advice)))
+            description, *finding = all_advice[0]["message"].strip().splitlines()
+            text = " ".join(finding) or description
+            yield f"advice: {policy} ({names}): {text.removesuffix(f' [{policy}]')}"

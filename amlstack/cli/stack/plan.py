@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CREATED, UPDATED, REPLACED, DELETED = "created", "updated in place", "replaced", "deleted"
 FORGOTTEN, IMPORTED, READ_AGAIN = "forgotten", "imported", "read again"
-_DOES: Final = {
+DOES: Final = {
     "create": CREATED,
     "update": UPDATED,
     "delete": DELETED,
@@ -92,7 +92,7 @@ class StackPlan:
         if "preludeEvent" in event:
             self.steps.clear()
         meta = (event.get("resourcePreEvent") or {}).get("metadata")
-        if not meta or (does := _DOES.get(meta["op"])) is None or meta["type"].startswith(NO_RESOURCES):
+        if not meta or (does := DOES.get(meta["op"])) is None or meta["type"].startswith(NO_RESOURCES):
             return
         urn = meta["urn"]
         known = self.steps.get(urn)
@@ -134,7 +134,7 @@ def counted(words: Iterable[str]) -> str:
 
 def counted_operations(ops: Mapping[str, str]) -> str:
     """The same of the engine's operations by URN; each of a replacement's steps has its resource's URN."""
-    return counted(_DOES[op] for op in ops.values() if op in _DOES)
+    return counted(DOES[op] for op in ops.values() if op in DOES)
 
 
 def _changes(meta: Mapping[str, Any], does: str) -> tuple[str, ...]:
@@ -304,19 +304,9 @@ class ClusterCost:
         """US dollars per hour of one node of its priority, as far as that is known; None without a price."""
         return None if self.price is None else self.price.hourly(low_priority=self.low_priority)
 
-    @property
-    def idle(self) -> float | None:
-        """US dollars per hour without work; None when that is not known."""
-        if not self.least:
-            return 0.0
-        return None if self.each is None else self.least * self.each
-
-    @property
-    def busy(self) -> float | None:
-        """US dollars per hour with all nodes; None when that is not known."""
-        if not self.most:
-            return 0.0
-        return None if self.each is None else self.most * self.each
+    def hourly(self, nodes: int) -> float | None:
+        """US dollars per hour of so many nodes; None when that is not known."""
+        return 0.0 if not nodes else None if self.each is None else nodes * self.each
 
 
 def costs_of(settings: Settings) -> tuple[ClusterCost, ...]:
@@ -333,17 +323,20 @@ def costs_of(settings: Settings) -> tuple[ClusterCost, ...]:
 def cost_lines(costs: Sequence[ClusterCost]) -> Iterator[str]:
     """A line for what is paid while nothing runs, one for the most, and one for what the figures leave out."""
     if costs:
-        yield f"while idle: {_together(costs, 'idle')}"
-        yield f"at most: {_together(costs, 'busy')}"
-        yield from _basis(costs)
+        yield f"while idle: {_together([(one, one.least) for one in costs])}"
+        yield f"at most: {_together([(one, one.most) for one in costs])}"
+        bases = {one.price.basis(clock.today()) for one in costs if one.price is not None and one.most}
+        yield from (f"prices of {basis}" for basis in sorted(bases))
+    if any(one.low_priority and one.price is not None and one.price.low_priority is None for one in costs):
+        yield "low-priority nodes cost less than these prices of dedicated ones"
     yield OTHER_COSTS
 
 
 def costs_as_dict(costs: Sequence[ClusterCost]) -> dict[str, Any]:
     """Plain data for ``--json``: None is unknown."""
     return {
-        "idle_usd_per_hour": _sum(costs, "idle"),
-        "most_usd_per_hour": _sum(costs, "busy"),
+        "idle_usd_per_hour": _sum([one.hourly(one.least) for one in costs]),
+        "most_usd_per_hour": _sum([one.hourly(one.most) for one in costs]),
         "clusters": [
             {
                 "name": one.name,
@@ -351,36 +344,25 @@ def costs_as_dict(costs: Sequence[ClusterCost]) -> dict[str, Any]:
                 "nodes": {"min": one.least, "max": one.most},
                 "usd_per_node_hour": one.each,
                 "price_of": None if one.price is None else one.price.checked.isoformat(),
-                "idle_usd_per_hour": one.idle,
-                "most_usd_per_hour": one.busy,
+                "idle_usd_per_hour": one.hourly(one.least),
+                "most_usd_per_hour": one.hourly(one.most),
             }
             for one in costs
         ],
     }
 
 
-def _together(costs: Sequence[ClusterCost], which: str) -> str:
+def _together(counts: Sequence[tuple[ClusterCost, int]]) -> str:
     """``12.50 USD per hour for nodes``, or the nodes whose price is not known."""
-    known = sum(value for one in costs if (value := getattr(one, which)) is not None)
-    unknown = [one for one in costs if getattr(one, which) is None]
+    known = sum(one.hourly(nodes) or 0.0 for one, nodes in counts)
+    unknown = [(one.size, nodes) for one, nodes in counts if one.hourly(nodes) is None]
     if not unknown:
         return f"{known:,.2f} USD per hour for nodes"
-    of_each = ", ".join(f"{_nodes(one.least if which == 'idle' else one.most)} of {one.size}" for one in unknown)
+    of_each = ", ".join(f"{nodes} node{'' if nodes == 1 else 's'} of {size}" for size, nodes in unknown)
     beside = f"{known:,.2f} USD per hour for nodes, and " if known else ""
     return f"{beside}unknown for {of_each}: no price in the catalogue (`amlstack sizes --refresh` asks Azure)"
 
 
-def _basis(costs: Sequence[ClusterCost]) -> Iterator[str]:
-    today = clock.today()
-    yield from sorted({f"prices of {one.price.basis(today)}" for one in costs if one.price is not None and one.most})
-    if any(one.low_priority and one.price is not None and one.price.low_priority is None for one in costs):
-        yield "low-priority nodes cost less than these prices of dedicated ones"
-
-
-def _sum(costs: Sequence[ClusterCost], which: str) -> float | None:
-    values = [getattr(one, which) for one in costs]
-    return None if any(value is None for value in values) else float(sum(values))
-
-
-def _nodes(number: int) -> str:
-    return f"{number} node{'' if number == 1 else 's'}"
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if len(known) == len(values) else None

@@ -242,6 +242,14 @@ class Storage:
             message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
             raise RefusedError(message)
 
+    def has_files(self, uri: str) -> bool:
+        """True where there are files at an address of the sandbox's storage."""
+        try:
+            place = self.locate(uri, "The data")
+            return isinstance(place, Location) and any(True for _ in self.files(place))
+        except RefusedError:
+            return False
+
     def mount(self, place: Location, *, file: bool = False) -> Path:
         """The folder or file of a location mounted for writing, with what is stored there already.
 

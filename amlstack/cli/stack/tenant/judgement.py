@@ -131,12 +131,16 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_
     if paths:
         read = library.read(paths)
         found += read.findings
-        verdicts["files"] = _of_files(read, stack)
+        verdicts["files"] = judge_policies([_completed(policy) for policy in applied(read)], stack)
     found += _exemptions_without_effect(exempt, verdicts)
-    for name, own in verdicts.items():
-        verdicts[name] = [_exempted(one, exempt) for one in own]
-    found += (_not_rendered(token) for token in stack.not_rendered)
+    rule = "Policies are asked about requests of types whose body is known here"
+    for token in stack.not_rendered:
+        seen = f"The request for `{token}` is not known here"
+        found.append(Finding("tenant-not-judged", token, seen, rule, level=Level.INFO))
     for own in verdicts.values():
+        for index, verdict in enumerate(own):
+            if any(_names(word, verdict) for word in exempt):
+                own[index] = replace(verdict, exempt="--exempt names it")
         found += (_placed(where.reading, *each) for each in verdicts_module.findings(own))
     return TenantJudgement(verdicts, tuple(dict.fromkeys(found)), tuple(headings), len(stack.targets))
 
@@ -150,12 +154,8 @@ def summary(judgement: TenantJudgement) -> list[str]:
     return lines
 
 
-def _of_files(read: library.PolicyLibrary, stack: DeclaredStack) -> list[TenantVerdict]:
-    """The verdicts of files; a definition that no file has is judged by ours, where we have it."""
-    return judge_policies([_completed(policy) for policy in applied(read)], stack)
-
-
 def _completed(policy: AppliedPolicy) -> AppliedPolicy:
+    """A policy of files; a definition that no file has is judged by ours, where we have it."""
     ours = library.definitions().get(library.last(policy.id)) if policy.definition is None else None
     if ours is None:
         return policy
@@ -228,17 +228,6 @@ def _unknown_word(word: str) -> Finding:
     return Finding(
         NOT_READ, "--against", f"There is no initiative and no file `{word}`", rule, hint(word, known).strip()
     )
-
-
-def _not_rendered(token: str) -> Finding:
-    rule = "Policies are asked about requests of types whose body is known here"
-    return Finding("tenant-not-judged", token, f"The request for `{token}` is not known here", rule, level=Level.INFO)
-
-
-def _exempted(one: TenantVerdict, exempt: Sequence[str]) -> TenantVerdict:
-    if any(_names(word, one) for word in exempt):
-        return replace(one, exempt="--exempt names it")
-    return one
 
 
 def _names(word: str, one: TenantVerdict) -> bool:

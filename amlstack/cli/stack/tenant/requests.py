@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import sys
 from dataclasses import dataclass
+from logging.handlers import BufferingHandler
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import json_format, struct_pb2
@@ -29,12 +31,10 @@ from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
 from policies.tenant.verdicts import DeclaredStack, indexed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from infra.names import Account
     from infra.settings import Settings
-
-    Keep = Callable[[str, str, dict[str, Any], str, str], None]
 
 _PREFIX = "azure-native:"
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
@@ -146,11 +146,10 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
     Raises:
         NotRenderedError: The program refuses the stack.
     """
-    found: list[RegisteredResource] = []
     before = {name: getattr(SETTINGS, name) for name in _STATE}
     try:
         # The SDK keeps its state in context variables: those of a copy end with it.
-        contextvars.copy_context().run(_run, settings, who, stack, found)
+        found = contextvars.copy_context().run(_run, settings, who, stack)
     finally:
         # Yet what is first set in any context becomes the default of all.
         for name, value in before.items():
@@ -159,45 +158,26 @@ def resources_of(settings: Settings, who: Account, *, stack: str) -> tuple[Regis
     return tuple(sorted(found, key=lambda one: (one.token, one.name)))
 
 
-def _run(settings: Settings, who: Account, stack: str, found: list[RegisteredResource]) -> None:
+def _run(settings: Settings, who: Account, stack: str) -> list[RegisteredResource]:
+    shown = BufferingHandler(sys.maxsize)
+    logger = logging.Logger("amlstack.rendered", logging.ERROR)
+    logger.addHandler(shown)
+    monitor = KeepingMonitor(who.subscription)
+
     async def declared() -> None:
         await build(StackDeclaration(settings, (), who))
 
     async def whole() -> None:
-        subscriptions: dict[str, str] = {}
-
-        def keep(token: str, name: str, inputs: dict[str, Any], urn: str, provider: str) -> None:
-            if token.startswith("pulumi:providers:"):
-                subscriptions[urn] = str(inputs.get("subscriptionId") or "")
-            else:
-                # A reference to a provider is its URN and its id.
-                subscription = subscriptions.get(provider.rpartition("::")[0]) or who.subscription
-                found.append(RegisteredResource(token, name, inputs, subscription))
-
-        # Resources that the settings give by `existing` are taken to be there.
-        monitor = KeepingMonitor(keep, {LOOK_UP: {"status": 200, "properties": {}}}, _OUTPUTS)
         project = stack_files.project_name()
-        mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=_logger(shown), monitor=monitor)
+        mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=logger, monitor=monitor)
         await run_pulumi_func(declared)
 
-    shown: list[str] = []
     with asyncio.Runner() as runner:
         try:
             runner.run(whole())
         except RunError as error:
-            raise NotRenderedError(" ".join(shown) or str(error)) from None
-
-
-def _logger(shown: list[str]) -> logging.Logger:
-    """A logger that keeps errors, and prints nothing."""
-
-    class Kept(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            shown.append(record.getMessage())
-
-    logger = logging.Logger("amlstack.rendered", logging.ERROR)
-    logger.addHandler(Kept())
-    return logger
+            raise NotRenderedError(" ".join(each.getMessage() for each in shown.buffer) or str(error)) from None
+    return monitor.found
 
 
 _GIVEN = ("clientId", "principalId", "tenantId")
@@ -219,20 +199,14 @@ class NoMocks(mocks.Mocks):
 
 
 class KeepingMonitor(mocks.MockMonitor):
-    """Hands each custom resource to a function; the SDK's own would leave an event loop open in each of its threads."""
+    """Keeps each custom resource; the SDK's own would leave an event loop open in each of its threads."""
 
-    def __init__(
-        self, keep: Keep, answers: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        """Make a monitor.
-
-        Args:
-            keep: Takes each resource.
-            answers: What functions of providers answer, by their tokens; others answer nothing.
-            outputs: By a resource's token: output → the input whose value it has.
-        """
+    def __init__(self, subscription: str) -> None:
+        """Make a monitor of a program whose default provider has this subscription."""
         super().__init__(NoMocks())
-        self._keep, self._answers, self._outputs = keep, answers, outputs
+        self.found: list[RegisteredResource] = []
+        self._subscription = subscription
+        self._of_providers: dict[str, str] = {}
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
         """A resource that the program registers."""
@@ -240,8 +214,13 @@ class KeepingMonitor(mocks.MockMonitor):
         if not request.custom:
             return resource_pb2.RegisterResourceResponse(urn=urn)
         inputs = decode(request.object)
-        self._keep(request.type, request.name, inputs, urn, request.provider)
-        answer = _answer(request.object, self._outputs.get(request.type, {}))
+        if request.type.startswith("pulumi:providers:"):
+            self._of_providers[urn] = str(inputs.get("subscriptionId") or "")
+        else:
+            # A reference to a provider is its URN and its id.
+            subscription = self._of_providers.get(request.provider.rpartition("::")[0]) or self._subscription
+            self.found.append(RegisteredResource(request.type, request.name, inputs, subscription))
+        answer = _answer(request.object, _OUTPUTS.get(request.type, {}))
         return resource_pb2.RegisterResourceResponse(urn=urn, id=UNKNOWN_TEXT, object=answer)
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 - of the protocol
@@ -250,9 +229,10 @@ class KeepingMonitor(mocks.MockMonitor):
         return resource_pb2.ReadResourceResponse(urn=urn, properties=request.properties)
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - of the protocol
-        """A function of a provider: nobody is asked."""
+        """A function of a provider: nobody is asked, and what the settings give by `existing` is taken to be there."""
         answer = struct_pb2.Struct()
-        answer.update(self._answers.get(request.tok, {}))
+        if request.tok == LOOK_UP:
+            answer.update({"status": 200, "properties": {}})
         found = resource_pb2.ResourceInvokeResponse()
         getattr(found, "return").CopyFrom(answer)
         return found

@@ -10,12 +10,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack import __version__
 from amlstack.base.findings import Finding
 from amlstack.base.text import did_you_mean
 from infra.settings import dotted
 from policies import azure_policy
 from policies.config import ALL
-from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,9 +60,9 @@ def assigned(spec: AzurePolicy, config: Config, names: Names, *, on: date) -> As
     """
     subscription = f"/subscriptions/{names.subscription}"
     suffix = hashlib.sha256(names.group_id.lower().encode()).hexdigest()[:8]
-    exported = azure_policy.definitions(config, on=on, version=version())
+    exported = azure_policy.definitions(config, on=on, version=__version__)
     made = tuple({**one, "name": _named(one["name"], suffix)} for one in exported)
-    initiative = copy.deepcopy(azure_policy.initiative(list(made), scope=subscription, version=version()))
+    initiative = copy.deepcopy(azure_policy.initiative(list(made), scope=subscription, version=__version__))
     initiative["name"] = _named(initiative["name"], suffix)
     codes = {one["name"]: azure_policy.code_of(was["name"]) for one, was in zip(made, exported, strict=True)}
     return Assigned(

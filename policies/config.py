@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -249,7 +250,7 @@ _LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
 _MANDATORY_WITH = {rule.code: rule.mandatory_with for rule in ALL if rule.mandatory_with}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Config:
     """Levels and values by code of the rule; what is not given is the rule's default.
 
@@ -257,22 +258,19 @@ class Config:
         levels: Enforcement.
         values: Settings.
         exceptions: Exceptions from rules.
-        everything: Whether rules on all Azure resources (tags, regions) have something to judge.
         asked: The rules on each kind of subject that have something to judge, gathered once (`evaluation.verdicts`).
     """
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exceptions: tuple[Waiver, ...] = ()
-    everything: bool = field(default=False, init=False, compare=False)
     asked: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _settings: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Work out what every resource asks for."""
+    @cached_property
+    def everything(self) -> bool:
+        """True where rules on all Azure resources (tags, regions) have something to judge."""
         silent = (("tags-required", "required"), ("region-approved", "regions"))
-        everything = any(self.enabled(code) and self.settings(code)[setting] for code, setting in silent)
-        object.__setattr__(self, "everything", everything)
+        return any(self.enabled(code) and self.settings(code)[setting] for code, setting in silent)
 
     def level(self, code: str) -> Level:
         """The enforcement level of a rule."""
@@ -286,13 +284,9 @@ class Config:
         return self.level(code) != "disabled"
 
     def settings(self, code: str) -> dict[str, Any]:
-        """The values of a rule's settings, defaults filled in; made once, as every resource asks for them."""
-        if code not in self._settings:
-            given = self.values.get(code, {})
-            self._settings[code] = {
-                name: default if given.get(name) is None else given[name] for name, default in _DEFAULTS[code].items()
-            }
-        return self._settings[code]
+        """The values of a rule's settings, defaults filled in."""
+        given = self.values.get(code, {})
+        return {name: default if given.get(name) is None else given[name] for name, default in _DEFAULTS[code].items()}
 
 
 def read(given: Mapping[str, Any]) -> Config:

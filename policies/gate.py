@@ -10,14 +10,15 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level
+from amlstack import __version__
+from amlstack.base.findings import Finding, Level, sentence
+from amlstack.base.paths import is_file
 from policies import config as configuration
-from policies.evaluation.facts import put_unknown, wholly_known
+from policies.evaluation.facts import put_unknown
 from policies.evaluation.requests import judged
-from policies.evaluation.resource_subjects import component
+from policies.evaluation.resource_subjects import fill
 from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, address_of
 from policies.evaluation.verdicts import judge_all, judge_resource, judges_sum, weigh
-from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable
@@ -49,11 +50,7 @@ def read(path: FilePath | None, *, written: str = "", where: str = "") -> tuple[
     built_in = configuration.load(configuration.BUILT_IN)
     if path is None:
         return configuration.read(built_in), ()
-    try:
-        there = path.is_file()
-    except OSError:  # a name that no file can have
-        there = False
-    if not there:
+    if not is_file(path):
         rule = "The rules' configuration is a JSON file, the one that the policy pack is given"
         wrong = Finding(MISSING, where, f"There is no file `{written or path}`", rule, "Name it, or leave the key out")
         return configuration.read(built_in), (wrong,)
@@ -112,9 +109,10 @@ class Gate:
         """
         if not judged(token, everything=self._everything):
             return ()
-        plain = props if self._stays_as_it_is(token, props, unreadable) else _plain(props)
+        plain = json.loads(json.dumps(props, default=str))
         for path in unreadable:
             put_unknown(plain, path)
+        fill(token, plain, self._context.components)
         if self._sums:  # else ten thousand bodies would be kept for nothing
             self._seen.append((token, plain))
         chain = f"{parent}${token}" if parent else token
@@ -122,14 +120,9 @@ class Gate:
         verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
 
-    def _stays_as_it_is(self, token: str, props: Any, unreadable: Collection[Path]) -> bool:
-        """True where the judgement never writes into properties, now or later, and all of them is JSON already."""
-        written = unreadable or self._sums or self._context.components or component(token, props)
-        return not written and wholly_known(props)
-
     def whole(self) -> tuple[Finding, ...]:
         """Judge the sum of all that was judged, the exceptions and the catalogue."""
-        found = judge_all(self._seen, self.config, self.on, version=version())
+        found = judge_all(self._seen, self.config, self.on, version=__version__)
         return tuple(self.weighed(finding, "") for finding in found)
 
     def weighed(self, finding: Finding, name: str, *, urn: str = "") -> Finding:
@@ -137,8 +130,9 @@ class Gate:
         weight = weigh(finding, self.config, self.on, name=name, urn=urn)
         if finding.level is Level.INFO:
             return finding
-        remedy = " ".join(part for part in (_sentence(finding.remedy) if weight.exception else finding.remedy,
-                                            weight.exception.strip()) if part)  # fmt: skip
+        remedy = finding.remedy
+        if weight.exception:
+            remedy = f"{sentence(remedy) if remedy else ''}{weight.exception}".strip()
         return finding.changed(level=LEVELS[weight.level], remedy=remedy)
 
     def at_level(self, finding: Finding, name: str) -> Finding | None:
@@ -146,27 +140,3 @@ class Gate:
         if finding.code not in configuration.CODES:
             return finding
         return self.weighed(finding, name) if self.config.enabled(finding.code) else None
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def _plain(value: Any) -> Any:
-    """A copy as JSON has it, which the judgement may write into; most of a body is JSON already."""
-    kind = type(value)
-    if kind in _SCALARS:
-        return value
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                break
-        else:
-            return {key: inner if type(inner) in _SCALARS else _plain(inner) for key, inner in value.items()}
-    elif kind is list or kind is tuple:
-        return [_plain(inner) for inner in value]
-    return json.loads(json.dumps(value, default=str))
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if not text or text.endswith((".", "!", "?")) else f"{text}."

@@ -35,7 +35,6 @@ MAY = {
         "policies.azure_policy",
         "policies.config",
         "policies.gate",
-        "policies.release",
         "amlstack.catalog",
         "amlstack.snapshot",
         "amlstack.run_identity",

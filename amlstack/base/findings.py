@@ -6,7 +6,7 @@ a user's mistake, so that all of them can be shown together.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -63,28 +63,9 @@ class Finding:
             return self
         return self.changed(file=self.file or file, line=self.line or line, column=self.column or column)
 
-    def changed(
-        self,
-        *,
-        where: str | None = None,
-        remedy: str | None = None,
-        level: Level | None = None,
-        file: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-    ) -> Finding:
-        """The same finding with what is given in the place of what it has; `dataclasses.replace` is slow."""
-        return Finding(
-            self.code,
-            self.where if where is None else where,
-            self.seen,
-            self.rule,
-            self.remedy if remedy is None else remedy,
-            self.level if level is None else level,
-            self.file if file is None else file,
-            self.line if line is None else line,
-            self.column if column is None else column,
-        )
+    def changed(self, **given: Any) -> Finding:
+        """The same finding with what is given in the place of what it has."""
+        return replace(self, **given)
 
     def under(self, prefix: str) -> Finding:
         """The same finding one level further down: ``size`` under ``clusters[0]`` is ``clusters[0].size``."""
@@ -100,7 +81,7 @@ class Finding:
     @property
     def message(self) -> str:
         """One sentence each for what was seen, the rule and the remedy, without the place."""
-        return " ".join(_sentence(part) for part in (self.seen, self.rule, self.remedy) if part)
+        return " ".join(sentence(part) for part in (self.seen, self.rule, self.remedy) if part)
 
     def __str__(self) -> str:
         head = f"{self.place}: " if self.place else ""
@@ -111,7 +92,8 @@ class Finding:
         return {**asdict(self), "level": str(self.level), "message": self.message}
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """A text with a full stop at its end, unless it ends as a sentence does."""
     text = text.strip()
     return text if text.endswith((".", "!", "?", ":")) else f"{text}."
 

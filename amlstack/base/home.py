@@ -1,7 +1,7 @@
 """The sandbox's home: claimed with a marker file before anything is written, and only what is known in it is removed.
 
 ``AMLSTACK_HOME`` may name any folder, a person's own among them. A folder is ours when it holds the marker. An empty or
-missing one becomes ours at the first use. Homes of versions that wrote no marker are recognised by their layout.
+missing one becomes ours at the first use.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ import secrets
 import shutil
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amlstack.base import paths
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARKER: Final = "amlstack-home.json"
 """The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
@@ -29,10 +26,9 @@ pages that `amlstack report` wrote."""
 OTHERS: Final = 0o077
 """Bits that only the owner has in `FOLDERS`: a mode, and the umask of the processes that write there."""
 LOCK: Final = "sandbox.lock"
-"""An empty file that every version has made before anything else."""
+"""The file that a start of the sandbox locks."""
 
 _KIND: Final = "home of an amlstack sandbox"
-_SQLITE: Final = b"SQLite format 3\0"
 
 
 class ForeignHomeError(Exception):
@@ -45,7 +41,7 @@ def check(home: Path) -> None:
     Raises:
         ForeignHomeError: It holds files that no sandbox wrote, or it is no folder.
     """
-    if is_ours(home) or not _entries(home) or _is_unmarked_home(home):
+    if is_ours(home) or not _entries(home):
         return
     names = _entries(home)
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
@@ -166,7 +162,7 @@ def remove(home: Path) -> tuple[str, ...]:
     (home / LOCK).unlink(missing_ok=True)
     left = tuple(_entries(home))
     if not left:
-        for path in _markers(home):
+        for path in home.glob(f"{MARKER}*"):  # also what processes left that were killed while they wrote one
             path.unlink(missing_ok=True)
         if made:
             with contextlib.suppress(OSError):  # somebody put something there meanwhile
@@ -182,11 +178,6 @@ def _marker(home: Path) -> dict[str, object] | None:
     return content if isinstance(content, dict) and content.get("kind") == _KIND else None
 
 
-def _markers(home: Path) -> Iterator[Path]:
-    """The marker, and what processes left that were killed while they wrote one."""
-    yield from (path for path in home.iterdir() if path.name.startswith(MARKER))
-
-
 def _entries(home: Path) -> list[str]:
     """Names in a folder, the marker's left out; empty when there is no folder."""
     try:
@@ -195,24 +186,6 @@ def _entries(home: Path) -> list[str]:
         return []
     except OSError as error:
         raise _unusable(home, error) from None
-
-
-def _is_unmarked_home(home: Path) -> bool:
-    """True where a folder without a marker is a home as versions before the marker made it.
-
-    It holds known names and no others, and among them one that only a sandbox makes.
-    """
-    names = _entries(home)
-    if any(name not in (*FOLDERS, LOCK) for name in names):
-        return False
-    if any((home / name).is_symlink() or not (home / name).is_dir() for name in names if name != LOCK):
-        return False
-    lock, state = home / LOCK, home / "sandbox" / "state.db"
-    if lock.is_file() and not lock.is_symlink() and lock.stat().st_size == 0:
-        return True
-    with contextlib.suppress(OSError), state.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
-    return False
 
 
 def _unusable(home: Path, error: OSError) -> ForeignHomeError:

@@ -19,40 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
 
-RULES: tuple[Rule, ...] = (
-    size.FABRIC_RULE,
-    size.KNOWN_SIZE_RULE,
-    size.RETIRED_SIZE_RULE,
-    size.RETIRING_SIZE_RULE,
-    size.CLOSED_SIZE_RULE,
-    cluster.SCALE_TO_ZERO_RULE,
-    cluster.IDLE_TIME_RULE,
-    cluster.NODE_CEILING_RULE,
-    cluster.PUBLIC_IP_RULE,
-    cluster.SSH_RULE,
-    cluster.LOCAL_AUTH_RULE,
-    cluster.MANAGED_IDENTITY_RULE,
-    cluster.SUBNET_PRESENT_RULE,
-    cluster.SUBNET_OVERLAP_RULE,
-    governance.CLUSTER_BUDGET_RULE,
-    governance.STACK_BUDGET_RULE,
-    governance.HOURLY_COST_RULE,
-    governance.JOB_COST_RULE,
-    governance.REGION_RULE,
-    governance.REQUIRED_TAGS_RULE,
-    job_environment.ENVIRONMENT_SOURCE_RULE,
-    job_environment.ENVIRONMENT_PIN_RULE,
-    job_limits.PROCESSES_RULE,
-    job_limits.GPUS_IDLE_RULE,
-    job_limits.SHARED_MEMORY_RULE,
-    job_command.FABRIC_OFF_RULE,
-    job_limits.SPOT_CHECKPOINT_RULE,
-    job_command.RESTART_CHECKPOINT_RULE,
-    job_environment.IMAGE_RUNS_RULE,
-    job_command.NEBULA_GONE_RULE,
-    job_limits.JOB_TIMEOUT_RULE,
-    job_command.SECRET_RULE,
-)
+_SUBJECTS = (size, cluster, governance, job_environment, job_limits, job_command)
+RULES: tuple[Rule, ...] = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
 """Every rule, in the order in which docs/policies.md shows them."""
 
 SIZE_RULES: tuple[Rule, ...] = (size.FABRIC_RULE, size.KNOWN_SIZE_RULE, size.RETIRED_SIZE_RULE)

@@ -11,7 +11,7 @@ from amlstack.base import text
 from amlstack.base.findings import Finding
 from amlstack.catalog import images, regions, sizes
 from policies import checks
-from policies.evaluation.facts import Undecided, Unknown, is_expression, last_part, open_part, wholly_known
+from policies.evaluation.facts import Facts, Undecided, Unknown, is_expression, last_part, open_part
 from policies.evaluation.subjects import clusters_of
 
 if TYPE_CHECKING:
@@ -135,16 +135,32 @@ def _promise(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     )
 
 
-def _retiring(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
-    size = size_of(subject, context) if subject.size is not None else None
-    if size is not None:
-        yield checks.size.check_retiring_size(size, on=context.on, days=int(config["days"]), where=subject.where)
+def _by_age(check: Callable[..., Finding | None]) -> Judge:
+    """A judge of a size by the day: retired soon, closed."""
+
+    def judge(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
+        if subject.size is not None and (size := size_of(subject, context)):
+            yield check(size, on=context.on, where=subject.where, **config)
+
+    return judge
 
 
-def _closed(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
-    size = size_of(subject, context) if subject.size is not None else None
-    if size is not None:
-        yield checks.size.check_closed_size(size, on=context.on, where=subject.where, **config)
+def _by_fact(check: Callable[..., Finding | None], fact: str, read: Callable[[Facts, str], Any]) -> Judge:
+    """A judge of one fact by the rule's settings."""
+
+    def judge(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
+        yield check(read(subject.facts, fact), where=subject.facts.at(fact), **config)
+
+    return judge
+
+
+_retiring = _by_age(checks.size.check_retiring_size)
+_closed = _by_age(checks.size.check_closed_size)
+_idle = _by_fact(checks.cluster.check_idle_time, "idle", Facts.text)
+_public_ip = _by_fact(checks.cluster.check_public_ip, "public_ip", Facts.boolean)
+_identity = _by_fact(checks.cluster.check_managed_identity, "identity", Facts.text)
+_subnet = _by_fact(checks.cluster.check_subnet_present, "subnet", Facts.reference)
+_tags = _by_fact(checks.governance.check_required_tags, "tags", Facts.mapping)
 
 
 def _least(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
@@ -154,20 +170,11 @@ def _least(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
     )
 
 
-def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    facts = subject.facts
-    yield checks.cluster.check_idle_time(facts.text("idle"), minutes=int(config["minutes"]), where=facts.at("idle"))
-
-
 def _ceiling(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
     if subject.size is not None:
         yield checks.cluster.check_node_ceiling(
             nodes_of(subject), nodes=int(config["nodes"]), where=where_nodes(subject)
         )
-
-
-def _public_ip(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
-    yield checks.cluster.check_public_ip(subject.facts.boolean("public_ip"), where=subject.facts.at("public_ip"))
 
 
 def _ssh(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
@@ -182,14 +189,6 @@ def _local_auth(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     enabled = facts.boolean("local_auth")
     disabled = (None if enabled is None else not enabled) if facts.classic else enabled
     yield checks.cluster.check_local_auth(disabled, where=facts.at("local_auth"))
-
-
-def _identity(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
-    yield checks.cluster.check_managed_identity(subject.facts.text("identity"), where=subject.facts.at("identity"))
-
-
-def _subnet(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
-    yield checks.cluster.check_subnet_present(subject.facts.reference("subnet"), where=subject.facts.at("subnet"))
 
 
 def _overlap(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
@@ -256,13 +255,6 @@ def _bound(subject: Subject) -> tuple[int, int | None]:
 def _region(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
     if location := subject.facts.text("location"):
         yield checks.governance.check_region(location, regions=config["regions"], where=subject.facts.at("location"))
-
-
-def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    tags = subject.facts.mapping("tags")
-    yield checks.governance.check_required_tags(
-        tags, required=config["required"], values=config["values"], where=subject.facts.at("tags")
-    )
 
 
 def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
@@ -413,7 +405,7 @@ def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Fou
 def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     whole, where = subject.facts.value("whole"), subject.facts.at("whole")
     yield from checks.job_command.check_secret(whole, where=where)
-    for missing, name in () if wholly_known(whole) else _unknown_texts(whole, where, ""):
+    for missing, name in _unknown_texts(whole, where, ""):
         if checks.job_command.may_be_secret(name):
             raise Undecided(missing)
 

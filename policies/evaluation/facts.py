@@ -151,20 +151,6 @@ def open_part(value: Any, path: str) -> Unknown | None:
     return Unknown(path) if value is UNKNOWN else value if isinstance(value, Unknown) else None
 
 
-_KNOWN = frozenset({str, int, float, bool, type(None)})
-
-
-def wholly_known(value: Any) -> bool:
-    """True where a value is nothing but JSON, as nearly every job is: no part of it is left to be known later."""
-    kind = type(value)
-    if kind is not dict and kind is not list:
-        return kind in _KNOWN
-    for inner in value.values() if kind is dict else value:
-        if type(inner) not in _KNOWN and not wholly_known(inner):
-            return False
-    return True
-
-
 def last_part(value: Any, path: str) -> str:
     """The name at the end of an id or of a child resource's full name.
 
@@ -230,7 +216,6 @@ class Facts:
         self._props, self._paths = props, paths
         # Many rules ask for the same facts.
         self._known_facts: dict[str, tuple[Path, Any]] = {}
-        self._at: dict[str, str] = {}
         self.classic = classic
 
     @property
@@ -240,10 +225,7 @@ class Facts:
 
     def at(self, fact: str) -> str:
         """Dotted path of the fact, or where it would be."""
-        known = self._at.get(fact)
-        if known is None:
-            known = self._at[fact] = ".".join(self.path(fact))
-        return known
+        return ".".join(self.path(fact))
 
     def path(self, fact: str) -> Path:
         """The same as names."""

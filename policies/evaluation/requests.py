@@ -41,6 +41,11 @@ _NAMED = frozenset({"tags", "inputs", "outputs", "jobs"})
 """Maps whose names are a person's own, and whose values are read."""
 
 
+DEEPEST_BODY = 400
+"""Most levels of a body: what reads it recurses."""
+
+
+@lru_cache(maxsize=4096)  # bodies have the same few names
 def _fold(key: str) -> str:
     return key.lower() if key.isascii() else unicodedata.normalize("NFKC", key).casefold()
 
@@ -56,16 +61,11 @@ def spellings() -> dict[str, str]:
     return {_fold(word): word for word in sorted(words)}
 
 
-def spelled(name: str) -> str:
-    """A name in the readers' spelling, or as it is where none looks for it."""
-    return spellings().get(_fold(name), name)
-
-
 def canonical(props: Any) -> tuple[Any, tuple[Unknown, ...]]:
     """Properties in the readers' spelling, and the places at which a name stands twice.
 
     Args:
-        props: Plain Python off the wire. What is spelled so already is given back as it is.
+        props: Plain Python off the wire; it stays as it is.
     """
     twins: list[Unknown] = []
     try:
@@ -75,39 +75,13 @@ def canonical(props: Any) -> tuple[Any, tuple[Unknown, ...]]:
 
 
 def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
-    if type(value) is dict:
-        return _object(value, path, twins)
+    if len(path) > DEEPEST_BODY:
+        raise RecursionError
     if type(value) is list:
-        made = None
-        for index, inner in enumerate(value):
-            if type(inner) is dict or type(inner) is list:
-                new = _spelled(inner, (*path, str(index)), twins)
-                if new is not inner:
-                    made = list(value) if made is None else made
-                    made[index] = new
-        return value if made is None else made
-    return value
-
-
-def _object(value: dict[str, Any], path: tuple[str, ...], twins: list[Unknown]) -> dict[str, Any]:
+        return [_spelled(inner, (*path, str(index)), twins) for index, inner in enumerate(value)]
     around = path[-1].lower() if path else ""
-    if around in _AS_THEY_ARE:
+    if type(value) is not dict or around in _AS_THEY_ARE:
         return value
-    made: dict[str, Any] | None = None
-    if not value.keys() <= _read():
-        made = _renamed(value, path, twins, keep=around in _NAMED)
-        made = None if made.keys() == value.keys() else made
-    for key, inner in (value if made is None else made).items():
-        if type(inner) is dict or type(inner) is list:
-            new = _spelled(inner, (*path, key), twins)
-            if new is not inner:
-                made = dict(value) if made is None else made
-                made[key] = new
-    return value if made is None else made
-
-
-def _renamed(value: dict[str, Any], path: tuple[str, ...], twins: list[Unknown], *, keep: bool) -> dict[str, Any]:
-    known = spellings()
     made: dict[str, Any] = {}
     folded: set[str] = set()
     for key, inner in value.items():
@@ -116,13 +90,9 @@ def _renamed(value: dict[str, Any], path: tuple[str, ...], twins: list[Unknown],
             twins.append(Unknown(".".join((*path, key)), TWICE, unresolved=True))
         else:
             folded.add(low)
-            made[key if keep else known.get(low, key)] = inner
+            name = str(key if around in _NAMED else spellings().get(low, key))
+            made[name] = _spelled(inner, (*path, name), twins)
     return made
-
-
-@lru_cache(maxsize=1)
-def _read() -> frozenset[str]:
-    return frozenset(spellings().values())
 
 
 def read_json(text: str) -> Any:

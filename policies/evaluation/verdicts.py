@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from policies import checks
 from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_budget
 from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
 from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
-from policies.evaluation.bindings import BINDINGS, cluster_of, paid_as, region_of
+from policies.evaluation.bindings import BINDINGS, cluster_of, paid_as
 from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import component, fill, image, subjects
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
 
     from policies.config import Config
     from policies.evaluation.bindings import Judge
-    from policies.evaluation.subjects import Address, Context
+    from policies.evaluation.subjects import Context
 
 _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
     for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
 }
 NOT_HERE = "names a cluster that is declared elsewhere, whose size is not known here"
-_REMEMBERED = {"cluster", "network", "group"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def judge_resource(
 
     Args:
         resource_type: Pulumi's type token.
-        props: The properties as plain Python; written into where steps name components.
+        props: The properties as plain Python.
         config: The configuration.
         context: What is known of the stack; what this resource adds is written into it.
         name: The resource's name.
@@ -218,35 +218,18 @@ def remember(subject: Subject, context: Context, *, by: str = "") -> None:
         context: What is known of the stack.
         by: The resource that declares it.
     """
-    if subject.kind not in _REMEMBERED:
-        return
     facts = subject.facts
-    try:
-        if subject.kind == "cluster":
-            if subject.place is not None and isinstance(subject.size, str):
-                _remember_cluster(subject, subject.place, context, by)
-            return
-        name = facts.name("name")
-        if not name:
-            return
-        if subject.kind == "network":
+    with suppress(Undecided):
+        if subject.kind == "cluster" and subject.place is not None and isinstance(subject.size, str):
+            region, low = paid_as(subject)
+            known = KnownCluster(subject.size, low, subject.single_node_jobs, subject.nodes, region)
+            context.clusters.add(subject.place, known, (by, subject.where))
+        elif subject.kind == "network" and (name := facts.name("name")):
             ranges = facts.value("ranges")
             listed = ranges if isinstance(ranges, list) else ()
             context.networks[name.lower()] = tuple(one for one in listed if isinstance(one, str))
-        elif subject.kind == "group":
+        elif subject.kind == "group" and (name := facts.name("name")):
             context.groups[name.lower()] = facts.text("location")
-    except Undecided:
-        return
-
-
-def _remember_cluster(subject: Subject, place: Address, context: Context, by: str) -> None:
-    try:
-        priority = (subject.facts.text("priority") or "").lower() == "lowpriority"
-    except Undecided:
-        priority = False
-    size, single = str(subject.size), subject.single_node_jobs
-    known = KnownCluster(size, priority, single, subject.nodes, region_of(subject))
-    context.clusters.add(place, known, (by, subject.where))
 
 
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:

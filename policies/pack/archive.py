@@ -11,30 +11,28 @@ import argparse
 import gzip
 import hashlib
 import io
-import re
 import sys
 import tarfile
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amlstack import __version__
 from amlstack.base.files import write_whole
 from policies import config
 from policies.config import BUILT_IN
-from policies.release import version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "amlstack-policies"
 ROOTS = ("pulumi", "grpcio", "protobuf")
 """What the pack imports besides itself."""
 
-_OF_BASE = re.compile(rb"^ *from amlstack\.base(?:\.(\w+)[\w.]* import|\b import ([\w, ]+))", re.MULTILINE)
-_LEFT_OUT = {"pack/archive.py", "analyzer"}
-_LEFT_OUT_FOLDERS = ("tenant/",)
-"""What judges a stack before an engine runs, which the pack does not."""
+_PACKAGES = ("policies", "amlstack/catalog", "amlstack/base")
+_LEFT_OUT = ("policies/pack/archive.py", "policies/tenant/", f"policies/{BUILT_IN.name}")
+"""The archive's own builder, what judges a stack before an engine runs, a configuration that was not chosen."""
 _MANIFEST = "PulumiPolicy.yaml"
 
 
@@ -47,14 +45,11 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
     Raises:
         ValueError: That configuration is wrong.
     """
-    found = {f"policies/{name}": content for name, content in _package(PROJECT / "policies")}
-    found |= {f"amlstack/catalog/{name}": content for name, content in _package(PROJECT / "amlstack" / "catalog")}
-    todo = ["amlstack/__init__.py", "amlstack/base/__init__.py", *_imported_of_base(found)]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found[name] = (PROJECT / name).read_bytes()
-            todo += _imported_of_base({name: found[name]})
+    found = {"amlstack/__init__.py": (PROJECT / "amlstack" / "__init__.py").read_bytes()}
+    for path in (path for package in _PACKAGES for path in (PROJECT / package).rglob("*")):
+        name = path.relative_to(PROJECT).as_posix()
+        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and not name.startswith(_LEFT_OUT):
+            found[name] = path.read_bytes()
     # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
     found["__main__.py"] = found.pop("policies/__main__.py")
     found[_MANIFEST] = found[f"policies/{_MANIFEST}"].replace(b"../.venv", b".venv")
@@ -65,18 +60,6 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
         config.read(config.load(chosen))
         found[f"policies/{BUILT_IN.name}"] = chosen.read_bytes()
     return found
-
-
-def _imported_of_base(sources: Mapping[str, bytes]) -> Iterator[str]:
-    """The modules of `amlstack.base` that Python sources import."""
-    for name, content in sources.items():
-        for module, names in _OF_BASE.findall(content) if name.endswith(".py") else ():
-            for each in (module or names).split(b","):
-                part = f"amlstack/base/{each.strip().decode()}"
-                if (PROJECT / part).is_dir():
-                    yield from (path.relative_to(PROJECT).as_posix() for path in (PROJECT / part).glob("*.py"))
-                else:
-                    yield f"{part}.py"
 
 
 def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:
@@ -92,7 +75,7 @@ def build(out: Path, chosen: Path | None = None) -> tuple[Path, str]:
     Raises:
         ValueError: That configuration is wrong.
     """
-    top = f"{NAME}-{version()}"
+    top = f"{NAME}-{__version__}"
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name, content in sorted(files(chosen).items()):
@@ -134,17 +117,6 @@ def _pinned(package: dict[str, Any], markers: set[str]) -> str:
     return f"{package['name']}=={package['version']}{condition}{hashes}\n"
 
 
-def _package(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and not _left_out(name):
-            yield name, path.read_bytes()
-
-
-def _left_out(name: str) -> bool:
-    return name in {*_LEFT_OUT, BUILT_IN.name} or name.startswith(_LEFT_OUT_FOLDERS)
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Build the archive and say where it lies, its version and its checksum."""
     parser = argparse.ArgumentParser(
@@ -161,7 +133,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except ValueError as error:
         sys.stderr.write(f"{asked.config}: {error}\n")
         return 2
-    sys.stdout.write(f"{path}\nversion {version()}\nsha256  {checksum}\n")
+    sys.stdout.write(f"{path}\nversion {__version__}\nsha256  {checksum}\n")
     return 0
 
 

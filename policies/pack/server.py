@@ -19,22 +19,22 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi.runtime.proto import analyzer_pb2_grpc, plugin_pb2
 
+from amlstack import __version__
 from amlstack.base import text
 from amlstack.base.pulumi_wire import SIGNATURE, decode, opened_but_known
-from amlstack.catalog import overlay, sizes
+from amlstack.catalog import overlay
 from amlstack.catalog.clock import today
 from policies import config
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
 from policies.checks.job_limits import SHARED_MEMORY_RULE
 from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED
-from policies.evaluation.bindings import BINDINGS, cluster_of
+from policies.evaluation.bindings import BINDINGS, size_of
 from policies.evaluation.facts import Undecided
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import subjects
 from policies.evaluation.subjects import Context
 from policies.evaluation.verdicts import Weight, judge_all, judge_early, judge_resource, weigh
-from policies.release import version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,15 +45,14 @@ if TYPE_CHECKING:
     from policies.config import Config
     from policies.evaluation.subjects import Subject
 
-if TYPE_CHECKING:
-    Remedy = Callable[[Subject, Mapping[str, Any], Context], tuple[tuple[tuple[str, ...], Any], ...]]
+    Written = tuple[tuple[tuple[str, ...], Any], ...]
 
 
-def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Written:
     return ((subject.facts.path("idle"), f"PT{int(config['minutes'])}M"),)
 
 
-def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
+def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> Written:
     tags, values = subject.facts.mapping("tags"), config["values"] or {}
     there = written_tags(tags)
     path = subject.facts.path("tags")
@@ -62,17 +61,13 @@ def _tags(subject: Subject, config: Mapping[str, Any], _: Context) -> tuple[tupl
     )
 
 
-def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> tuple[tuple[tuple[str, ...], Any], ...]:
-    name = subject.size if isinstance(subject.size, str) else None
-    if name is None and subject.compute:
-        cluster = cluster_of(subject, context)
-        name = cluster.size if cluster else None
-    size = sizes.get(name) if name else None
+def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> Written:
+    size = size_of(subject, context)
     value = size.shm_size() if size else None
     return ((subject.facts.path("shm"), value),) if value else ()
 
 
-REMEDIES: Mapping[str, Remedy] = {
+REMEDIES: Mapping[str, Callable[[Subject, Mapping[str, Any], Context], Written]] = {
     IDLE_TIME_RULE.code: _idle,
     REQUIRED_TAGS_RULE.code: _tags,
     SHARED_MEMORY_RULE.code: _shm,
@@ -99,7 +94,7 @@ def apply_remedy(code: str, resource_type: str, properties: Struct, config: Conf
     given = decode(properties)
     read, _ = canonical(given)
     # In another spelling of its names nothing is written: it would stand beside what is there.
-    for subject in subjects(resource_type, read) if read is given else ():
+    for subject in subjects(resource_type, read) if read == given else ():
         if subject.kind not in binding.kinds or not subject.facts.known:
             continue
         settings = config.settings(code)
@@ -311,4 +306,4 @@ def pack(on: date | None = None) -> Pack:
         ValueError: That day is none, or the built-in configuration or the team's catalogue is wrong.
     """
     overlay.current()
-    return Pack(NAME, version(), on or today(), config.load(config.BUILT_IN))
+    return Pack(NAME, __version__, on or today(), config.load(config.BUILT_IN))

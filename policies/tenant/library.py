@@ -129,7 +129,7 @@ def _add_file(library: PolicyLibrary, file: Path, *, asked: bool) -> int:
         library.findings.append(_wrong(file, f"cannot be read: {error.strerror}"))
         return 0
     except (ValueError, RecursionError) as error:
-        if asked or _names_policies(file):
+        if asked or "policy" in file.name.lower():
             library.findings.append(_wrong(file, f"is no JSON: {str(error)[:120]}"))
         return 0
     resources = list(_resources(document, 0))
@@ -137,10 +137,6 @@ def _add_file(library: PolicyLibrary, file: Path, *, asked: bool) -> int:
     if not added and asked:
         library.findings.append(_wrong(file, "holds no definition, initiative or assignment of Azure Policy"))
     return added
-
-
-def _names_policies(file: Path) -> bool:
-    return "policy" in file.name.lower()
 
 
 def _wrong(path: Path, what: str) -> Finding:
@@ -157,7 +153,8 @@ def _resources(document: Any, depth: int) -> Iterator[Mapping[str, Any]]:
             yield from _resources(one, depth + 1)
     elif isinstance(document, Mapping):
         if "deploymenttemplate.json" in str(document.get("$schema", "")).lower() and "resources" in document:
-            for one in _values(document["resources"]):
+            resources = document["resources"]
+            for one in resources.values() if isinstance(resources, Mapping) else resources or ():
                 yield from _resources(_unescaped(one), depth + 1)
             return
         listed = document.get("value")
@@ -165,10 +162,6 @@ def _resources(document: Any, depth: int) -> Iterator[Mapping[str, Any]]:
             yield from _resources(listed, depth + 1)
             return
         yield document
-
-
-def _values(resources: Any) -> list[Any]:
-    return list(resources.values()) if isinstance(resources, Mapping) else list(resources or ())
 
 
 def _unescaped(value: Any) -> Any:
@@ -188,10 +181,8 @@ def _add(library: PolicyLibrary, resource: Mapping[str, Any], file: str) -> bool
     name = str(resource.get("id") or resource.get("name") or file.rpartition("/")[2].removesuffix(".json"))
     title = str(properties.get("displayName") or last(name))
     metadata = properties.get("metadata")
-    version = (
-        str(properties.get("version") or (metadata or {}).get("version") or "") if isinstance(metadata, Mapping) else ""
-    )
-    version = version or str(properties.get("version") or "")
+    version = properties.get("version") or (metadata.get("version") if isinstance(metadata, Mapping) else "")
+    version = str(version or "")
     declared = properties.get("parameters")
     parameters = declared if isinstance(declared, Mapping) else {}
     if isinstance(rule := properties.get("policyRule"), Mapping):

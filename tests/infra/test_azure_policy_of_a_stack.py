@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from infra.azure_policy_assignment import assigned
 from infra.declaration import declare
@@ -15,7 +16,6 @@ from infra.names import Names
 from infra.settings import AzurePolicy, parse
 from policies import azure_policy
 from policies import config as configuration
-from policies.release import version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_effects_follow_the_setting_and_the_levels(spec: dict[str, Any], differs
 
 
 def test_definitions_are_those_of_the_export_under_names_of_the_stack() -> None:
-    exported = azure_policy.definitions(configuration.read(SAID), on=TODAY, version=version())
+    exported = azure_policy.definitions(configuration.read(SAID), on=TODAY, version=__version__)
     spec = made()
 
     assert [one["properties"] for one in spec.definitions] == [one["properties"] for one in exported]

@@ -17,11 +17,11 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
+from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from policies import config
 from policies.pack import archive
-from policies.release import version
 from tests.support.policies.pack_process import ENGINE, started
 from tests.support.policies.showing import request, shown
 
@@ -77,11 +77,11 @@ def test_the_archive_runs_without_the_project_and_judges_as_its_team_chose(
         verdict = stub.Analyze(request(COMPUTE, CLUSTER), timeout=300)
 
     levels = {policy.name: policy.enforcementLevel for policy in info.policies}
-    assert info.version == version()
+    assert info.version == __version__
     assert set(levels) == {rule.code for rule in config.ALL}
     assert levels["ssh-closed"] == proto.MANDATORY
     assert {code for level, code, _ in shown(verdict) if level == "mandatory"} == {"node-ceiling", "ssh-closed"}
-    assert {one.policyPackVersion for one in verdict.diagnostics} == {version()}
+    assert {one.policyPackVersion for one in verdict.diagnostics} == {__version__}
 
 
 def test_the_same_sources_give_the_same_bytes_and_the_checksum_is_theirs(tmp_path: Path, chosen: Path) -> None:
@@ -92,14 +92,14 @@ def test_the_same_sources_give_the_same_bytes_and_the_checksum_is_theirs(tmp_pat
     assert first.read_bytes() == second.read_bytes() != without.read_bytes()
     assert hashlib.sha256(first.read_bytes()).hexdigest() == checksum
     assert (tmp_path / "a" / f"{first.name}.sha256").read_text() == f"{checksum}  {first.name}\n"
-    assert first.name == f"amlstack-policies-{version()}.tar.gz"
+    assert first.name == f"amlstack-policies-{__version__}.tar.gz"
 
 
 def test_the_archive_is_a_pack_of_the_official_cli(unpacked: Path) -> None:
     manifest = yaml.safe_load((unpacked / "PulumiPolicy.yaml").read_text())
     needed = (unpacked / "requirements.txt").read_text()
 
-    assert manifest["version"] == version()
+    assert manifest["version"] == __version__
     assert manifest["runtime"] == {"name": "python", "options": {"virtualenv": ".venv"}}
     assert (unpacked / "__main__.py").is_file()
     assert (unpacked / "analyzer").stat().st_mode & 0o111
@@ -139,7 +139,7 @@ def test_the_engine_runs_the_archive_and_names_its_version(stack: Callable[..., 
         result = program.preview(policy_packs=[unpacked / "analyzer"]).failed()
 
     assert {one.policy for one in result.violations if one.level == "mandatory"} == {"node-ceiling", "ssh-closed"}
-    assert f"amlstack@v{version()}" in result.output
+    assert f"amlstack@v{__version__}" in result.output
 
 
 def test_make_pack_is_documented() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 import yaml
 
+from amlstack import __version__
 from policies import checks
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.job_limits import SHARED_MEMORY_RULE
 from policies.config import TEMPLATE_UNRESOLVED
-from policies.release import version
 from tests.support.harness import ANALYZER
 from tests.support.policies.accepting_provider import Attached, attached
 from tests.support.policies.showing import SIZE_RULES_ALONE
@@ -183,7 +183,7 @@ def test_a_pack_older_than_the_newest_retirement_says_so_in_the_engine(stack: Ma
     (one,) = program.preview(policy_packs=[ANALYZER]).ok().violations
 
     assert (one.policy, one.level) == ("catalogue-old", "advisory")
-    assert f"Version {version()} knows no retirement after" in one.message
+    assert f"Version {__version__} knows no retirement after" in one.message
 
 
 def test_a_wrong_configuration_is_shown_by_the_engine(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:

@@ -77,16 +77,6 @@ def test_several_processes_claim_a_new_home_together(folder: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_home_without_a_marker_is_known_by_its_layout(folder: Path) -> None:
-    folder.mkdir()
-    (folder / homes.LOCK).touch()
-    write(folder, "pulumi/state", "pulumi-home/credentials.json", "sandbox/serve.log")
-
-    homes.claim(folder)
-
-    assert homes.is_ours(folder)
-
-
 def test_only_what_a_sandbox_writes_is_removed(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     homes.claim(folder)
     write(folder, "sandbox/serve.log", "pulumi/state", "notes.txt")

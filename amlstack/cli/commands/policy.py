@@ -76,16 +76,16 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
     Example:
         amlstack policy export --out azure-policy --scope /subscriptions/ID --config pack-config.json
     """
+    from amlstack import __version__
     from amlstack.catalog import clock
     from policies import azure_policy
-    from policies.release import version
 
-    made = azure_policy.definitions(_config(config), on=clock.today(), version=version())
+    made = azure_policy.definitions(_config(config), on=clock.today(), version=__version__)
     folder = out / "definitions"
     folder.mkdir(parents=True, exist_ok=True)
     for one in made:
         _write(folder / f"{one['name']}.json", one)
-    _write(out / "initiative.json", azure_policy.initiative(made, scope=scope, version=version()))
+    _write(out / "initiative.json", azure_policy.initiative(made, scope=scope, version=__version__))
     say(f"{len(made)} definitions and initiative.json written to {out}.")
     for title, reasons in (("In part", azure_policy.IN_PART), ("Not expressible", azure_policy.NOT_EXPRESSIBLE)):
         say(f"{title}:")

@@ -84,7 +84,7 @@ FOLDER_CIRCLES: list[list[str]] = []
 SHARED_CLASS_NAMES: dict[str, list[str]] = {}
 """Names that classes of several modules have in common, with a reason for each."""
 VERBS = "amlstack.cli.commands"
-"""One verb a file, named as it is typed: the function is the verb, and nothing imports it but the table of verbs."""
+"""A verb is a function, named as it is typed, and nothing imports it but the table of verbs."""
 NEITHER_PULUMI_NOR_AZURE = (
     BASE,
     "amlstack.catalog",

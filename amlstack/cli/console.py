@@ -136,6 +136,7 @@ def tally(findings: Sequence[Finding]) -> str:
 
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is lost.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, and all else to the other.")]
 
 
 def on_a_terminal() -> bool:

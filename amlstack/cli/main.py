@@ -9,17 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base import startup
-from amlstack.base.text import Shield, output
+from amlstack.base.text import Shield, did_you_mean, output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    import typer
 
 
 class Verb(NamedTuple):
     """One verb of the command line.
 
     Attributes:
-        target: ``module:name`` of a `typer.Typer`, or of a function that may return an exit code.
+        target: ``module:name`` of a function that may return an exit status, or of a `typer.Typer` of several.
         help: One line for ``amlstack --help``.
     """
 
@@ -28,48 +30,48 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "up": Verb("amlstack.cli.commands.up:up", "Bring up a stack: the sandbox's own, or any other."),
+    "up": Verb("amlstack.cli.commands.stacks:up", "Bring up a stack: the sandbox's own, or any other."),
     "down": Verb(
-        "amlstack.cli.commands.down:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
+        "amlstack.cli.commands.stacks:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
     ),
-    "drift": Verb(
-        "amlstack.cli.commands.stacks.drift:app", "Find differences between Azure and what a stack deployed."
-    ),
+    "drift": Verb("amlstack.cli.commands.stacks:drift", "Find differences between Azure and what a stack deployed."),
     "import-ids": Verb(
-        "amlstack.cli.commands.stacks.import_ids:import_ids",
+        "amlstack.cli.commands.stacks:import_ids",
         "Write the import file for existing resources that a stack takes over.",
     ),
-    "check": Verb("amlstack.cli.commands.check:app", "Validate job files and print everything that is wrong."),
+    "check": Verb("amlstack.cli.commands.check:check", "Validate job files and print everything that is wrong."),
     "show": Verb(
-        "amlstack.cli.commands.show:app", "Show what a job file becomes: plan, request body, YAML or command."
+        "amlstack.cli.commands.show:show", "Show what a job file becomes: plan, request body, YAML or command."
     ),
     "rehearse": Verb(
-        "amlstack.cli.commands.rehearse:app", "Run a job file on the sandbox, stream its rank logs, exit like the job."
+        "amlstack.cli.commands.rehearse:rehearse",
+        "Run a job file on the sandbox, stream its rank logs, exit like the job.",
     ),
-    "submit": Verb("amlstack.cli.commands.runs.submit:app", "Submit a job file to a workspace, as its stack would."),
-    "status": Verb("amlstack.cli.commands.runs.status:app", "Show the jobs of a workspace, and why one waits."),
-    "logs": Verb("amlstack.cli.commands.runs.logs:app", "Print the logs of a job: all ranks, also while it runs."),
-    "cancel": Verb("amlstack.cli.commands.runs.cancel:app", "Cancel a job and wait for its end."),
-    "download": Verb("amlstack.cli.commands.runs.download:app", "Download logs, files and named outputs of a job."),
-    "open": Verb("amlstack.cli.commands.runs.open:app", "Print where the studio shows a job or the workspace."),
-    "schema": Verb("amlstack.cli.commands.schema:app", "The JSON Schema of YAML job files, for editors."),
+    "submit": Verb("amlstack.cli.commands.submit:submit", "Submit a job file to a workspace, as its stack would."),
+    "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),
+    "logs": Verb("amlstack.cli.commands.runs:logs", "Print the logs of a job: all ranks, also while it runs."),
+    "cancel": Verb("amlstack.cli.commands.runs:cancel", "Cancel a job and wait for its end."),
+    "download": Verb("amlstack.cli.commands.download:download", "Download logs, files and named outputs of a job."),
+    "open": Verb("amlstack.cli.commands.runs:open_studio", "Print where the studio shows a job or the workspace."),
+    "schema": Verb("amlstack.cli.commands.schema:schema", "The JSON Schema of YAML job files, for editors."),
     "sizes": Verb(
-        "amlstack.cli.commands.sizes:app", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."
+        "amlstack.cli.commands.catalogue:sizes", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."
     ),
     "environments": Verb(
-        "amlstack.cli.commands.environments:app", "The curated environments, and what each really contains."
+        "amlstack.cli.commands.catalogue:environments_app", "The curated environments, and what each really contains."
     ),
     "diagnose": Verb(
-        "amlstack.cli.commands.diagnose:app", "Name the first true cause in the logs of a distributed run."
+        "amlstack.cli.commands.diagnosis:diagnose", "Name the first true cause in the logs of a distributed run."
     ),
     "report": Verb(
-        "amlstack.cli.commands.report:app", "Write one run as one HTML file: verdict, ranks over time, loss, logs."
+        "amlstack.cli.commands.diagnosis:report",
+        "Write one run as one HTML file: verdict, ranks over time, loss, logs.",
     ),
     "policy": Verb("amlstack.cli.commands.policy:app", "The rules: list them, export them as Azure Policy."),
     "gitops": Verb("amlstack.cli.commands.gitops:app", "CI for a team's repository: its files, and the comment."),
     "sandbox": Verb("amlstack.cli.commands.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
-"""Every verb, in the order in which help lists them. A new verb is one module and one line here."""
+"""Every verb, in the order in which help lists them. A new verb is one function and one line here."""
 
 INTRO = """\
 Distributed training on Azure ML's InfiniBand sizes: declared, checked, rehearsed on this machine, then run.
@@ -129,18 +131,14 @@ def run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
 
 
 def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
-    import typer
 
     from amlstack.catalog.clock import ClockError
     from amlstack.catalog.overlay import OverlayError
 
-    module, _, attribute = verb.target.partition(":")
-    found = getattr(import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        found = _as_app(found, verb.help)
-    found.pretty_exceptions_enable = False
+    app = app_of(verb)
+    app.pretty_exceptions_enable = False
     try:
-        found(args=list(arguments), prog_name=f"amlstack {name}")
+        app(args=list(arguments), prog_name=f"amlstack {name}")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except (ClockError, OverlayError) as error:
@@ -190,18 +188,39 @@ def _leave_threads_behind(code: int) -> None:
     os._exit(code)
 
 
-def _as_app(function: Callable[..., Any], text: str) -> Any:
-    """A command whose function's return value is the exit status."""
-    from functools import wraps
+def app_of(verb: Verb) -> typer.Typer:
+    """The app of a verb. Of a function it is one command, whose return value is the exit status.
+
+    A dataclass among the function's parameters stands for its fields, whose annotations are the options.
+    """
+    import inspect
+    from dataclasses import is_dataclass
 
     import typer
 
-    @wraps(function)
-    def command(*args: Any, **kwargs: Any) -> None:
-        raise typer.Exit(function(*args, **kwargs) or 0)
+    module, _, attribute = verb.target.partition(":")
+    function = getattr(import_module(module), attribute)
+    if isinstance(function, typer.Typer):
+        return function
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        options = [parameter]
+        kind = parameter.annotation
+        if isinstance(kind, type) and is_dataclass(kind):
+            options = [*inspect.signature(kind, eval_str=True).parameters.values()]
+            groups[name] = kind, [each.name for each in options]
+        parameters += (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in options)
 
+    def command(**given: Any) -> None:
+        for name, (kind, options) in groups.items():
+            given[name] = kind(*map(given.pop, options))
+        raise typer.Exit(function(**given) or 0)
+
+    command.__doc__ = function.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
     app = typer.Typer(add_completion=False)
-    app.command(help=text)(command)
+    app.command()(command)
     return app
 
 
@@ -215,11 +234,7 @@ def _help(words: Sequence[str]) -> int:
 
 
 def _unknown(word: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, VERBS, n=2, cutoff=0.7)
-    remedy = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else "See `amlstack --help`."
-    return f"amlstack has no verb `{word}`. {remedy}"
+    return f"amlstack has no verb `{word}`. {did_you_mean(word, VERBS, otherwise='See `amlstack --help`.')}"
 
 
 if __name__ == "__main__":

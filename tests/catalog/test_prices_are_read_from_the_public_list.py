@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from amlstack.catalog import files
-from amlstack.cli.catalogue import prices
+from amlstack.cli import refresh
 from amlstack.cli.main import main
 from tests.support.loopback import Loopback, reply
 
@@ -75,7 +75,7 @@ def listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listing
     listing.url = server.url
     for key, value in server.environ().items():
         monkeypatch.setenv(key, value)
-    monkeypatch.setenv(prices.VARIABLE, f"{server.url}/prices")
+    monkeypatch.setenv(refresh.VARIABLE, f"{server.url}/prices")
     monkeypatch.setenv("AMLSTACK_TODAY", "2026-12-01")
     (tmp_path / "prices.json").write_text(files.path("prices").read_text())
     monkeypatch.setattr(files, "path", lambda name: tmp_path / f"{name}.json")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.catalog import files, sizes
-from amlstack.cli.catalogue import prices as prices_module
+from amlstack.cli import refresh
 from amlstack.cli.main import main
 from tests.support.catalog.sku_server import Azure, served
 
@@ -158,7 +158,7 @@ def test_what_was_written_reads_as_a_catalogue_and_a_second_refresh_changes_noth
 def test_the_data_file_has_the_form_that_a_refresh_writes() -> None:
     text = files.path("sizes").read_text()
 
-    assert prices_module.text(json.loads(text)) == text
+    assert refresh.text_of(json.loads(text)) == text
 
 
 def test_a_refusal_of_azure_is_shown_in_its_own_words(

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
+from amlstack.cli.main import VERBS, app_of
 from amlstack.cli.rehearsal import inputs, mapping_file
 from tests.support.rehearsal_inputs import data, empty_folder, made, plan
 
@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_inputs_that_cannot_be_read_are_named_before_the_start_with_what_to_write(job: Path) -> None:
-    ended = CliRunner().invoke(app, [str(job)], env={"COLUMNS": "400"})
+    ended = CliRunner().invoke(app_of(VERBS["rehearse"]), [str(job)], env={"COLUMNS": "400"})
 
     assert ended.exit_code == 2, ended.output
     assert f'`"{IRIS}" = "PATH"`' in ended.output

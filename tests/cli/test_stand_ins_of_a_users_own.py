@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.commands.rehearse import app
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
+from amlstack.cli.main import VERBS, app_of
 from amlstack.cli.rehearsal import environments, mapping_file
 from amlstack.images import Chosen
 
@@ -109,7 +109,7 @@ def test_a_build_context_is_read_and_what_is_not_built_is_named(folder: Path) ->
 
 def test_an_environment_that_cannot_be_had_ends_the_rehearsal_before_its_start(folder: Path) -> None:
     (folder / "job.yml").write_text(JOB.format(environment="{image: 'rocker/tidyverse:4.0.0'}"))
-    ended = CliRunner().invoke(app, [str(folder / "job.yml")])
+    ended = CliRunner().invoke(app_of(VERBS["rehearse"]), [str(folder / "job.yml")])
     assert ended.exit_code == 2
     assert "environment: The sandbox has no stand-in for the environment 'tidyverse'" in ended.output
     assert '[stand_in."rocker/tidyverse:4.0.0"]' in ended.output

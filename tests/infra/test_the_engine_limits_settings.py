@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from amlstack.base import paths
-from amlstack.cli.commands.up import up
+from amlstack.cli.commands.stacks import up
 from infra.settings import checks, read_file, stackfile
 
 if TYPE_CHECKING:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import os
+import signal
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from amlstack.base.findings import Finding, errors, in_file_order
-from amlstack.cli.console import print_findings, print_json, say, tally
+from amlstack.cli.console import Json, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.cli.jobfiles.judgement import check_file, configured_gate
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from amlstack.cli.jobfiles.judgement import Checked
-
-app = typer.Typer(add_completion=False)
 
 # The parser, as typer would make a pydantic adapter for each path of a list: a tenth of the time of 1,000 files.
 Files = Annotated[
@@ -58,7 +59,6 @@ ReadGroup = Annotated[
         "--read-group", help="With --against: read location and tags of a resource group that exists from Azure."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program: another spelling of --format json.")]
 Form = Annotated[
     str | None,
     typer.Option(
@@ -77,21 +77,20 @@ Changed = Annotated[
 ]
 
 
-@app.command()
-def check(  # noqa: PLR0917 - typer's options
+def check(
     files: Files = None,
+    *,
     size: Size = None,
     stack: Stack = None,
     policy_config: PolicyConfig = None,
     against: Against = None,
     exempt: Exempt = None,
     form: Form = None,
-    *,
     as_json: Json = False,
     changed: Changed = False,
     policy_pack: PolicyPack = None,
     read_group: ReadGroup = False,
-) -> None:
+) -> int:
     """Validate job files and print everything that is wrong.
 
     Checked are the file's form (unknown keys, wrong values, near misses by name), what its command binds, the files
@@ -125,48 +124,49 @@ def check(  # noqa: PLR0917 - typer's options
 
         for job in $(amlstack check --changed origin/main --format names); do amlstack rehearse "$job" -j 2x2; done
     """
+    files = files or []
     if changed:
-        raise typer.Exit(_changed(files or [], stack, form, as_json=as_json, others=(size, against)))
+        if size or against:
+            raise typer.BadParameter("`--changed` judges nothing: it goes with --stack, --format and --json alone.")
+        asked = chosen(form, Format.TEXT, Format.JSON, Format.NAMES, Format.STACKS, as_json=as_json)
+        return _changed(files, stack, asked)
     try:
         GivenRules.taken(policy_pack, None).judge_here()
     except NoPackError as error:
         raise typer.BadParameter(str(error)) from None
     asked = chosen(form, Format.TEXT, Format.JSON, Format.GITHUB, Format.SARIF, as_json=as_json)
-    if not files and not against:
-        files = _of_stack(stack)
     if against:
         from amlstack.cli.stack.tenant.judgement import judge_stack
 
-        raise typer.Exit(judge_stack(files or [], stack, against, exempt or [], form=asked, read_group=read_group))
+        return judge_stack(files, stack, against, exempt or [], form=asked, read_group=read_group)
+    files = files or _of_stack(stack)
     if read_group:
         raise typer.BadParameter("--read-group says something to the policies of --against, and none are given.")
 
-    from amlstack.catalog import overlay
-    from amlstack.cli.jobfiles import child_process
-
     def verb(doing: Callable[[str], None]) -> int:
-        with overlay.found_once():
-            return _check(files or [], size, stack, policy_config, form=asked, doing=doing)
+        from amlstack.catalog import overlay
 
-    if not any(file.suffix.lower() == ".py" for file in files or ()) or not child_process.possible():
-        raise typer.Exit(verb(lambda _: None))
-    ended = child_process.run(verb)
-    if ended.code is None:
-        finding = Finding(
-            "check-ended",
-            "",
-            f"The check of this file ended before its time ({ended.how})",
-            "A Python job file runs to its end in the process that reads it",
-            "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
-            file=ended.last or None,
-        )
-        if asked is Format.JSON:
-            print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
-        elif asked in formats.FORMS:
-            formats.show(asked, (finding,), Path.cwd(), str((files or [Path()])[0]), category="check", closing=())
-        else:
-            print_findings((finding,))
-    raise typer.Exit(1 if ended.code is None else ended.code)
+        with overlay.found_once():
+            return _check(files, size, stack, policy_config, form=asked, doing=doing)
+
+    if not any(file.suffix.lower() == ".py" for file in files):
+        return verb(lambda _: None)
+    ended = run_apart(verb)
+    if ended.code is not None:
+        return ended.code
+    finding = Finding(
+        "check-ended",
+        "",
+        f"The check of this file ended before its time ({ended.how})",
+        "A Python job file runs to its end in the process that reads it",
+        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
+        file=ended.last or None,
+    )
+    if asked is Format.JSON:
+        print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
+    else:
+        formats.show(asked, (finding,), Path.cwd(), str(files[0]), category="check", closing=())
+    return 1
 
 
 def _of_stack(stack: str | None) -> list[Path]:
@@ -183,22 +183,11 @@ def _of_stack(stack: str | None) -> list[Path]:
     return [file.relative_to(here) if file.is_relative_to(here) else file for file in dict.fromkeys(listed)]
 
 
-def _changed(
-    files: list[Path], stack: str | None, form: str | None, *, as_json: bool, others: tuple[object, ...]
-) -> int:
+def _changed(files: list[Path], stack: str | None, form: Format) -> int:
     """Print the parts of the repository that a range of commits touches."""
-    from amlstack.cli.jobfiles import changes, child_process
+    from amlstack.cli.jobfiles import changes
 
-    if any(others):
-        raise typer.BadParameter("`--changed` judges nothing: it goes with --stack, --format and --json alone.")
-    asked = chosen(form, Format.TEXT, Format.JSON, Format.NAMES, Format.STACKS, as_json=as_json)
-
-    def verb(doing: Callable[[str], None]) -> int:
-        return changes.list_changes([str(file) for file in files], stack, asked, doing)
-
-    if not child_process.possible():
-        return verb(lambda _: None)
-    ended = child_process.run(verb)
+    ended = run_apart(lambda doing: changes.list_changes([str(file) for file in files], stack, form, doing))
     if ended.code is None:
         say(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).", err=True)
         return 2
@@ -236,12 +225,10 @@ def _check(
         closing = [f"stack {where.stack or stack}, its settings alone, which list no job files: {tally(found)}"]
     if form is Format.JSON:
         print_json(_as_values(checked, found, about))
-    elif form in formats.FORMS:
-        shown_at = str(files[0]) if files else f"Pulumi.{stack}.yaml"
-        formats.show(form, found, where.root, shown_at, category="check", closing=closing)
     else:
-        print_findings(found)
-        say("\n".join([*_costs(checked), *closing]))  # at once: each writing reaches the terminal
+        costs = _costs(checked) if form is Format.TEXT else ()
+        shown_at = str(files[0]) if files else f"Pulumi.{stack}.yaml"
+        formats.show(form, found, where.root, shown_at, category="check", closing=[*costs, *closing])
     return 1 if errors(found) else 0
 
 
@@ -273,3 +260,86 @@ def _costs(checked: list[Checked]) -> Iterator[str]:
             for place, price in costs(plan).items():
                 what = ": ".join(part for part in (plan.job.name or each.file.stem, place) if part)
                 yield f"{each.file}: {what} costs {price}"
+
+
+_DONE = b"done "
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a verb's process.
+
+    Attributes:
+        code: The exit status that the verb asked for; None when it never came to that.
+        how: ``signal 9``, or ``exit status 0``: how the process ended.
+        last: What it last announced.
+    """
+
+    code: int | None
+    how: str
+    last: str
+
+
+def run_apart(verb: Callable[[Callable[[str], None]], int]) -> Ended:
+    """Run a verb in a child of this process, so that nothing that it loads can end it without a word.
+
+    The child has no standard input. Where its output would not reach the place of this one's, as in a test that gathers
+    it, there is no child.
+
+    Args:
+        verb: Gets a function by which it announces what it does; returns the exit status. What it raises ends the child
+            as it would have ended this process.
+    """
+    try:
+        apart = sys.stdout.fileno() == 1
+    except (OSError, ValueError, AttributeError):
+        apart = False
+    if not apart:
+        return Ended(verb(lambda _: None), "", "")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _as_child(verb, writing)
+    os.close(writing)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child gets it, too, and prints what there is to print
+    try:
+        with os.fdopen(reading, "rb") as stream:
+            lines = stream.read().split(b"\0")[:-1]
+        _, status = os.waitpid(child, 0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    code = os.waitstatus_to_exitcode(status)
+    how = f"signal {-code}" if code < 0 else f"exit status {code}"
+    if lines and lines[-1].startswith(_DONE):
+        return Ended(int(lines[-1].removeprefix(_DONE)), how, "")
+    return Ended(None, how, lines[-1].decode(errors="replace") if lines else "")
+
+
+def _as_child(verb: Callable[[Callable[[str], None]], int], writing: int) -> None:
+    """Never returns."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    code = 1
+    try:
+        code = verb(lambda doing: _send(writing, doing.encode()))
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException as error:  # noqa: BLE001 - shown as it would be without a child
+        asked = getattr(error, "exit_code", None)  # of typer, for a wrong option, or an end that is none
+        if isinstance(asked, int):
+            getattr(error, "show", lambda: None)()
+            code = asked
+        else:
+            sys.excepthook(*sys.exc_info())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _send(writing, _DONE + str(code).encode())
+    # Whatever was registered for the end of the process does not run: it may be the file's.
+    os._exit(code)
+
+
+def _send(writing: int, text: bytes) -> None:
+    os.write(writing, text.replace(b"\0", b"") + b"\0")

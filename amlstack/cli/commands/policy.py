@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amlstack.base.files import write_whole
-from amlstack.cli.console import print_json, say, style
+from amlstack.cli.console import Json, print_json, say, style
 
 if TYPE_CHECKING:
     from policies.config import Config
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="The rules that a platform team enforces.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 ConfigFile = Annotated[
     Path | None,
     typer.Option("--config", help="Configuration of the pack, as --policy-pack-config takes it.", show_default=False),

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.commands.check import Size, Stack  # noqa: TC001 - typer reads the annotations
+from amlstack.cli.commands.check import Size, Stack
+from amlstack.cli.console import Json
 from amlstack.cli.rehearsal import scale as scales
-
-app = typer.Typer(add_completion=False)
 
 File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
@@ -19,7 +18,6 @@ OnlyRank = Annotated[
     int | None,
     typer.Option("--only-rank", metavar="N", min=0, help="Run all ranks and print the lines of this one alone."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output, all else to the other.")]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,14 +51,13 @@ NoShim = Annotated[
 Fresh = Annotated[bool, typer.Option("--fresh", help="Set aside what earlier rehearsals wrote to named outputs.")]
 
 
-@app.command()
 def rehearse(
     file: File,
+    *,
     size: Size = None,
     stack: Stack = None,
     only: Only = None,
     inputs: Inputs = None,
-    *,
     secrets: Secrets = None,
     nodes: scales.Nodes = None,
     ranks: scales.Ranks = None,
@@ -73,7 +70,7 @@ def rehearse(
     as_json: Json = False,
     dry_run: DryRun = False,
     force: Force = False,
-) -> None:
+) -> int:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
     The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
@@ -97,8 +94,7 @@ def rehearse(
     from amlstack.cli.rehearsal.request import RehearsalRequest
 
     if quiet and only_rank is not None and not dry_run:
-        message = "Give `--quiet`, which is `--only-rank 0`, or `--only-rank`."
-        raise typer.BadParameter(message)
+        raise typer.BadParameter("Give `--quiet`, which is `--only-rank 0`, or `--only-rank`.")
     request = RehearsalRequest(
         file,
         size,
@@ -114,6 +110,6 @@ def rehearse(
         shown=0 if quiet else only_rank,
     )
     if dry_run:
-        raise typer.Exit(run.dry_run(request, as_json=as_json))
+        return run.dry_run(request, as_json=as_json)
     with outcome.printed(as_json=as_json) as outcomes:
-        raise typer.Exit(run.rehearse(request, outcomes))
+        raise typer.Exit(run.rehearse(request, outcomes))  # `printed` reads the exit status from it

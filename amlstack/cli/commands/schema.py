@@ -8,10 +8,7 @@ import typer
 
 from amlstack.cli.console import say
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def schema(*, settings: Annotated[bool, typer.Option("--settings", help="Of stack files instead.")] = False) -> None:
     """Print the JSON Schema of Azure ML job files in YAML, for completion and marks in an editor.
 

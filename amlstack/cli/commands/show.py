@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads the annotation
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from amlstack.base.findings import errors
-from amlstack.cli.commands.check import Json, Size, Stack  # noqa: TC001 - typer reads the annotations
-from amlstack.cli.console import print_findings, print_json, say, tables
+from amlstack.cli.commands.check import Size, Stack
+from amlstack.cli.console import Json, print_findings, print_json, say, tables
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.jobfiles.judgement import Checked
     from jobs.planning.plans import Cost
-
-app = typer.Typer(add_completion=False)
 
 
 class OutputForm(StrEnum):
@@ -33,22 +31,21 @@ class OutputForm(StrEnum):
     COMPONENTS = "components"
 
 
-@app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
     form: Annotated[
         OutputForm,
         typer.Option("--as", help="plan, arm (the request body), yaml (az ml), command, or a pipeline's components."),
-    ] = (OutputForm.PLAN),
+    ] = OutputForm.PLAN,
+    *,
     size: Size = None,
     stack: Stack = None,
-    *,
     enrich: Annotated[
         bool | None,
         typer.Option("--enrich/--no-enrich", help="Add the fabric's variables and shared memory; unset: as declared."),
     ] = None,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Show what a job file becomes, without sending anything.
 
     `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
@@ -72,7 +69,7 @@ def show(
     checked = replace(checked, findings=(*checked.findings, *run_orders.findings((checked,), where)))
     if not checked.plans:
         print_findings(checked.findings, err=True)
-        raise typer.Exit(1)
+        return 1
     match form:
         case OutputForm.PLAN:
             _show_plans(checked, as_json=as_json)
@@ -89,7 +86,7 @@ def show(
             say(note, err=True)
     if form is not OutputForm.PLAN:
         print_findings(checked.findings, err=True)
-    raise typer.Exit(1 if errors((*where.findings, *checked.findings)) else 0)
+    return 1 if errors((*where.findings, *checked.findings)) else 0
 
 
 def _left_behind(checked: Checked) -> list[str]:

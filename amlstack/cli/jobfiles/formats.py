@@ -13,7 +13,7 @@ from urllib.parse import quote
 import typer
 
 from amlstack.base.findings import Level, in_file_order
-from amlstack.cli.console import print_json, say
+from amlstack.cli.console import print_findings, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -105,27 +105,28 @@ def located(findings: Iterable[Finding], folder: Path) -> tuple[Finding, ...]:
     return tuple(map(found, findings))
 
 
-FORMS = (Format.GITHUB, Format.SARIF)
-
-
 def show(
     form: Format, findings: Iterable[Finding], folder: Path, fallback: str, *, category: str, closing: Sequence[str]
 ) -> None:
     """Print findings.
 
     Args:
-        form: One of `FORMS`.
+        form: TEXT, GITHUB or SARIF.
         findings: In any order.
         folder: The stack's; files of its settings are named from it on.
         fallback: The file that SARIF shows a finding without one at.
         category: What was judged.
-        closing: Lines of text after the annotations.
+        closing: Lines of text after the findings; a log of SARIF has none.
     """
+    if form is Format.TEXT:
+        print_findings(findings)
+        if closing:  # at once: each writing reaches the terminal
+            say("\n".join(closing))
+        return
     root, found = repository_root(), located(findings, folder)
     if form is Format.SARIF:
         print_json(log(found, root, fallback, category=category))
         return
-
     say("\n".join([*lines(found, root), *map(plain, closing)]), commands=True)
 
 

@@ -19,7 +19,7 @@ from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
-from amlstack.cli.workspace import job_search, options, refusals, status, workspace_place
+from amlstack.cli.workspace import job_search, refusals, status, workspace_place
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.inventory import UnknownJobError
 from amlstack.sandbox.store.store import Store, folder, job_folder
@@ -53,16 +53,14 @@ class NamedSubject:
 
 
 @contextlib.contextmanager
-def _fetched(asked: options.AskedWorkspace, subject: str) -> Iterator[NamedSubject]:
+def _fetched(asked: AskedWorkspace, subject: str) -> Iterator[NamedSubject]:
     """The folder of a job, as long as the context lasts; of a sweep or pipeline of the first child that failed.
 
     What the service says ends the verb (`refusals`). The folder holds the logs of all attempts under the names that run
     history gives them, and a ``report.json`` as the sandbox writes one, with what the service says of the end.
     """
     with tempfile.TemporaryDirectory(prefix="amlstack-job-") as folder:
-        with refusals.answered() as reached:
-            reached.place = where = workspace_place.find(asked, options.announce)
-            say(where.line, err=True)
+        with refusals.opened(asked) as (where, _):
             job = _culprit(where, job_search.find(where, subject))
             path = inside(Path(folder), job.name)
             path.mkdir()

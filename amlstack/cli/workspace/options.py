@@ -7,29 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.console import say
-
 _PANEL = "Which workspace"
-
-Stack = Annotated[
-    str | None,
-    typer.Option("--stack", "-s", metavar="NAME", help="That of a stack: Pulumi.NAME.yaml.", rich_help_panel=_PANEL),
-]
-Workspace = Annotated[
-    str | None,
-    typer.Option("--workspace", "-w", metavar="NAME|ID", help="Its name, or its ARM id.", rich_help_panel=_PANEL),
-]
-Group = Annotated[
-    str | None, typer.Option("--resource-group", "-g", metavar="NAME", help="Its group.", rich_help_panel=_PANEL)
-]
-Subscription = Annotated[
-    str | None, typer.Option("--subscription", metavar="ID", help="Its subscription.", rich_help_panel=_PANEL)
-]
-Sandbox = Annotated[
-    bool,
-    typer.Option("--sandbox", help="On this machine's sandbox, whatever the environment says.", rich_help_panel=_PANEL),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON to the standard output.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +22,30 @@ class AskedWorkspace:
         sandbox: Whether it is on this machine's sandbox.
     """
 
-    stack: str | None = None
-    workspace: str | None = None
-    group: str | None = None
-    subscription: str | None = None
-    sandbox: bool = False
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            "--stack", "-s", metavar="NAME", help="That of a stack: Pulumi.NAME.yaml.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    workspace: Annotated[
+        str | None,
+        typer.Option("--workspace", "-w", metavar="NAME|ID", help="Its name, or its ARM id.", rich_help_panel=_PANEL),
+    ] = None
+    group: Annotated[
+        str | None, typer.Option("--resource-group", "-g", metavar="NAME", help="Its group.", rich_help_panel=_PANEL)
+    ] = None
+    subscription: Annotated[
+        str | None, typer.Option("--subscription", metavar="ID", help="Its subscription.", rich_help_panel=_PANEL)
+    ] = None
+    sandbox: Annotated[
+        bool,
+        typer.Option(
+            "--sandbox", help="On this machine's sandbox, whatever the environment says.", rich_help_panel=_PANEL
+        ),
+    ] = False
 
     @property
     def any(self) -> bool:
         """True where any of them is given."""
         return self != AskedWorkspace()
-
-
-def announce(message: str) -> None:
-    """Shows what a request waits for."""
-    say(message, err=True)

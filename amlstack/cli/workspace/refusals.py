@@ -9,6 +9,7 @@ import typer
 
 from amlstack.base.text import did_you_mean
 from amlstack.cli.console import say
+from amlstack.cli.workspace import workspace_place
 from amlstack.cli.workspace.job_search import UnknownRunError
 from amlstack.cli.workspace.workspace_place import NoWorkspaceError
 from amlstack.provider.arm import ArmError
@@ -17,6 +18,7 @@ from amlstack.provider.runs import WorkspaceMissingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 FAILED: Final = 1
@@ -57,6 +59,15 @@ def answered() -> Iterator[Reached]:
         raise
 
 
+@contextlib.contextmanager
+def opened(asked: AskedWorkspace) -> Iterator[tuple[WorkspacePlace, Reached]]:
+    """The workspace that options name, announced in one line, and the progress on the way; `answered` ends the verb."""
+    with answered() as reached:
+        reached.place = where = workspace_place.find(asked, lambda message: say(message, err=True))
+        say(where.line, err=True)
+        yield where, reached
+
+
 def words(error: ArmError, place: WorkspacePlace | None) -> str:
     """One of the service's refusals with what helps."""
     tenant = f" The tenant that is named here is {place.tenant}." if place is not None and place.tenant else ""
@@ -91,10 +102,8 @@ def missing(place: WorkspacePlace | None, workspace: str) -> str:
         return seen
     if place.stack is not None:
         return f"{seen} `amlstack up --stack {place.stack}` makes it."
-    from amlstack.cli.workspace.workspace_place import names_in
-
     try:
-        near = did_you_mean(name, names_in(place.arm, subscription))
+        near = did_you_mean(name, workspace_place.names_in(place.arm, subscription))
     except ArmError:  # who may not list them is not helped by that
         return seen
     return f"{seen} {near}".rstrip()

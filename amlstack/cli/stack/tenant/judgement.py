@@ -14,7 +14,7 @@ from amlstack.base.arm_language.resources import with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import hint
 from amlstack.cli import stack_files, targets
-from amlstack.cli.console import print_findings, print_json, say, tally
+from amlstack.cli.console import print_json, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format
 from policies.tenant import library
@@ -95,12 +95,9 @@ def judge_stack(
     closing = [*summary(judgement), f"stack {where.stack or '?'}: {tally(judgement.findings)}"]
     if form is Format.JSON:
         print_json(judgement.as_dict())
-    elif form in formats.FORMS:
+    else:
         fallback = str(where.root / f"Pulumi.{where.stack}.yaml")
         formats.show(form, judgement.findings, where.root, fallback, category="tenant-policies", closing=closing)
-    else:
-        print_findings(judgement.findings)
-        say("\n".join(closing))
     return 1 if errors(judgement.findings) else 0
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from amlstack.cli.console import say
-from amlstack.cli.workspace import options
+from amlstack.base.findings import errors
+from amlstack.base.text import did_you_mean
+from amlstack.catalog import clock
+from amlstack.cli import console
+from amlstack.cli.console import Progress, print_findings, say
+from amlstack.cli.logs.follower import InProgress, follow
+from amlstack.cli.stack_files import NoStackError
+from amlstack.cli.workspace import job_search, refusals, submission
+from amlstack.cli.workspace.options import AskedWorkspace
+from amlstack.cli.workspace.submission import Submission
+from amlstack.provider.runs import COMPLETED
+from amlstack.rpc import ProviderError
+from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
-    from amlstack.cli.console import Progress
-    from amlstack.cli.workspace.refusals import Reached
-    from amlstack.cli.workspace.submission import Submission
-    from amlstack.cli.workspace.workspace_place import WorkspacePlace
-    from infra.runs import Run
+    from collections.abc import Iterator
 
-app = typer.Typer(add_completion=False)
+    from amlstack.cli.workspace.refusals import Reached
+    from infra.runs import Run
 
 File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
@@ -32,21 +42,16 @@ Watch = Annotated[bool, typer.Option("--watch", help="Print the logs of all rank
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it is submitted and costs something.")]
 
 
-@app.command()
 def submit(
     file: File,
-    stack: options.Stack = None,
-    workspace: options.Workspace = None,
-    group: options.Group = None,
-    subscription: options.Subscription = None,
+    asked: AskedWorkspace,
     *,
-    sandbox: options.Sandbox = False,
     only: Only = None,
     name: Name = None,
     rerun: Rerun = None,
     watch: Watch = False,
     yes: Yes = False,
-) -> None:
+) -> int:
     """Submit a job file to a workspace.
 
     The file is judged as `pulumi up` judges it, before anything is sent; its cost is shown, and on a terminal it asks
@@ -68,102 +73,69 @@ def submit(
 
         amlstack submit examples/ddp_torchrun/job.py --stack sandbox --watch
     """
-    import threading
-
-    from amlstack.base.findings import errors
-    from amlstack.catalog import clock
-    from amlstack.cli.console import Progress, print_findings
-    from amlstack.cli.stack_files import NoStackError
-    from amlstack.cli.workspace import refusals, workspace_place
-    from amlstack.cli.workspace import submission as declaring
-    from amlstack.cli.workspace.submission import Submission
-    from amlstack.rpc import ProviderError
-
     progress = Progress()
     if not file.is_file():
-        say(f"There is no file {file}.", err=True)
-        raise typer.Exit(2)
+        _wrong_use(f"There is no file {file}.")
     cancelled = threading.Event()
-    with refusals.answered() as reached:
-        asked = options.AskedWorkspace(stack, workspace, group, subscription, sandbox)
-        reached.place = where = workspace_place.find(asked, options.announce)
-        say(where.line, err=True)
+    with refusals.opened(asked) as (where, reached):
         try:
             declared = (
-                declaring.of_workspace(file, where, clock.today(), cancelled)
-                if stack is None
-                else declaring.of_stack(file, stack, clock.today())
+                submission.of_workspace(file, where, clock.today(), cancelled)
+                if asked.stack is None
+                else submission.of_stack(file, asked.stack, clock.today())
             )
         except NoStackError as error:
-            say(str(error), err=True)
-            raise typer.Exit(2) from None
+            _wrong_use(str(error))
         print_findings(declared.findings)
         if wrong := errors(declared.findings):
             progress.fail(f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}; nothing was sent")
-            raise typer.Exit(1)
+            return 1
         runs = _chosen(declared.runs, only, name, rerun)
         reached.interrupted = (
             "interrupted; what was accepted runs: `amlstack status`. The same command goes on from here"
         )
-        submission = Submission(where, declared, progress, cancelled)
+        sending = Submission(where, declared, progress, cancelled)
         try:
-            sent = [run_id for run in runs if (run_id := _one(submission, run, yes=yes)) is not None]
+            sent = [run_id for run in runs if (run_id := _one(sending, run, yes=yes)) is not None]
         except ProviderError as error:
             progress.fail(error.message.replace("the next `up`", "the same command"))
-            raise typer.Exit(1) from None
+            return 1
         except KeyboardInterrupt:
             cancelled.set()
             raise
         if len(sent) < len(runs):
-            raise typer.Exit(1)
-        if watch:
-            raise typer.Exit(max(_watched(reached, where, run_id, progress) for run_id in sent))
+            return 1
+        ended = [_followed(sending, reached, run_id) for run_id in sent if watch]
+        return int(any(status != COMPLETED for status in ended))
 
 
 def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: str | None) -> list[Run]:
     """The runs that are meant, under the name and with the word that were asked for."""
-    from dataclasses import replace
-
-    from amlstack.base.text import did_you_mean
-
     found = [run for run in runs if only is None or run.name == only]
     if not found:
         near = did_you_mean(only or "", [run.name for run in runs])
-        say(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.", err=True)
-        raise typer.Exit(2)
+        _wrong_use(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.")
     if schedules := [run.name for run in found if run.is_schedule]:
-        say(
+        _wrong_use(
             f"`{schedules[0]}` is a schedule, which converges instead of running once: list its file under "
-            "amlstack:jobs of a stack, and `amlstack up` makes it.",
-            err=True,
+            "amlstack:jobs of a stack, and `amlstack up` makes it."
         )
-        raise typer.Exit(2)
     if name is not None:
         if len(found) > 1:
-            say(
-                f"The file declares {len(found)} jobs: name one with --job, so that it can have another --name.",
-                err=True,
-            )
-            raise typer.Exit(2)
+            _wrong_use(f"The file declares {len(found)} jobs: name one with --job, so that it can have another --name.")
         found = [replace(found[0], name=name)]
-    if rerun is not None:
-        found = [replace(run, plan=_again(run, rerun)) for run in found]
-    return found
+    return found if rerun is None else [_again(run, rerun) for run in found]
 
 
-def _again(run: Run, rerun: str) -> Any:
-    from dataclasses import replace
-
+def _again(run: Run, rerun: str) -> Run:
     plan: Any = run.plan
-    return replace(plan, job=plan.job.model_copy(update={"rerun": rerun}))
+    return replace(run, plan=replace(plan, job=plan.job.model_copy(update={"rerun": rerun})))
 
 
-def _one(submission: Submission, run: Run, *, yes: bool) -> str | None:
+def _one(sending: Submission, run: Run, *, yes: bool) -> str | None:
     """Submits a run; its name in the workspace, or None after a no."""
-    from amlstack.cli import console
-
-    progress, place = submission.progress, submission.place
-    run_id, record = submission.foreseen(run)
+    progress, place = sending.progress, sending.place
+    run_id, record = sending.foreseen(run)
     if record is not None:
         progress.done(f"{run_id} is there already: {record.status}")
         return run_id
@@ -177,42 +149,33 @@ def _one(submission: Submission, run: Run, *, yes: bool) -> str | None:
             progress.note("nothing was sent")
             return None
     progress.step(f"submitting {run_id}")
-    run_id = submission.send(run)
+    run_id = sending.send(run)
     progress.done(f"submitted {run_id}")
-    _links(place, run_id, progress)
-    return run_id
-
-
-def _plan(run: Run) -> list[str]:
-    from jobs.planning.plans import costs
-
-    prices, found = costs(run.plan), []
-    for step, part in run.plan.parts.items():
-        where = part.target.cluster or "serverless compute"
-        size = f" ({part.target.size})" if part.target.size else ""
-        price = prices.get(step)
-        cost = (
-            str(price) if price else "cost unknown: no price in the catalogue (`amlstack sizes --refresh` asks Azure)"
-        )
-        nodes = f"{part.nodes} node{'' if part.nodes == 1 else 's'}"
-        found.append(f"{f'{step}: ' if step else ''}{part.world_size} ranks on {nodes} of {where}{size}; {cost}")
-    return found
-
-
-def _links(place: WorkspacePlace, run_id: str, progress: Progress) -> None:
-    from amlstack.cli.workspace import job_search
-
     progress.note(f"studio: {job_search.studio_of_job(place.arm, job_search.find(place, run_id))}")
     again = f" --stack {place.stack}" if place.stack else ""
     progress.note(f"`amlstack logs {run_id}{again}` follows it, `amlstack cancel {run_id}{again}` ends it")
+    return run_id
 
 
-def _watched(reached: Reached, place: WorkspacePlace, run_id: str, progress: Progress) -> int:
-    from amlstack.cli.logs.follower import InProgress, follow
-    from amlstack.provider.runs import COMPLETED
+def _plan(run: Run) -> Iterator[str]:
+    prices = costs(run.plan)
+    for step, part in run.plan.parts.items():
+        where = part.target.cluster or "serverless compute"
+        size = f" ({part.target.size})" if part.target.size else ""
+        cost = prices.get(step) or "cost unknown: no price in the catalogue (`amlstack sizes --refresh` asks Azure)"
+        nodes = f"{part.nodes} node{'' if part.nodes == 1 else 's'}"
+        yield f"{f'{step}: ' if step else ''}{part.world_size} ranks on {nodes} of {where}{size}; {cost}"
 
+
+def _followed(sending: Submission, reached: Reached, run_id: str) -> str:
+    """The status in which a run ended, after the logs of all its ranks."""
     reached.interrupted = (
         f"{run_id} goes on: `amlstack cancel {run_id}` ends it, `amlstack logs {run_id} --follow` follows it"
     )
-    job_id = f"{place.workspace}/jobs/{run_id}"
-    return 0 if follow(place.arm, job_id, InProgress(progress)) == COMPLETED else 1
+    job_id = f"{sending.place.workspace}/jobs/{run_id}"
+    return follow(sending.place.arm, job_id, InProgress(sending.progress))
+
+
+def _wrong_use(message: str) -> NoReturn:
+    say(message, err=True)
+    raise typer.Exit(2) from None

@@ -1,1 +1,0 @@
-"""The catalogue's facts shown, and renewed from Azure."""

@@ -1,0 +1,182 @@
+"""Verbs on the logs of a run: ``diagnose`` names the first true cause, ``report`` writes one HTML file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from amlstack.base import home as homes
+from amlstack.base import paths
+from amlstack.base.findings import errors
+from amlstack.cli.console import Json, print_findings, print_json, say
+from amlstack.cli.workspace.options import AskedWorkspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from amlstack.cli.workspace.job_folder import NamedSubject
+    from amlstack.report import Report
+
+Subjects = Annotated[
+    list[str],
+    typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False),
+]
+Subject = Annotated[str, typer.Argument(metavar="JOB|FOLDER", help="A job, or a folder of logs.", show_default=False)]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.", show_default=False),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is no report.")]
+
+
+def diagnose(subjects: Subjects, asked: AskedWorkspace, *, as_json: Json = False) -> int:
+    """Name the first true cause in the logs of a distributed run.
+
+    Reads v2's user_logs (std_log_process_NN.txt), v1's azureml-logs (70_driver_log_N.txt), mpi_log.txt, torchrun's
+    error files and tables, and captured output whose lines name their ranks. Says who is to blame and who is only a
+    victim, what to do, and how sure it is; or that the cause is not in these logs, and where it is.
+
+    JOB is the name of a run, or of its job; of a sweep or a pipeline the first trial or step that failed is read. It
+    is looked for on this clone's sandbox first, else in the workspace that options, .azureml/config.json or the
+    environment name (`amlstack status --help`): the logs of all its attempts are then read from there, and nothing of
+    them stays on this machine.
+
+    Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
+
+    Examples:
+        amlstack diagnose train
+
+        amlstack diagnose train --stack prod
+
+        amlstack diagnose user_logs/ --json
+    """
+    from amlstack.cli.workspace.job_folder import with_authors_files
+    from amlstack.diagnose import diagnosis, judge, read, with_stand_in
+
+    with contextlib.ExitStack() as held:
+        named = [held.enter_context(_found(subject, asked)).folder for subject in subjects]
+        folders = [each for folder in named for each in _culprits(folder)]
+        found = read(folders)
+        print_findings(found.findings, err=True)
+        if errors(found.findings) or found.empty:
+            return 2
+        verdict = with_authors_files(with_stand_in(judge(found), folders), folders)
+    if as_json:
+        print_json(verdict.as_dict())
+    else:
+        say(diagnosis.report(verdict))
+    return 0 if verdict.found else 1
+
+
+@contextlib.contextmanager
+def _found(subject: str, asked: AskedWorkspace) -> Iterator[NamedSubject]:
+    """The job, folder or path of a name; that of a job of a workspace lasts as long as the context."""
+    from amlstack.cli.workspace.job_folder import find_subject
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.inventory import UnknownJobError
+
+    try:
+        with find_subject(subject, asked) as found:
+            yield found
+    except (UnknownJobError, StateError) as error:
+        _fail(str(error))
+
+
+def _culprits(path: Path, above: tuple[Path, ...] = ()) -> list[Path]:
+    """The folder to read: of a sweep or pipeline that of its first child that failed; all of them when none did.
+
+    A ``report.json`` that is malformed, or leads back to a folder above it, says nothing about children.
+    """
+    try:
+        children = json.loads((path / "report.json").read_text())["children"]
+        failed = [child for child in children if child["status"] == "Failed"]
+        words = [f"{child['place']} (job {child['job']}) failed first of {len(children)}" for child in failed[:1]]
+        below = [path.parent / child["key"] for child in failed[:1] or children]
+        here = (*above, path.resolve())
+        if any(each.resolve() in here for each in below):
+            return [path]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return [path]
+    for line in words:
+        say(line, err=True)
+    return [each for folder in below for each in _culprits(folder, here)] or [path]
+
+
+def report(subject: Subject, asked: AskedWorkspace, *, output: Output = None, force: Force = False) -> None:
+    """Write one run as one HTML file: verdict, ranks over time, loss, logs.
+
+    The file needs no network and holds no script: mail it, or keep it beside the checkpoints. Without --output it lies
+    in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a run or
+    of its job, ended or running, of this clone's sandbox, else of the workspace that options, .azureml/config.json
+    or the environment name (`amlstack status --help`); of a sweep or pipeline of such a workspace the first trial or
+    step that failed. FOLDER holds logs as `amlstack diagnose` reads them. Where there is no sandbox the file lies here.
+
+    Exit status: 0 written, 1 the service refused or does not answer, 2 wrong use.
+
+    Examples:
+        amlstack report ddp-torchrun
+
+        amlstack report ddp-torchrun --stack prod --output run.html
+
+        amlstack report user_logs/ --output run.html
+    """
+    from amlstack.diagnose.diagnosis import headline
+    from amlstack.report import render
+    from amlstack.report.page import NotOursError, write
+
+    with _found(subject, asked) as found:
+        made = _gathered(subject, found)
+    path = output or _reports() / f"{_file_name(made.title)}.html"
+    try:
+        write(path, render(made), force=force)
+    except NotOursError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{path} cannot be written: {error.strerror}")
+    say(f"{path}: {made.title}, {made.status or 'a folder of logs'}" + (", so far" if made.active else ""))
+    if made.verdict is not None:
+        say(headline(made.verdict))
+
+
+def _gathered(subject: str, found: NamedSubject) -> Report:
+    from amlstack.report.jobs import NoLogsError, folder_report, job_report
+
+    if found.record is not None:
+        return job_report(*found.record, time.time())
+    if not found.folder.is_dir():
+        _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
+    try:
+        made = folder_report(found.folder, time.time())
+    except NoLogsError as error:
+        job = found.job
+        _fail(f"The job {job.name} is {job.record.status} and has written no log." if job else str(error))
+    return replace(made, active=found.job is not None and found.job.active)
+
+
+def _reports() -> Path:
+    """The folder of reports, made where it is missing; this folder where there is no sandbox yet."""
+    try:
+        if not homes.is_used(paths.home()):
+            return Path()
+        homes.claim(paths.home())
+    except homes.ForeignHomeError as error:
+        _fail(str(error))
+    folder = paths.home() / "reports"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def _file_name(title: str) -> str:
+    return "".join(each if each.isalnum() or each in "-_." else "-" for each in title).strip(".") or "report"
+
+
+def _fail(message: str) -> NoReturn:
+    say(message, err=True)
+    raise typer.Exit(2)

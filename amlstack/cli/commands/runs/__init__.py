@@ -1,1 +1,0 @@
-"""Verbs on jobs of a workspace, on Azure or on the sandbox."""

@@ -176,7 +176,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, app.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
         return _reply(request, run_history.answer(context, request.method, path, body))
-    if (registry := registries.answer(context, request.method, path, request.query_params)) is not None:
+    if (registry := registries.answer(context, request.method, path)) is not None:
         return _reply(request, registry)
     if request.method == "GET" and (listed := cloud.above(path.rstrip("/"))) is not None:
         return _reply(request, listed)

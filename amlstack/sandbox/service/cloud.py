@@ -132,7 +132,8 @@ def above(path: str) -> Reply | None:
     if path == "/tenants":
         one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "amlstack sandbox"}
         return Reply(200, {"value": [one]})
-    return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": _count(len(SUBSCRIPTIONS))})
+    count = {"type": "Total", "value": len(SUBSCRIPTIONS)}
+    return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": count})
 
 
 def _operations(path: str) -> Reply | None:
@@ -140,11 +141,7 @@ def _operations(path: str) -> Reply | None:
     found = _OPERATIONS.fullmatch(path)
     if found is None:
         return None
-    known = {each.lower(): each for each in _namespaces()}
-    if found[1].lower() not in known:
-        message = f"The resource namespace '{found[1]}' is invalid.{near(found[1], known.values())}"
-        raise Refused(404, "InvalidResourceNamespace", message)
-    of_it = [kind for kind in kinds.ALL if kind.type.partition("/")[0] == known[found[1].lower()]]
+    of_it = _kinds_of(_namespace(found[1]))
     return Reply(200, {"value": [_operation(kind, verb) for kind in of_it for verb in _verbs(kind)]})
 
 
@@ -180,11 +177,7 @@ def subscriptions_answer(
     if re.fullmatch(r"/subscriptions/[^/]+/providers", text, re.IGNORECASE):
         return Reply(200, {"value": [_provider(each) for each in sorted(_namespaces())]})
     if found := re.fullmatch(r"/subscriptions/[^/]+/providers/([^/]+)", text, re.IGNORECASE):
-        known = {each.lower(): each for each in _namespaces()}
-        if found[1].lower() not in known:
-            message = f"The resource namespace '{found[1]}' is invalid.{near(found[1], known.values())}"
-            raise Refused(404, "InvalidResourceNamespace", message)
-        return Reply(200, _provider(known[found[1].lower()]))
+        return Reply(200, _provider(_namespace(found[1])))
     if found := re.fullmatch(r"(/subscriptions/[^/]+)/providers/([^/]+/[^/]+)", text, re.IGNORECASE):
         if found[2].lower() == f"{ML}/registries".lower():  # azureml is Microsoft's own, and in no subscription's list
             return Reply(200, {"value": []})
@@ -218,10 +211,6 @@ def _subscription(own: str) -> Body:
     }
 
 
-def _count(value: int) -> Body:
-    return {"type": "Total", "value": value}
-
-
 def _resources(context: KindContext, scope: str, condition: str) -> Iterator[Body]:
     """Every tracked resource in a scope, as the list of all resources shows one: without its properties."""
     wanted = _conditions(condition)
@@ -253,15 +242,27 @@ def _namespaces() -> frozenset[str]:
     return frozenset(kind.type.partition("/")[0] for kind in kinds.ALL)
 
 
+def _namespace(wanted: str) -> str:
+    """A namespace in its own letters, or the refusal of one that is none."""
+    known = {each.lower(): each for each in _namespaces()}
+    if wanted.lower() not in known:
+        message = f"The resource namespace '{wanted}' is invalid.{near(wanted, known.values())}"
+        raise Refused(404, "InvalidResourceNamespace", message)
+    return known[wanted.lower()]
+
+
+def _kinds_of(namespace: str) -> list[ResourceKind]:
+    return [kind for kind in kinds.ALL if kind.type.partition("/")[0] == namespace]
+
+
 def _provider(namespace: str) -> Body:
-    of_it: list[ResourceKind] = [kind for kind in kinds.ALL if kind.type.partition("/")[0] == namespace]
     listed: list[dict[str, Any]] = [
         {
             "resourceType": kind.type.partition("/")[2],
             "apiVersions": list(reversed(addresses.known_versions().get(kind.type.lower(), ()))),
             "locations": [],
         }
-        for kind in of_it
+        for kind in _kinds_of(namespace)
     ]
     return {
         "id": f"/subscriptions/{SUBSCRIPTION}/providers/{namespace}",

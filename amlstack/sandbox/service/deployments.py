@@ -29,7 +29,7 @@ from amlstack.sandbox.protocol.kind import Reply, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
@@ -286,28 +286,23 @@ def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put
     begun = time.monotonic()
     template = Template(content, given, group.id, str(group.body.get("location")), known)
     made = [_make(template, resource, put) for resource in _ordered(template)]
-    outputs = {name: {**each, "value": template.worked_out(each["value"])} for name, each in _outputs(content)}
+    outputs = {
+        name: {**each, "value": template.worked_out(each["value"])}
+        for name, each in (content.get("outputs") or {}).items()
+    }
+    took = time.monotonic() - begun
     record = {
         "properties": {
             "provisioningState": "Succeeded",
             "mode": "Incremental",
             "timestamp": iso(time.time()),
-            "duration": _duration(time.monotonic() - begun),
+            "duration": f"PT{int(took // 60)}M{took % 60:.3f}S",
             "outputs": outputs,
             "outputResources": [{"id": each} for each in made],
         }
     }
     context.store.resources.put(own, TYPE, group.key, record)
     return Reply(201, _shown(own, record))
-
-
-def _duration(seconds: float) -> str:
-    """As the service writes it: ``PT1M56.345S``."""
-    return f"PT{int(seconds // 60)}M{seconds % 60:.3f}S"
-
-
-def _outputs(content: Mapping[str, Any]) -> Iterator[tuple[str, Body]]:
-    yield from (content.get("outputs") or {}).items()
 
 
 def _ordered(template: Template) -> list[Body]:

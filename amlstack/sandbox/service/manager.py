@@ -110,7 +110,7 @@ def answer(
     if path is None:
         raise not_emulated(f"the path {text}")
     if method == "POST":
-        return _post(context, text, query, _object(body))
+        return _post(context, text, _object(body))
     _kind(path)
     _check_above(context, path, method)
     return _of_kind(context, method, path, query, body, headers=headers)
@@ -317,7 +317,7 @@ def _delete(
     return Reply(202, None, _headers(context, kind, operation))
 
 
-def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body) -> Reply:
+def _post(context: KindContext, text: str, body: Body) -> Reply:
     above, _, action = text.rstrip("/").rpartition("/")
     path = parse(above)
     if path is None or path.collection:
@@ -326,7 +326,6 @@ def _post(context: KindContext, text: str, query: Mapping[str, str], body: Body)
     _check_above(context, path, "POST")
     if (answered := kind.act(context, path, action, body)) is not None:
         return answered
-    del query
     resource = _found(context, path)
     with context.store.transaction():
         operation = kind.operate(context, resource, action)

@@ -16,8 +16,6 @@ from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.catalog.environments import CatalogEnvironment
     from amlstack.sandbox.protocol.kind import Body, KindContext
 
@@ -38,7 +36,7 @@ _IN_WORKSPACE = re.compile(
 )
 
 
-def answer(context: KindContext, method: str, path: str, query: Mapping[str, str]) -> Reply | None:
+def answer(context: KindContext, method: str, path: str) -> Reply | None:
     """Answers a read of the registry or of its environments, in a workspace too; None for any other path.
 
     Raises:
@@ -65,7 +63,6 @@ def answer(context: KindContext, method: str, path: str, query: Mapping[str, str
         return Reply(200, _container(one))
     if len(words) == 3:
         return Reply(200, {"value": [_version(one)]})
-    del query
     return Reply(200, _version(one, _number(one, words[3])))
 
 

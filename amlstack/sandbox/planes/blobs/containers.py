@@ -67,19 +67,17 @@ def answer(
 def show(context: KindContext, place: BlobPlace) -> Response:
     """Answers a GET or HEAD of a container."""
     check(context, place)
-    made = _made(context, place)
     state = {"x-ms-lease-status": "unlocked", "x-ms-lease-state": "available"}
     labels = context.store.blobs.extra_of(place.account, place.container).get("metadata", {})
     state |= {f"x-ms-meta-{name}": value for name, value in labels.items()}
-    return Response(headers={**(wire.stamp(made.etag, made.changed) if made else wire.common()), **state})
+    return Response(headers={**_stamp(context, place), **state})
 
 
 def label(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
     """Puts other metadata in the place of a container's."""
     check(context, place)
     context.store.blobs.set_extra(place.account, place.container, "", {"metadata": wire.metadata(headers)})
-    made = _made(context, place)
-    return Response(headers=wire.stamp(made.etag, made.changed) if made else wire.common())
+    return Response(headers=_stamp(context, place))
 
 
 def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
@@ -104,13 +102,7 @@ def all_of(context: KindContext, account: str, query: Mapping[str, str]) -> Resp
     rest = sorted(name for name in names if name.startswith(prefix) and name > after)
     shown = "".join(_container_xml(context, account, name, made.get(name), query) for name in rest[:most])
     following = _marker(rest[most - 1]) if len(rest) > most else ""
-    asked = {"Prefix": prefix, "Marker": query.get("marker"), "MaxResults": query.get("maxresults")}
-    echo = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in asked.items() if value)
-    text = (
-        f'<?xml version="1.0" encoding="utf-8"?><EnumerationResults>{echo}<Containers>{shown}</Containers>'
-        f"<NextMarker>{following}</NextMarker></EnumerationResults>"
-    )
-    return Response(text, headers=wire.common(), media_type="application/xml")
+    return _enumeration(query, "", f"<Containers>{shown}</Containers>", following)
 
 
 def _container_xml(
@@ -145,36 +137,38 @@ def listing(context: KindContext, place: BlobPlace, query: Mapping[str, str]) ->
             following = _marker(next(reversed(found)))
             break
         found[name] = text
-    asked = {
-        "Prefix": prefix,
-        "Marker": query.get("marker"),
-        "MaxResults": query.get("maxresults"),
-        "Delimiter": delimiter,
-    }
-    echo = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in asked.items() if value)
+    name, shown = f' ContainerName="{escape(place.container)}"', "".join(found.values())
+    return _enumeration(query, name, f"<Blobs>{shown}</Blobs>", following)
+
+
+def _enumeration(query: Mapping[str, str], attribute: str, shown: str, following: str) -> Response:
+    """A page of a list, with what was asked for."""
+    asked = {"Prefix": "prefix", "Marker": "marker", "MaxResults": "maxresults", "Delimiter": "delimiter"}
+    echo = "".join(f"<{name}>{escape(query[key])}</{name}>" for name, key in asked.items() if query.get(key))
     text = (
-        f'<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="{escape(place.container)}">{echo}'
-        f"<Blobs>{''.join(found.values())}</Blobs><NextMarker>{following}</NextMarker></EnumerationResults>"
+        f'<?xml version="1.0" encoding="utf-8"?><EnumerationResults{attribute}>{echo}{shown}'
+        f"<NextMarker>{following}</NextMarker></EnumerationResults>"
     )
     return Response(text, headers=wire.common(), media_type="application/xml")
 
 
 def _exists(context: KindContext, place: BlobPlace) -> bool:
     """It was made, holds something, or is a datastore's."""
-    if _made(context, place) or next(context.store.blobs.listed(place.account, place.container), None) is not None:
+    blobs, account, name = context.store.blobs, place.account, place.container
+    if blobs.container(account, name) or any(blobs.listed(account, name)):
         return True
-    gone = context.store.blobs.extra_of(place.account, place.container).get("gone")
+    gone = blobs.extra_of(account, name).get("gone")
     return _of_datastore(context, place) and not gone
 
 
 def _of_datastore(context: KindContext, place: BlobPlace) -> bool:
-    wanted = place.account, place.container
     rows = context.store.resources.of_type(DATASTORES)
-    return any(account_and_container(row.body["properties"]) == wanted for row in rows)
+    return any(account_and_container(row.body["properties"]) == place[:2] for row in rows)
 
 
-def _made(context: KindContext, place: BlobPlace) -> Container | None:
-    return context.store.blobs.container(place.account, place.container)
+def _stamp(context: KindContext, place: BlobPlace) -> dict[str, str]:
+    made = context.store.blobs.container(place.account, place.container)
+    return wire.stamp(made.etag, made.changed) if made else wire.common()
 
 
 def _entries(blobs: Iterator[Blob], prefix: str, delimiter: str, include: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -107,7 +107,7 @@ def join(context: KindContext, place: BlobPlace, text: bytes, file: Path) -> lis
         Refused: 400; it is no list, or names a block that there is not.
     """
     wanted = wire.read_xml(text)
-    blob = context.store.blobs.get(place.account, place.container, place.name)
+    blob = context.store.blobs.get(*place)
     listed: list[list[str | int]] = []
     try:
         with file.open("wb") as out:
@@ -131,7 +131,7 @@ def forget(context: KindContext, place: BlobPlace) -> None:
 
 def listing(context: KindContext, place: BlobPlace, kind: str) -> Response:
     """Answers the list of a blob's blocks: ``committed``, ``uncommitted`` or ``all``."""
-    blob = context.store.blobs.get(place.account, place.container, place.name)
+    blob = context.store.blobs.get(*place)
     folder = _folder(context, place)
     waiting = sorted(folder.iterdir()) if folder.exists() else []
     if blob is None and not waiting:
@@ -276,8 +276,7 @@ async def answer_part(context: KindContext, request: Request, blob: Blob, part: 
         return None
     text = await requests.read(request)
     with context.store.transaction():
-        wire.check_conditions(request.headers, blob)
-        wire.check_lease(request.headers, blob)
+        wire.check_write(request.headers, blob)
         extra = dict(blob.extra)
         if part == "tags":
             extra["tags"] = _read_tags(text)

@@ -117,8 +117,7 @@ def _make(context: KindContext, request: Request, place: BlobPlace, *, folder: b
     with context.store.transaction():
         before = context.store.blobs.get(place.account, place.container, name)
         try:
-            wire.check_conditions(request.headers, before)
-            wire.check_lease(request.headers, before)
+            wire.check_write(request.headers, before)
             _check_kind(before, folder=folder)
             _make_above(context, place, name)
         except Refused:
@@ -179,8 +178,7 @@ def _flush(context: KindContext, request: Request, place: BlobPlace) -> Response
     at, staged = _position(request), _staged(context, place)
     with context.store.transaction():
         blob = _found(context, place)
-        wire.check_conditions(request.headers, blob)
-        wire.check_lease(request.headers, blob)
+        wire.check_write(request.headers, blob)
         size = staged.stat().st_size if staged.exists() else blob.size
         if at != size:
             message = f"The uploaded data is not contiguous or the position {at} is not the length {size} of the file."
@@ -189,18 +187,16 @@ def _flush(context: KindContext, request: Request, place: BlobPlace) -> Response
             file = context.store.blobs.fresh()
             staged.replace(file)
             kind = request.headers.get("x-ms-content-type", blob.type)
-            md5 = base64.b64encode(_md5(file)).decode()
-            place_of = blob.account, blob.container, blob.name
-            md5 = request.headers.get("x-ms-content-md5", md5)
-            blob = context.store.blobs.put(
-                *place_of, file, md5=md5, type=kind, metadata=blob.metadata, extra=blob.extra
-            )
+            md5 = request.headers.get("x-ms-content-md5", _md5(file))
+            where = blob.account, blob.container, blob.name
+            blob = context.store.blobs.put(*where, file, md5=md5, type=kind, metadata=blob.metadata, extra=blob.extra)
     return Response(headers=wire.stamp(blob.etag, blob.changed))
 
 
-def _md5(file: Path) -> bytes:
+def _md5(file: Path) -> str:
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
+        digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
+    return base64.b64encode(digest).decode()
 
 
 def _position(request: Request) -> int:
@@ -219,8 +215,7 @@ def _staged(context: KindContext, place: BlobPlace) -> Path:
 def _delete(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
-        wire.check_conditions(request.headers, blob)
-        wire.check_lease(request.headers, blob)
+        wire.check_write(request.headers, blob)
         below = context.store.blobs.under(place.account, place.container, f"{blob.name}/") if blob.folder else ()
         if below and request.query_params.get("recursive") != "true":
             message = "The recursive query parameter value must be true to delete a non-empty directory."

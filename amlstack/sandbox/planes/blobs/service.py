@@ -25,7 +25,6 @@ PREFIX = "/blob/"
 NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "PATCH": "w", "DELETE": "d"}
 LONGEST = 1024
 """Characters of a blob's name."""
-Extra = dict[str, Any]
 STORAGE = "Microsoft.Storage/storageAccounts"
 
 
@@ -142,7 +141,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 def _found(context: KindContext, place: BlobPlace) -> Blob:
-    blob = context.store.blobs.get(place.account, place.container, place.name)
+    blob = context.store.blobs.get(*place)
     if blob is None:
         raise Refused(404, "BlobNotFound", "The specified blob does not exist.")
     return blob
@@ -198,22 +197,19 @@ def _made(
     md5: str | None,
     *,
     like: Blob | None = None,
-    extra: Extra | None = None,
+    extra: dict[str, Any] | None = None,
 ) -> Response:
     """A new blob from a file; one that is a copy has the type of ``like``, and its metadata when it is given none."""
     # Judged where the blob is replaced, in one transaction: of two that saw the same state one alone may write.
     with context.store.transaction():
         try:
-            before = context.store.blobs.get(place.account, place.container, place.name)
-            wire.check_conditions(request.headers, before)
-            wire.check_lease(request.headers, before)
+            before = context.store.blobs.get(*place)
+            wire.check_write(request.headers, before)
         except Refused:
             file.unlink()
             raise
         blob = context.store.blobs.put(
-            place.account,
-            place.container,
-            place.name,
+            *place,
             file,
             md5=request.headers.get("x-ms-blob-content-md5", md5),
             type=like.type if like else request.headers.get("x-ms-blob-content-type", "application/octet-stream"),
@@ -227,8 +223,7 @@ def _made(
 async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
     with context.store.transaction():
         blob = _found(context, place)
-        wire.check_conditions(request.headers, blob)
-        wire.check_lease(request.headers, blob)
+        wire.check_write(request.headers, blob)
         context.store.blobs.set_metadata(blob, wire.metadata(request.headers))
         blob = _found(context, place)
     return Response(headers=wire.stamp(blob.etag, blob.changed))

@@ -7,8 +7,7 @@ import email.utils
 import hashlib
 import time
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -100,6 +99,12 @@ def check_lease(headers: Mapping[str, str], blob: Blob | None) -> None:
         raise Refused(412, "LeaseIdMismatchWithBlobOperation", message)
 
 
+def check_write(headers: Mapping[str, str], blob: Blob | None) -> None:
+    """Judges the conditions of a write or a deletion, and its lease."""
+    check_conditions(headers, blob)
+    check_lease(headers, blob)
+
+
 def lease_state(blob: Blob) -> dict[str, str]:
     """The headers that tell of it."""
     held, ever = _held(blob), blob.extra.get("lease")
@@ -166,8 +171,7 @@ MOST_BYTES: Final = 5_000 << 20
 """Of one upload, as Put Blob takes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlobPlace:
+class BlobPlace(NamedTuple):
     """The address of a blob, or of a container when ``name`` is empty."""
 
     account: str

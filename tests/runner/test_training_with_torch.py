@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,39 +27,32 @@ dist.all_reduce(total)
 print("went on", flush=True)
 """
 
-LAUNCHES = {
-    "torchrun": {"prefix": TORCHRUN, "processes": 1, "log": "user_logs/rank_03_stderr.txt"},
-    "per process": {"prefix": "python ", "processes": 2, "log": "user_logs/std_log_process_03.txt"},
-}
-
-
-@pytest.fixture(params=sorted(LAUNCHES))
-def launch(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return LAUNCHES[request.param]
-
 
 @pytest.mark.parametrize(
-    ("how", "says"),
+    ("prefix", "processes", "log", "how", "says"),
     [
-        ('raise ValueError("shard 7 is empty")', "exited with code 1: ValueError: shard 7 is empty."),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
+        (
+            *(TORCHRUN, 1, "user_logs/rank_03_stderr.txt"),
+            *('raise ValueError("shard 7 is empty")', "exited with code 1: ValueError: shard 7 is empty."),
+        ),
+        (
+            *("python ", 2, "user_logs/std_log_process_03.txt"),
+            *("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
+        ),
     ],
+    ids=["torchrun", "per process"],
 )
 def test_the_rank_that_breaks_is_named_with_its_log(
-    lab: Lab, launch: dict[str, Any], how: str, says: str, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, prefix: str, processes: int, log: str, how: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # torch takes its time to end: nobody is to be cut short on a busy machine.
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
     code = lab.code({"train.py": BREAKS.replace("HOW", how)})
-    job = lab.run(
-        lab.job(
-            f"{launch['prefix']}train.py", nodes=2, processes=launch["processes"], codeId=code, environmentId=CURATED
-        )
-    )
+    job = lab.run(lab.job(f"{prefix}train.py", nodes=2, processes=processes, codeId=code, environmentId=CURATED))
     assert job.status == "Failed"
     assert job.error is not None
     assert job.error.code == "UserError"
     assert job.error.message.startswith(f"Execution failed: rank 3 of 4 (node 1, local rank 1) {says}")
-    assert job.error.message.endswith(f"Its log: {launch['log']}")
-    assert Path(lab.folder("job") / launch["log"]).is_file()
+    assert job.error.message.endswith(f"Its log: {log}")
+    assert Path(lab.folder("job") / log).is_file()
     assert lab.survivors() == ()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def open_mpi(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Open MPI is the machine's where it has one; elsewhere, and where a test asks for it, the environment brings it."""
+    """Open MPI is the machine's; the environment brings it where it has none, and where a test asks for that."""
     origin = getattr(request, "param", "machine" if mpirun.on_machine() else "environment")
     if origin == "environment":
         monkeypatch.setenv("PATH", str(tmp_path))

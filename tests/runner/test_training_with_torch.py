@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -28,31 +29,40 @@ print("went on", flush=True)
 """
 
 
-@pytest.mark.parametrize(
-    ("prefix", "processes", "log", "how", "says"),
-    [
-        (
-            *(TORCHRUN, 1, "user_logs/rank_03_stderr.txt"),
-            *('raise ValueError("shard 7 is empty")', "exited with code 1: ValueError: shard 7 is empty."),
-        ),
-        (
-            *("python ", 2, "user_logs/std_log_process_03.txt"),
-            *("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
-        ),
-    ],
-    ids=["torchrun", "per process"],
-)
-def test_the_rank_that_breaks_is_named_with_its_log(
-    lab: Lab, prefix: str, processes: int, log: str, how: str, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Break(NamedTuple):
+    """A launch, what its rank 3 does, and what is said of it."""
+
+    prefix: str
+    processes: int
+    how: str
+    says: str
+    log: str
+
+
+BREAKING = {
+    "torchrun": Break(
+        *(TORCHRUN, 1, 'raise ValueError("shard 7 is empty")', "exited with code 1: ValueError: shard 7 is empty."),
+        "user_logs/rank_03_stderr.txt",
+    ),
+    "per process": Break(
+        *("python ", 2, "os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL."),
+        "user_logs/std_log_process_03.txt",
+    ),
+}
+
+
+@pytest.mark.parametrize("one", BREAKING.values(), ids=BREAKING)
+def test_the_rank_that_breaks_is_named_with_its_log(lab: Lab, one: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     # torch takes its time to end: nobody is to be cut short on a busy machine.
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
-    code = lab.code({"train.py": BREAKS.replace("HOW", how)})
-    job = lab.run(lab.job(f"{prefix}train.py", nodes=2, processes=processes, codeId=code, environmentId=CURATED))
+    code = lab.code({"train.py": BREAKS.replace("HOW", one.how)})
+    job = lab.run(
+        lab.job(f"{one.prefix}train.py", nodes=2, processes=one.processes, codeId=code, environmentId=CURATED)
+    )
     assert job.status == "Failed"
     assert job.error is not None
     assert job.error.code == "UserError"
-    assert job.error.message.startswith(f"Execution failed: rank 3 of 4 (node 1, local rank 1) {says}")
-    assert job.error.message.endswith(f"Its log: {log}")
-    assert Path(lab.folder("job") / log).is_file()
+    assert job.error.message.startswith(f"Execution failed: rank 3 of 4 (node 1, local rank 1) {one.says}")
+    assert job.error.message.endswith(f"Its log: {one.log}")
+    assert Path(lab.folder("job") / one.log).is_file()
     assert lab.survivors() == ()

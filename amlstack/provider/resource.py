@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.base import text
-from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, Secrecy, Secret, unknown_paths
+from amlstack.rpc import NOTHING, UNKNOWN, Failures, Host, ProviderError, Secrecy, Secret, unknown_paths
 from amlstack.run_identity import slow_digest
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Runs
@@ -104,46 +105,6 @@ class Difference:
     updates: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     delete_first: bool = False
-
-
-class Resource(Protocol):
-    """One resource type. Values are plain JSON, at preview also `UNKNOWN`; errors are raised as `ProviderError`.
-
-    Attributes:
-        shape: Its inputs.
-    """
-
-    @property
-    def shape(self) -> InputShape:
-        """Its inputs."""
-        ...
-
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
-        """Completes and judges the inputs."""
-        ...
-
-    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
-        """Compares the new inputs with the recorded inputs and state."""
-        ...
-
-    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
-        """Makes it (or at preview foretells it): its id and its state."""
-        ...
-
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:
-        """Its present state; an empty id when it is gone and may be made again.
-
-        An import finds ``inputs`` empty and fills them in.
-        """
-        ...
-
-    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:
-        """Changes it in place (or at preview foretells it): its state."""
-        ...
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Ends it."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,8 +210,6 @@ class InputShape:
         return result
 
     def _judge(self, name: str, rule: InputField, value: Any, failures: Failures) -> None:
-        while isinstance(value, Secret):
-            value = value.value
         if value is UNKNOWN:
             return
         if not isinstance(value, rule.kind):
@@ -259,6 +218,52 @@ class InputShape:
             failures.add(name, f"{name} is {value!r}; it must be one of {', '.join(rule.choices)}")
         elif rule.pattern and isinstance(value, str) and not rule.pattern[0].fullmatch(value):
             failures.add(name, f"{name} is {value!r}; it must be {rule.pattern[1]}")
+
+
+class Resource(ABC):
+    """One resource type. Values are plain JSON, at preview also `UNKNOWN`; errors are raised as `ProviderError`.
+
+    A type defines what differs from one that is never imported and whose state is what was recorded.
+
+    Attributes:
+        shape: Its inputs.
+        refused_import: The sentence for who would import it.
+    """
+
+    shape: ClassVar[InputShape]
+    refused_import: ClassVar[str]
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._host = services.host
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
+        """Completes and judges the inputs."""
+        return self.shape.check(inputs, failures)
+
+    @abstractmethod
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
+        """Compares the new inputs with the recorded inputs and state."""
+
+    @abstractmethod
+    def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
+        """Makes it (or at preview foretells it): its id and its state."""
+
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+        """Its present state; an empty id when it is gone and may be made again.
+
+        An import finds ``inputs`` empty and fills them in.
+        """
+        if not old:
+            raise ProviderError(self.refused_import)
+        return resource_id, old
+
+    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
+        """Changes it in place (or at preview foretells it): its state."""
+        return {**old, **new}
+
+    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: B027
+        """Ends it. What others may refer to stays, as does what goes with its workspace."""
 
 
 _KINDS: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
@@ -309,6 +314,12 @@ def _field(declared: Mapping[str, Any], limits: InputField, *, required: bool) -
 def known(*values: Any) -> bool:
     """True where nothing in these is still open."""
     return not any(True for value in values for _ in unknown_paths(value))
+
+
+def changed_inputs(names: Iterable[str], before: Values, after: Values) -> tuple[str, ...]:
+    """The named inputs that are others now, and the workspace where that is another."""
+    found = tuple(name for name in names if before.get(name) != after.get(name))
+    return found if same_arm_id(before.get("workspace"), after.get("workspace")) else (*found, "workspace")
 
 
 def same_arm_id(one: Any, other: Any) -> bool:

@@ -6,24 +6,21 @@ import contextlib
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import is_active, record_of
-from amlstack.rpc import bare
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-    from amlstack.provider.arm import ArmClient, Response
+    from amlstack.provider.arm import ArmClient
     from amlstack.provider.resource import Values
     from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
 """The service selects by the mark's name only: which characters a value may have in that filter is not documented."""
-_MOST_PAGES = 10_000
-"""More pages than any workspace has; a list that never ends is an error and no reason to hang."""
 
 
 def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
@@ -41,7 +38,7 @@ def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
 
 def stack_ids(*values: Values) -> tuple[str, ...]:
     """The stack's ids in inputs and states, as far as they are known."""
-    found = (bare(one.get("stackId")) for one in values)
+    found = (one.get("stackId") for one in values)
     return tuple(one for one in found if isinstance(one, str) and one)
 
 
@@ -115,53 +112,13 @@ def stack_id_of(arm: ArmClient, workspace: str, owner: str) -> str:
     return next((str(one.stack) for one in (*live, *ours)), "")
 
 
-def job_pages(arm: ArmClient, workspace: str, *, most: int) -> Iterator[list[Record]]:
-    """Every run of any stack by pages of the list, each asked for once: for what may as well be asked otherwise.
-
-    Args:
-        arm: Azure Resource Manager.
-        workspace: ARM id of the workspace. One that is not there has no runs.
-        most: So many pages are asked for at most.
-
-    Raises:
-        ArmError: A page could not be read, or there are more.
-    """
-    response = arm.look(f"{workspace}/jobs", query=_QUERY)
-    for _ in range(most - 1):
-        yield _records(response)
-        following = _following(response)
-        if not following:
-            return
-        response = arm.look(following, None)
-    yield _records(response)
-    if _following(response):
-        raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} has more than {most} pages")
-
-
 def _marked(arm: ArmClient, workspace: str) -> list[Record]:
     """Every run of any stack."""
-    found: list[Record] = []
-    response = arm.get(f"{workspace}/jobs", query=_QUERY, allow=(404,))
-    for _ in range(_MOST_PAGES):
-        found += _records(response)
-        following = _following(response)
-        if not following:
-            break
-        response = arm.request("GET", following, None)
-    else:
-        raise ArmError(0, "ListTooLong", f"the list of jobs of {workspace} does not end")
-    return found
+    return [_record(row) for row in arm.rows(f"{workspace}/jobs", query=_QUERY, allow=(404,))]
 
 
-def _records(response: Response) -> list[Record]:
-    body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
-    return [record_of(str(one.get("name") or ""), one) for one in body.get("value") or ()]
-
-
-def _following(response: Response) -> str:
-    """The address of the next page; empty when there is none."""
-    body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
-    return str(body.get("nextLink") or "")
+def _record(row: Mapping[str, Any]) -> Record:
+    return record_of(str(row.get("name") or ""), row)
 
 
 FRESH: Final = 2.0
@@ -255,8 +212,9 @@ class SharedList:
         """Lists the workspace, in at most as many requests as runs were asked for; one that fails is not repeated."""
         known.began, known.writes = time.monotonic(), self._runs.writes
         try:
-            for records in job_pages(self._arm, workspace, most=known.asked):
+            for page in self._arm.pages(f"{workspace}/jobs", query=_QUERY, once=True, most=known.asked):
                 known.pages += 1
+                records = map(_record, page)
                 known.listed |= {one.job_id: one.cut(NEEDED) for one in records if one.holds(NEEDED)}
         except ArmError:
             known.due = 2 * known.asked

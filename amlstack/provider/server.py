@@ -40,13 +40,13 @@ from amlstack.rpc import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import grpc
     from azure.core.credentials import TokenCredential
     from google.protobuf.struct_pb2 import Struct
 
-TYPES: dict[str, Callable[[Services], Resource]] = {
+TYPES: dict[str, type[Resource]] = {
     "amlstack:code:Snapshot": Snapshots,
     "amlstack:components:Version": RegisteredComponents,
     "amlstack:data:Upload": DataUploads,

@@ -16,7 +16,6 @@ from amlstack.rpc.values import (
     bare,
     changed_paths,
     opened,
-    secret_paths,
     unknown_paths,
 )
 
@@ -42,7 +41,6 @@ __all__ = [
     "decode",
     "encode",
     "opened",
-    "secret_paths",
     "serve",
     "start",
     "unknown_paths",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import grpc
     from pulumi.runtime.proto import provider_pb2
 
-    from amlstack.base.findings import Finding
     from amlstack.rpc.values import Secrecy
 
 
@@ -123,10 +122,6 @@ class Failures:
     def add(self, property_path: str, reason: str) -> None:
         """One thing that is wrong at ``property_path`` (empty for the resource as a whole)."""
         self._list.append((property_path, reason))
-
-    def add_finding(self, finding: Finding) -> None:
-        """A finding as a check failure: its place as the property, its sentences and its code as the reason."""
-        self.add(finding.where, f"{finding.message} [{finding.code}]")
 
     def __bool__(self) -> bool:
         return bool(self._list)

@@ -71,19 +71,6 @@ def unknown_paths(value: Any, path: str = "") -> Iterator[str]:
                 yield from unknown_paths(item, f"{path}[{index}]")
 
 
-def secret_paths(value: Any, path: str = "") -> Iterator[str]:
-    """The property paths of everything that is marked secret."""
-    match value:
-        case Secret():
-            yield path
-        case dict():
-            for key, item in value.items():
-                yield from secret_paths(item, member(path, key))
-        case list():
-            for index, item in enumerate(value):
-                yield from secret_paths(item, f"{path}[{index}]")
-
-
 def changed_paths(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """The property paths at which two values differ, deepest first common map or list; secrets compared by value.
 

@@ -73,22 +73,18 @@ def _secret(value: Any) -> Any:
     return value if isinstance(value, Secret) else Secret(value)
 
 
-def encode(
-    values: Mapping[str, Any], *, keep_secrets: bool = True, keep_unknowns: bool = False, drop_none: bool = False
-) -> struct_pb2.Struct:
+def encode(values: Mapping[str, Any], *, keep_unknowns: bool = False) -> struct_pb2.Struct:
     """Plain Python as a wire struct.
 
     Args:
         values: What to send; may hold `UNKNOWN` and `Secret` anywhere.
-        keep_secrets: Mark secrets as such; without, their values are sent bare (a peer that did not accept secrets).
         keep_unknowns: Send unknowns (at preview only); without, an unknown is refused.
-        drop_none: Leave out map members that are ``None``.
 
     Raises:
         ValueRefusedError: A type that JSON does not have, an integer that a double cannot hold, or an unknown.
     """
     result = struct_pb2.Struct()
-    _Encoder(keep_secrets, keep_unknowns, drop_none).struct(result, values)
+    _Encoder(keep_unknowns).struct(result, values)
     return result
 
 
@@ -96,17 +92,13 @@ def encode(
 class _Encoder:
     """Writes values into messages in place; what is refused gets its path on the way out, as paths cost time."""
 
-    keep_secrets: bool
     keep_unknowns: bool
-    drop_none: bool
 
     def struct(self, target: struct_pb2.Struct, values: Mapping[str, Any]) -> None:
         fields = target.fields
         for key, value in values.items():
             if not isinstance(key, str):
                 raise ValueRefusedError("", f"the key {key!r} is no string")
-            if value is None and self.drop_none:
-                continue
             try:
                 self.value(fields[key], value)
             except ValueRefusedError as refused:
@@ -147,9 +139,6 @@ class _Encoder:
                 raise ValueRefusedError(_joined(f"[{index}]", refused.path), refused.reason) from None
 
     def secret(self, target: struct_pb2.Value, secret: Secret) -> None:
-        if not self.keep_secrets:
-            self.value(target, secret.value)
-            return
         fields = target.struct_value.fields
         fields[SIGNATURE].string_value = SECRET
         self.value(fields["value"], secret.value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from amlstack.cli.stack import adoption
 from amlstack.cli.stack.adoption import Estate, ImportFile, read_estate
-from amlstack.provider.arm import Response
+from amlstack.provider.arm import ArmClient, Response
 from infra.names import Names
 from infra.settings import Cluster, Workspace
 
@@ -20,22 +20,22 @@ LOGS = f"{PROVIDERS}/Microsoft.OperationalInsights/workspaces/log-grown"
 NAMES = Names("s", "rg", "mlw")
 
 
-class Azure:
+class Azure(ArmClient):
     """Answers by id; a list over two pages."""
 
     def __init__(self, bodies: dict[str, dict[str, Any]]) -> None:
+        super().__init__("https://127.0.0.1:1")
         self.bodies = {key.lower(): value for key, value in bodies.items()}
 
-    def get(self, path: str, *_: Any, **__: Any) -> Response:
+    def request(self, method: str, path: str, api_version: str | None = None, **options: Any) -> Response:
+        if path == "https://more":
+            return Response(200, {"value": [{"name": "two"}]})
         if path.endswith("/computes"):
             return Response(200, {"value": [{"name": "one"}], "nextLink": "https://more"})
         if path.endswith("/schedules"):
             return Response(200, {"value": []})
         found = self.bodies.get(path.lower())
         return Response(200, found) if found else Response(404, {})
-
-    def request(self, *_: Any) -> Response:
-        return Response(200, {"value": [{"name": "two"}]})
 
 
 def azure(**more: Any) -> Any:

@@ -8,20 +8,21 @@ import pytest
 
 from amlstack.cli.workspace.job_search import WorkspaceJob
 from amlstack.cli.workspace.status import Queue, ranks_of
-from amlstack.provider.arm import Response
+from amlstack.provider.arm import ArmClient, Response
 from amlstack.provider.runs import Record
 
 CLUSTER = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w/computes/gpu"
 SIZE = "Standard_ND96asr_v4"
 
 
-class SmallArm:
+class SmallArm(ArmClient):
     """Answers what it is given by the end of a path."""
 
     def __init__(self, **answers: Any) -> None:
+        super().__init__("https://127.0.0.1:1")
         self._answers = answers
 
-    def look(self, path: str, api_version: str | None = None) -> Response:
+    def look(self, path: str, api_version: str | None = None, *, query: Any = None) -> Response:
         body = self._answers.get(path.rpartition("/")[2])
         return Response(404, {}) if body is None else Response(200, body)
 

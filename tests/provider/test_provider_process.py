@@ -17,9 +17,8 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
-from amlstack.provider.types.jobs import SHAPE as JOB
-from amlstack.provider.types.uploads import SNAPSHOT_SHAPE as CODE
-from amlstack.provider.types.uploads import UPLOAD_SHAPE as DATA
+from amlstack.provider.types.jobs import JobRuns
+from amlstack.provider.types.uploads import DataUploads, Snapshots
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.provider_wire import LIMIT
@@ -88,12 +87,12 @@ def test_it_ends_when_the_engine_that_started_it_is_killed() -> None:
 def test_the_schema_names_what_the_provider_takes() -> None:
     assert set(SCHEMA["resources"]) == set(TYPES)
     shapes = {
-        "amlstack:code:Snapshot": CODE,
+        "amlstack:code:Snapshot": Snapshots.shape,
         "amlstack:components:Version": RegisteredComponents.shape,
-        "amlstack:data:Upload": DATA,
+        "amlstack:data:Upload": DataUploads.shape,
         "amlstack:data:Version": RegisteredData.shape,
         "amlstack:environments:Version": RegisteredEnvironments.shape,
-        "amlstack:jobs:Job": JOB,
+        "amlstack:jobs:Job": JobRuns.shape,
     }
     for token, shape in shapes.items():
         resource = SCHEMA["resources"][token]

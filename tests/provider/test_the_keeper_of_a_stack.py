@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.provider.arm import ArmClient, Response
 from amlstack.provider.stacks import foreign
 from amlstack.rpc import UNKNOWN
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -37,22 +37,20 @@ OWNED = (
 )
 
 
-class Listing:
+class Listing(ArmClient):
     """A resource manager that has these lists, each of its items on a page of its own."""
 
     def __init__(self, lists: Mapping[str, list[dict[str, Any]]]) -> None:
+        super().__init__("https://127.0.0.1:1")
         self.lists = lists
 
-    def get(self, path: str, **_: object) -> Any:
-        return self.request("GET", f"{path}#0")
-
-    def request(self, _method: str, address: str, *_: object) -> Any:
-        path, number = address.split("#")
-        items = self.lists.get(path)
+    def request(self, method: str, path: str, api_version: str | None = None, **options: Any) -> Response:
+        name, _, rest = path.partition("#")
+        items, number = self.lists.get(name), int(rest or 0)
         if items is None:
-            return SimpleNamespace(status=404, body={"error": {}})
-        following = {"nextLink": f"{path}#{int(number) + 1}"} if int(number) + 1 < len(items) else {}
-        return SimpleNamespace(status=200, body={"value": items[int(number) : int(number) + 1], **following})
+            return Response(404, {"error": {}})
+        following = {"nextLink": f"{name}#{number + 1}"} if number + 1 < len(items) else {}
+        return Response(200, {"value": items[number : number + 1], **following})
 
 
 def resource(kind: str, name: str, **more: Any) -> dict[str, Any]:

@@ -33,7 +33,6 @@ _NAMED_BY_WORKSPACE: Final[Mapping[Part, tuple[str, str]]] = {
 }
 """Part → property of the workspace that has its id, and the API version to ask for the part itself."""
 _LOGS: Final = "2023-09-01"
-_MOST_PAGES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,8 @@ def read_estate(arm: ArmClient, names: Names) -> Estate:
         group,
         workspace,
         dict(_parts(arm, workspace)),
-        tuple(_listed(arm, f"{root}/computes")),
-        tuple(_listed(arm, f"{root}/schedules")),
+        tuple(arm.rows(f"{root}/computes")),
+        tuple(arm.rows(f"{root}/schedules")),
     )
 
 
@@ -97,16 +96,6 @@ def _parts(arm: ArmClient, workspace: Body) -> Iterator[tuple[Part, str]]:
 def _one(arm: ArmClient, resource_id: str, *version: str) -> Body | None:
     answer = arm.get(resource_id, *version, allow=(404,))
     return answer.body if answer.status == 200 and isinstance(answer.body, dict) else None
-
-
-def _listed(arm: ArmClient, collection: str) -> Iterator[Body]:
-    answer = arm.get(collection)
-    for _ in range(_MOST_PAGES):
-        body = answer.body if isinstance(answer.body, dict) else {}
-        yield from body.get("value") or ()
-        if not body.get("nextLink"):
-            return
-        answer = arm.request("GET", str(body["nextLink"]), None)
 
 
 OPTIONAL: Final[tuple[Part, ...]] = ("registry", "insights")

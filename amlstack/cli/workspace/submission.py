@@ -126,12 +126,8 @@ def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threadi
 
 
 def _names_of_computes(place: WorkspacePlace) -> Iterator[str]:
-    answer = place.arm.get(f"{place.workspace}/computes", allow=(404,))
-    while True:
-        yield from (str(row.get("name")) for row in answer.body.get("value") or ())
-        if not answer.body.get("nextLink"):
-            return
-        answer = place.arm.request("GET", str(answer.body["nextLink"]), None)
+    for row in place.arm.rows(f"{place.workspace}/computes", allow=(404,)):
+        yield str(row.get("name"))
 
 
 def _unknown(findings: Iterable[Finding]) -> bool:

@@ -190,7 +190,6 @@ def unnamed(values: Mapping[str, str]) -> str:
     )
 
 
-_MOST_PAGES: Final = 200
 _SHOWN: Final = 12
 _ROOM: Final = 10
 """As `infra.settings.stackfile` has it, whose package takes long to load: how many times a job file settings may be."""
@@ -400,20 +399,15 @@ def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlac
 
 def _fitting(arm: ArmClient, values: Mapping[str, str]) -> Iterator[str]:
     """ARM ids of the workspaces of a subscription that fit what else is named."""
-    answer = arm.get(f"/subscriptions/{values['subscription']}/{TYPE}")
-    for _ in range(_MOST_PAGES):
-        for row in answer.body.get("value") or ():
-            workspace = str(row.get("id") or "")
-            words = workspace.split("/")
-            group, name = (words[4], words[-1]) if len(words) > 8 else ("", "")
-            if all(
-                values.get(part, each).casefold() == each.casefold()
-                for part, each in (("group", group), ("workspace", name))
-            ):
-                yield workspace
-        if not answer.body.get("nextLink"):
-            return
-        answer = arm.request("GET", str(answer.body["nextLink"]), None)
+    for row in arm.rows(f"/subscriptions/{values['subscription']}/{TYPE}"):
+        workspace = str(row.get("id") or "")
+        words = workspace.split("/")
+        group, name = (words[4], words[-1]) if len(words) > 8 else ("", "")
+        if all(
+            values.get(part, each).casefold() == each.casefold()
+            for part, each in (("group", group), ("workspace", name))
+        ):
+            yield workspace
 
 
 def _id(subscription: str, group: str, workspace: str) -> str:

@@ -29,7 +29,7 @@ from amlstack.provider.arm.exchange import (
 from amlstack.provider.arm.sign_in import SignIn, cloud_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from azure.core.credentials import TokenCredential
 
@@ -59,12 +59,6 @@ def needed_right(method: str, url: str) -> str:
     return f"{namespace}/{types}/{_VERBS[method]}"
 
 
-def advise_on_right(method: str, url: str) -> str:
-    """A sentence for the user who got a 403; empty where nothing is known."""
-    right = needed_right(method, url)
-    return f" It needs the right {right}, which the role {_ROLE} has, among others." if right else ""
-
-
 API_VERSION: Final = "2025-12-01"
 """Of Microsoft.MachineLearningServices; the default of azure-native 3.29 and azure-ai-ml 1.35."""
 
@@ -72,6 +66,8 @@ _DEFAULT_DELAY: Final = 2.0
 _UNFINISHED: Final = frozenset({"inprogress", "running", "accepted", "creating", "updating", "deleting", "notstarted"})
 _JOB: Final = re.compile(r".*/workspaces/[^/]+/jobs/[^/]+", re.IGNORECASE)
 _READS: Final = frozenset({"GET", "HEAD"})
+_MOST_PAGES: Final = 10_000
+"""More pages than any list has; one that never ends is an error and no reason to hang."""
 
 
 class ArmClient:
@@ -144,9 +140,46 @@ class ArmClient:
         except ClientAuthenticationError as error:
             raise ArmError(0, "NoCredential", _no_credential(str(error))) from None
 
-    def get(self, path: str, api_version: str = API_VERSION, **options: Any) -> Response:
+    def get(self, path: str, api_version: str | None = API_VERSION, **options: Any) -> Response:
         """GET; see `request`."""
         return self.request("GET", path, api_version, **options)
+
+    def pages(
+        self,
+        path: str,
+        api_version: str | None = API_VERSION,
+        *,
+        once: bool = False,
+        most: int = _MOST_PAGES,
+        **options: Any,
+    ) -> Iterator[list[dict[str, Any]]]:
+        """The rows of a list, page by page; a list that is not there has none where its 404 is allowed.
+
+        Args:
+            path: Of the list.
+            api_version: See `request`.
+            once: Ask as `look` does, for what may as well stay unknown.
+            most: So many pages are asked for at most.
+            options: See `request`; only the first page may have an allowed status.
+
+        Raises:
+            ArmError: A page could not be read, or there are more: no part of the list stands for all of it.
+        """
+        ask = self.look if once else self.get
+        response = ask(path, api_version, **options)
+        for number in range(1, most + 1):
+            body = response.body if response.status < 400 and isinstance(response.body, dict) else {}
+            yield [row for row in body.get("value") or () if isinstance(row, dict)]
+            if not body.get("nextLink"):
+                return
+            if number < most:
+                response = ask(str(body["nextLink"]), None)
+        raise ArmError(0, "ListTooLong", f"the list {path} has more than {most} pages")
+
+    def rows(self, path: str, api_version: str | None = API_VERSION, **options: Any) -> Iterator[dict[str, Any]]:
+        """The rows of a list; see `pages`."""
+        for page in self.pages(path, api_version, **options):
+            yield from page
 
     def look(
         self, path: str, api_version: str | None = API_VERSION, *, query: Mapping[str, str] | None = None
@@ -207,7 +240,8 @@ class ArmClient:
         if response.status >= 400 and response.status not in allow:
             error = error_of(response, text)
             if response.status == 403:
-                advice = advise_on_right(method, response.url)
+                right = needed_right(method, response.url)
+                advice = f" It needs the right {right}, which the role {_ROLE} has, among others." if right else ""
                 raise ArmError(403, error.code, f"{error.message.rstrip('.')}.{advice}")
             raise error
         return response

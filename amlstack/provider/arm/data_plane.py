@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from amlstack.provider.arm.client import ArmClient
 
-_MOST_PAGES: Final = 1_000
 _DATA: Final = "dataversion", "data", "1.5.0"
 _MODELS: Final = "models", "modelregistry", "1.0.0"
 
@@ -72,15 +71,8 @@ class DataPlane:
         Raises:
             ArmError: They cannot be read to their end.
         """
-        found: list[dict[str, Any]] = []
-        answer = self._arm.request("GET", f"{self._runs(workspace)}/{run}/children", None, allow=(404,))
-        for _ in range(_MOST_PAGES):
-            body = answer.body if answer.status != 404 and isinstance(answer.body, dict) else {}
-            found += [one for one in body.get("value") or () if isinstance(one, dict) and one.get("runId")]
-            if not body.get("nextLink"):
-                return found
-            answer = self._arm.request("GET", str(body["nextLink"]), None)
-        raise ArmError(0, "ListTooLong", f"the list of what is below {run} does not end")
+        below = self._arm.rows(f"{self._runs(workspace)}/{run}/children", None, allow=(404,))
+        return [one for one in below if one.get("runId")]
 
     def outputs(self, workspace: str, run: str) -> dict[str, tuple[str, str]]:
         """The named outputs of a run: name → (type, ``azureml://…`` address), as azure-ai-ml looks them up.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SECONDS: Final = 20.0
 """The longest time that the answers to one question may take together."""
 _NOBODY: Final = "no answer"
-_PAGES: Final = 20
 _LOOK: Final = 0.1
 
 
@@ -111,15 +110,7 @@ def _answers(arm: ArmClient, paths: list[str], cancelled: threading.Event) -> di
 
 def _into(found: dict[str, list[Any] | str], arm: ArmClient, path: str) -> None:
     try:
-        rows: list[Any] = []
-        response = arm.look(path)
-        for _ in range(_PAGES):
-            body = response.body if response.status != 404 and isinstance(response.body, dict) else {}
-            rows += [row for row in body.get("value") or () if isinstance(row, dict)]
-            if not body.get("nextLink"):
-                break
-            response = arm.look(str(body["nextLink"]), None)
-        found[path] = rows
+        found[path] = list(arm.rows(path, once=True))
     except ArmError as error:
         found[path] = str(error) if error.status else f"{_NOBODY}: {error}"
     except InterruptedWaitError:

@@ -11,7 +11,7 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.resource import Difference, same_arm_id
 from amlstack.provider.run_lists import foreign, stack_ids
 from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
-from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare, changed_paths, unknown_paths
+from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, changed_paths, unknown_paths
 from amlstack.run_identity import resource_of
 from amlstack.snapshot import differences
 
@@ -155,7 +155,7 @@ class DeploymentMemory:
             True for name in (*IDENTITY_INPUTS, "workspace") for _ in unknown_paths(wanted.get(name))
         ):
             return False
-        if str(bare(wanted.get("workspace"))).casefold() != str(bare(inputs.get("workspace"))).casefold():
+        if str(wanted.get("workspace")).casefold() != str(inputs.get("workspace")).casefold():
             return False
         return not identity_paths(inputs, wanted)
 
@@ -199,7 +199,7 @@ _T = TypeVar("_T")
 
 def mode_of(values: Values) -> OnEdit:
     """``on_edit``; refuse where it is not known yet."""
-    given = bare(values.get("onEdit"))
+    given = values.get("onEdit")
     return OnEdit.REFUSE if given is UNKNOWN else OnEdit(given or OnEdit.REFUSE)
 
 
@@ -289,14 +289,14 @@ class Edited:
         return Difference(replaces=("workspace" if _open(new, "workspace") else "placedOn",), delete_first=True)
 
     def _plan(self, call: Call, run: str, old: Values, mode: OnEdit) -> None:
-        self._deployment.plan(call.urn, RunPlan(str(bare(old.get("workspace"))), run, mode))
+        self._deployment.plan(call.urn, RunPlan(str(old.get("workspace")), run, mode))
 
     def _active(self, run: str, old: Values, new: Values) -> Record | None:
         """The run if it is active and ours."""
         status = str(old.get("status") or "")
         if old.get("gone") or (status and not is_active(status)):
             return None  # an end is an end: no need to ask
-        workspace = str(bare(old.get("workspace")))
+        workspace = str(old.get("workspace"))
         record = _asked(lambda: self._services.runs.get(workspace, run), f"run {run} is still active")
         active = record is not None and is_active(record.status) and not foreign(record, old, new)
         return record if active else None
@@ -307,7 +307,7 @@ class Edited:
         The engine also asks about a copy that an earlier deployment left pending deletion, after the job's resource.
         The run of that resource is then planned to end already: a resource stands for it, and ends it first.
         """
-        workspace, owner = str(bare(old.get("workspace"))), str(old.get("owner"))
+        workspace, owner = str(old.get("workspace")), str(old.get("owner"))
         stack = next(iter(stack_ids(old, new)), "")
         found = _asked(
             lambda: run_lists.active_runs(self._services.arm, workspace, owner, stack),
@@ -330,9 +330,9 @@ def _lost(before: Values, new: Values) -> list[str]:
     A program may pass the workspace's id as an output: that is ground as well. Where the declaration is edited at the
     same time, the new list is the ground of the new run and says nothing about the old one.
     """
-    if _open(new, "workspace") and isinstance(bare(before.get("workspace")), str):
-        return [str(bare(before["workspace"]))]
-    known, now = bare(before.get("placedOn")), bare(new.get("placedOn"))
+    if _open(new, "workspace") and isinstance(before.get("workspace"), str):
+        return [str(before["workspace"])]
+    known, now = before.get("placedOn"), new.get("placedOn")
     if not isinstance(known, list) or not _open(new, "placedOn"):
         return []
     if isinstance(now, list) and len(now) == len(known):
@@ -347,7 +347,7 @@ def _open(values: Values, name: str) -> bool:
 def _named(ids: list[str], new: Values) -> str:
     """``computes/a100``; ``one of computes/a100, workspaces/w`` where the engine does not say which of a list."""
     names = ", ".join("/".join(one.split("/")[-2:]) for one in ids)
-    return f"one of {names}" if len(ids) > 1 and not isinstance(bare(new.get("placedOn")), list) else names
+    return f"one of {names}" if len(ids) > 1 and not isinstance(new.get("placedOn"), list) else names
 
 
 def _asked(ask: Callable[[], _T], what: str) -> _T | None:

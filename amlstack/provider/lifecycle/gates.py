@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from amlstack.provider.arm import THROTTLED, ArmError, InterruptedWaitError, pause
 from amlstack.provider.runs import RunVerdict, Wait, WorkspaceMissingError, verdict
-from amlstack.rpc import UNKNOWN, InitFailedError, bare
+from amlstack.rpc import UNKNOWN, InitFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,7 +201,7 @@ def _failed(run: str, wait: Wait, status: str, why: str, state: Values) -> str:
     waiting, own, out = "what depends on it waits until it has", "", ""
     if names := _awaited_by(state):
         waiting = f"what comes after it ({names}) is submitted only once it has"
-        own, out = f" of `{bare(state.get('name'))}`", ", or take it out of their `after`"
+        own, out = f" of `{state.get('name')}`", ", or take it out of their `after`"
     return (
         f"run {run} ended {status}{reason}, and {waiting} {wait}. It is not run again by itself: set `rerun`{own} to "
         f"another word to run it again{out}"
@@ -210,6 +210,6 @@ def _failed(run: str, wait: Wait, status: str, why: str, state: Values) -> str:
 
 def _awaited_by(state: Values) -> str:
     """The jobs that come after this one; empty for none."""
-    names = bare(state.get("awaitedBy"))
+    names = state.get("awaitedBy")
     shown = [f"`{name}`" for name in names] if isinstance(names, list) else []
     return ", ".join(shown if len(shown) <= _MOST else [*shown[:_MOST], f"{len(shown) - _MOST} more"])

@@ -12,7 +12,7 @@ from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.lifecycle.gates import follow
 from amlstack.provider.run_lists import stack_ids
 from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
-from amlstack.rpc import UNKNOWN, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ProviderError
 from amlstack.run_identity import KEPT_FOR, NO_JOB, owner_of, resource_of
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _seen(record: Record) -> str:
 
 
 def _mode(state: Values, orphans: list[Record]) -> OnEdit:
-    mode = OnEdit(bare(state.get("onEdit")) or OnEdit.REFUSE)
+    mode = OnEdit(state.get("onEdit") or OnEdit.REFUSE)
     if orphans and mode is OnEdit.REFUSE:
         raise ProviderError(
             f"{_seen(orphans[0])} (an interrupted deployment leaves such a run, or a lost state). A second one is not "

@@ -10,7 +10,7 @@ from amlstack.provider.lifecycle import edits
 from amlstack.provider.resource import known
 from amlstack.provider.run_lists import is_ours, stack_ids
 from amlstack.provider.runs import COMPLETED, UNSUCCESSFUL, OnEdit, WorkspaceMissingError
-from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def refuse_foreign(record: Record, state: Values) -> None:
         seen = f"a run {record.job_id} exists that was not made here"
     elif record.owner != owner:
         seen = f"{seen} belongs to {record.owner}, not to {owner}"
-    elif not is_ours(record, owner, *stack_ids(state)) and bare(state.get("stackId")) is not UNKNOWN:
+    elif not is_ours(record, owner, *stack_ids(state)) and state.get("stackId") is not UNKNOWN:
         ours = next(iter(stack_ids(state)), "") or "none"
         seen = f"{seen} belongs to another stack named {owner}: its id is {record.stack}, this stack's is {ours}"
         remedy = (
@@ -179,7 +179,7 @@ def require_predecessors(services: Services, run: str, state: Values) -> None:
         if status != COMPLETED:
             seen = f"whose run {one.run.rsplit('/', 1)[-1]} is {status}" if one.run else "which has not run"
             raise ProviderError(
-                f"run {run} was not submitted: `{bare(state['name'])}` comes after `{one.job}` (`after`), {seen}. "
+                f"run {run} was not submitted: `{state['name']}` comes after `{one.job}` (`after`), {seen}. "
                 f"{_remedy(one.job, status)}, or take `{one.job}` out of its `after`",
                 ErrorCode.FAILED_PRECONDITION,
             )
@@ -194,7 +194,7 @@ def foretell_predecessors(services: Services, call: Call, state: Values) -> None
 
 
 def _given(state: Values) -> list[Predecessor]:
-    after = bare(state.get("after"))
+    after = state.get("after")
     return [
         Predecessor(*(one if isinstance(one := each.get(name), str) else "" for name in ("job", "run", "status")))
         for each in (after if isinstance(after, list) else ())
@@ -221,7 +221,7 @@ def submit(runs: Runs, call: Call, workspace: str, run: str, state: Values) -> R
         ProviderError: The service did not accept it.
         WorkspaceMissingError: There is no such workspace.
     """
-    body: dict[str, Any] = bare(state["body"])
+    body: dict[str, Any] = state["body"]
     properties = dict(body["properties"])
     properties["properties"] = {**(properties.get("properties") or {}), **_marks(call, state)}
     if state.get("environmentId"):
@@ -248,14 +248,14 @@ def derived(call: Call, state: Values) -> str:
 
 def _marks(call: Call, state: Values) -> dict[str, str]:
     """The marks of the record that state its origin."""
-    stack = str(bare(state.get("stackId")) or "")
+    stack = str(state.get("stackId") or "")
     return {
         IDENTITY: state["identity"],
         OWNER: state["owner"],
         DERIVED: derived(call, state),
-        NAME: str(bare(state["name"])),
+        NAME: str(state["name"]),
         RESOURCE: resource_of(call.urn),
-        ON_EDIT: str(bare(state.get("onEdit")) or OnEdit.REFUSE),
+        ON_EDIT: str(state.get("onEdit") or OnEdit.REFUSE),
         **({STACK: stack} if stack else {}),
     }
 

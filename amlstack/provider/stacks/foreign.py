@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import is_active, record_of
 from amlstack.run_identity import OWNER
 
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
 """Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""
 GROUPS_VERSION: Final = "2021-04-01"
-_MOST_PAGES: Final = 10_000
+_EMPTY: Final = (404, 501)
+"""A group or workspace that is not there holds nothing. The sandbox has no endpoints and says so."""
 _SHOWN: Final = 20
 _OF_SCHEDULE: Final = re.compile(r"(?P<schedule>.+)-\d{8}T\d{6}Z", re.IGNORECASE)
 """The service's name of a run that a schedule has started, which bears no mark of a stack:
@@ -141,7 +141,7 @@ def in_group(arm: ArmClient, group: str, owned: Iterable[str]) -> list[Foreign]:
     own = {one.lower() for one in owned}
     return [
         Foreign(str(one["type"]).rpartition("/")[2], str(one["name"]).rpartition("/")[2], str(one["id"]))
-        for one in _listed(arm, f"{group}/resources", GROUPS_VERSION)
+        for one in arm.rows(f"{group}/resources", GROUPS_VERSION, allow=_EMPTY)
         if str(one.get("id")).lower() not in own and not _of_azure(one, own)
     ]
 
@@ -166,7 +166,7 @@ def in_workspace(
     own = {one.lower() for one in owned}
     found = []
     for kind in _IN_WORKSPACE:
-        for one in _listed(arm, f"{workspace}/{kind}"):
+        for one in arm.rows(f"{workspace}/{kind}", allow=_EMPTY):
             name, known = str(one.get("name")), str(one.get("id")).lower()
             of_stack = known in own or any(each.startswith(f"{known}/") for each in own)
             azures = _AZURES_OWN.get(kind)
@@ -179,8 +179,8 @@ def in_workspace(
 def _jobs(
     arm: ArmClient, workspace: str, own: Collection[str], owners: Collection[str], stack_id: str
 ) -> Iterator[Foreign]:
-    listed = list(_listed(arm, f"{workspace}/jobs", query={"listViewType": "All"}))
-    records = {str(one.get("id")): record_of(str(one.get("name") or ""), one) for one in listed}
+    rows = arm.rows(f"{workspace}/jobs", query={"listViewType": "All"}, allow=_EMPTY)
+    records = {str(one.get("id")): record_of(str(one.get("name") or ""), one) for one in rows}
     schedules = frozenset(each.rpartition("/")[2] for each in own if "/schedules/" in each)
     for key, one in records.items():
         if one.owner is None and _started_by(one) in schedules:
@@ -237,18 +237,3 @@ def _of_azure(item: Mapping[str, Any], own: Collection[str]) -> bool:
         if rule.type == kind and any(re.fullmatch(rule.name.replace("{name}", re.escape(one)), name) for one in beside):
             return True
     return False
-
-
-def _listed(
-    arm: ArmClient, path: str, api_version: str | None = None, *, query: Mapping[str, str] | None = None
-) -> Iterator[Mapping[str, Any]]:
-    versions = {} if api_version is None else {"api_version": api_version}
-    # The sandbox has no endpoints and says so; a group or workspace that is not there holds nothing.
-    response = arm.get(path, query=query, allow=(404, 501), **versions)
-    for _ in range(_MOST_PAGES):
-        body = response.body if response.status == 200 and isinstance(response.body, dict) else {}
-        yield from body.get("value") or ()
-        if not (following := str(body.get("nextLink") or "")):
-            return
-        response = arm.request("GET", following, None)
-    raise ArmError(0, "ListTooLong", f"the list {path} does not end")

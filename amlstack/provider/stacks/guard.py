@@ -20,9 +20,9 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import siblings
 from amlstack.provider.lifecycle.gates import WaitTimeoutError
 from amlstack.provider.lifecycle.siblings import end
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Services, Values, shape_of
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Resource, Services, Values, shape_of
 from amlstack.provider.runs import OnEdit
-from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import NO_JOB, owner_of
 
 if TYPE_CHECKING:
@@ -164,17 +164,15 @@ def _at_work(arm: ArmClient, cluster: str) -> int:
 CLUSTER = "cluster:"
 """A property of this prefix and a cluster's name has the cluster's id: the engine knows dependencies by property."""
 
-SHAPE = shape_of("amlstack:runs:Guard", {"workspace": WORKSPACE_ID})
 
-
-class Guards:
+class Guards(Resource):
     """Asks for the stack's active runs when something goes, and only then."""
 
-    shape = SHAPE
+    shape = shape_of("amlstack:runs:Guard", {"workspace": WORKSPACE_ID})
+    refused_import = "a guard of runs is not imported: declare it"
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._host = services.host
+        super().__init__(services)
         self._lock = threading.Lock()
         self._declared: set[str] = set()
         self._announced: set[str] = set()
@@ -185,12 +183,12 @@ class Guards:
         """Types; each cluster is a property of its own."""
         clusters = {name: value for name, value in inputs.items() if name.startswith(CLUSTER)}
         for name, value in clusters.items():
-            if bare(value) is not UNKNOWN and not isinstance(bare(value), str):
+            if value is not UNKNOWN and not isinstance(value, str):
                 failures.add(name, f"{name} must be the id of a cluster")
         rest = {name: value for name, value in inputs.items() if name not in clusters}
         with self._lock:
             self._declared.add(call.urn)
-        return {**SHAPE.check(rest, failures), **clusters}
+        return {**self.shape.check(rest, failures), **clusters}
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Nothing of it is ever replaced; what goes is judged by the runs that are active."""
@@ -199,7 +197,7 @@ class Guards:
         changed = ("shared",) if _shared(before) != _shared(new) else ()
         if not going:
             return Difference(updates=changed)
-        workspace = str(bare(before.get("workspace")))
+        workspace = str(before.get("workspace"))
         owners = (str(old.get("owner") or ""), owner_of(call.urn))
         verdict = self._judged(call, workspace, owners, before, going)
         with self._lock:
@@ -209,7 +207,7 @@ class Guards:
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Judge runs that the state does not know: each is declared, or judged like a job that was removed."""
         state = {**inputs, "owner": owner_of(call.urn)}
-        workspace, jobs = bare(inputs.get("workspace")), bare(inputs.get("jobs"))
+        workspace, jobs = inputs.get("workspace"), inputs.get("jobs")
         if isinstance(workspace, str) and isinstance(jobs, dict):
             clusters = {_composed(workspace, name): "replaced" for name in _open_clusters(inputs)}
             going = Going(clusters=clusters, every_other=True, declared=_words(jobs))
@@ -222,18 +220,12 @@ class Guards:
                     self._mark(workspace, verdict.kept)
         return ("" if call.preview else "runs"), state
 
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """The outputs in the state."""
-        if not old:
-            raise ProviderError("a guard of runs is not imported: declare it")
-        return resource_id, old
-
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """Marks the runs that go on without their job, before the job's own resource would end them."""
         if not call.preview:
             with self._lock:
                 kept = self._kept.pop(call.urn, ())
-            self._mark(str(bare(new["workspace"])), kept)
+            self._mark(str(new["workspace"]), kept)
         return {**new, "owner": old.get("owner") or owner_of(call.urn)}
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
@@ -242,7 +234,7 @@ class Guards:
             if call.urn in self._declared:
                 return  # replaced by command: the stack goes on
         asked = inputs or old
-        workspace = str(bare(asked["workspace"]))
+        workspace = str(asked["workspace"])
         owners = (str(old.get("owner") or ""), owner_of(call.urn))
         if not _shared(asked):
             self._spare_others(call, workspace, owners, asked)
@@ -259,7 +251,7 @@ class Guards:
         Raises:
             ProviderError: A run of another stack is active on it.
         """
-        stack_id = bare(asked.get("stackId"))
+        stack_id = asked.get("stackId")
         others = run_lists.runs_of_others(
             self._services.arm, workspace, owners, stack_id if isinstance(stack_id, str) else ""
         )
@@ -270,9 +262,8 @@ class Guards:
                 "for the end of its runs or cancel them",
                 ErrorCode.FAILED_PRECONDITION,
             )
-        own = {str(bare(value)).lower() for name, value in asked.items() if name.startswith(CLUSTER)}
-        found = self._services.arm.get(f"{workspace}/computes", allow=(404,))
-        listed = (found.body.get("value") or ()) if found.status == 200 else ()
+        own = {str(value).lower() for name, value in asked.items() if name.startswith(CLUSTER)}
+        listed = self._services.arm.rows(f"{workspace}/computes", allow=(404,))
         foreign = sorted(str(one.get("name")) for one in listed if str(one.get("id")).lower() not in own)
         if foreign:
             self._host.warning(
@@ -309,7 +300,7 @@ class Guards:
         return verdict
 
     def _active(self, workspace: str, owners: tuple[str, ...], asked: Values) -> list[Record]:
-        stack_id = bare(asked.get("stackId"))
+        stack_id = asked.get("stackId")
         found: dict[str, Record] = {}
         for owner in dict.fromkeys(filter(None, owners)):
             known = stack_id if isinstance(stack_id, str) else ""
@@ -325,29 +316,30 @@ def _going(before: Values, new: Values) -> Going:
     """The entries that are no longer there, or no longer known: the engine asks so about what it replaces."""
     clusters: dict[str, str] = {}
     for name, value in before.items():
-        cluster_id = bare(value)
+        cluster_id = value
         if name.startswith(CLUSTER) and isinstance(cluster_id, str):
             if name not in new:
                 clusters[cluster_id.lower()] = "removed"
-            elif bare(new[name]) is UNKNOWN:
+            elif new[name] is UNKNOWN:
                 clusters[cluster_id.lower()] = "replaced"
-    had, has = bare(before.get("jobs")), bare(new.get("jobs"))
-    known = isinstance(had, dict) and isinstance(has, dict)
-    jobs = {name: mode for name, mode in _words(had).items() if name not in has} if known else {}
+    had, has = before.get("jobs"), new.get("jobs")
+    jobs: dict[str, str] = {}
+    if isinstance(had, dict) and isinstance(has, dict):
+        jobs = {name: mode for name, mode in _words(had).items() if name not in has}
     workspace, reached_by = (_replaced(name, before, new) for name in ("workspace", "reachedBy"))
     return Going(jobs, clusters, workspace, reached_by, declared=_words(has) if isinstance(has, dict) else {})
 
 
 def _replaced(name: str, before: Values, new: Values) -> bool:
-    return bare(new.get(name)) is UNKNOWN and isinstance(bare(before.get(name)), str)
+    return new.get(name) is UNKNOWN and isinstance(before.get(name), str)
 
 
 def _shared(values: Values) -> bool:
-    return bare(values.get("shared")) is True
+    return values.get("shared") is True
 
 
 def _open_clusters(inputs: Values) -> list[str]:
-    return [name for name, value in inputs.items() if name.startswith(CLUSTER) and bare(value) is UNKNOWN]
+    return [name for name, value in inputs.items() if name.startswith(CLUSTER) and value is UNKNOWN]
 
 
 def _composed(workspace: str, name: str) -> str:

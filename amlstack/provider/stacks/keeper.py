@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 import secrets
-import threading
 from typing import TYPE_CHECKING
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, Services, Values, shape_of
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, Resource, Services, Values, shape_of
 from amlstack.provider.stacks import foreign, guard
-from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError, bare
+from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import owner_of
 
 if TYPE_CHECKING:
@@ -31,25 +30,23 @@ _RULE = (
     re.compile(r"[A-Za-z0-9-]{8,64}"),
     "8 to 64 letters, digits and '-', as a run's property amlstack.stack has it",
 )
-RECORD_SHAPE = shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
 
 
-class Records:
-    """Makes the id once. It lives in the stack's state; Azure knows it from the runs that bear it."""
+class Records(Resource):
+    """Makes the id once. It lives in the stack's state; Azure knows it from the runs that bear it.
 
-    shape = RECORD_SHAPE
+    An id may be given, to take over the runs of a state that was lost.
+    """
 
-    def __init__(self, services: Services) -> None:
-        pass
-
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
-        """An id may be given, to take over the runs of a state that was lost."""
-        return RECORD_SHAPE.check(inputs, failures)
+    shape = shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
+    refused_import = (
+        "a stack's id is not imported: set amlstack:stack_id to the value that the runs have in amlstack.stack"
+    )
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another id that is given takes the place of the one there is; one that is no longer given stays."""
-        wanted = bare(new.get("stackId"))
-        return Difference(replaces=("stackId",)) if wanted not in (None, bare(old.get("stackId"))) else Difference()
+        wanted = new.get("stackId")
+        return Difference(replaces=("stackId",)) if wanted not in (None, old.get("stackId")) else Difference()
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """The given id, or a random one; at preview a random one is not known yet."""
@@ -57,63 +54,50 @@ class Records:
         if call.preview:
             return "", {"stackId": UNKNOWN if given is None else given}
         stack_id = given if given is not None else secrets.token_hex(16)
-        return str(bare(stack_id)), {"stackId": stack_id}
-
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """Return the state's own record."""
-        if not old:
-            raise ProviderError(
-                "a stack's id is not imported: set amlstack:stack_id to the value that the runs have in amlstack.stack"
-            )
-        return resource_id, old
+        return str(stack_id), {"stackId": stack_id}
 
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """The id stays."""
         return dict(old)
 
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Nothing outside the state is deleted."""
 
-
-KEEPER_SHAPE = shape_of(
-    "amlstack:stack:Keeper",
-    {
-        "group": InputField(
-            pattern=(
-                re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+", re.IGNORECASE),
-                "an ARM id, /subscriptions/…/resourceGroups/NAME",
-            ),
-        ),
-        "workspace": WORKSPACE_ID,
-    },
-    inputs_alone=frozenset({"owned"}),
-)
 PLACES = {"group": "resource group", "workspace": "workspace"}
 
 
-class Keepers:
+class Keepers(Resource):
     """Asks what lies in the group and the workspace of a stack when these go, and only then."""
 
-    shape = KEEPER_SHAPE
+    shape = shape_of(
+        "amlstack:stack:Keeper",
+        {
+            "group": InputField(
+                pattern=(
+                    re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+", re.IGNORECASE),
+                    "an ARM id, /subscriptions/…/resourceGroups/NAME",
+                ),
+            ),
+            "workspace": WORKSPACE_ID,
+        },
+        inputs_alone=frozenset({"owned"}),
+    )
+    refused_import = "a stack's keeper is not imported: declare it"
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._lock = threading.Lock()
+        super().__init__(services)
         self._declared: set[str] = set()
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Types."""
-        with self._lock:
-            self._declared.add(call.urn)
-        return KEEPER_SHAPE.check(inputs, failures)
+        self._declared.add(call.urn)
+        return super().check(call, inputs, failures)
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Nothing of it is ever replaced; a group or workspace that is known and will not be any more goes."""
         before = old_inputs or old
         going = {
-            place: str(bare(before[place]))
+            place: str(before[place])
             for place in PLACES
-            if isinstance(bare(before.get(place)), str) and not _same(before[place], new.get(place))
+            if isinstance(before.get(place), str) and not _same(before[place], new.get(place))
         }
         if (group := going.get("group")) and text_of(new, "workspace").lower().startswith(f"{group.lower()}/"):
             # The group was the stack's and exists for others now: the engine would delete it around the workspace.
@@ -133,23 +117,16 @@ class Keepers:
         """Nothing is made in Azure."""
         return ("" if call.preview else "keeper"), {**inputs, "owner": owner_of(call.urn)}
 
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
-        """The outputs in the state."""
-        if not old:
-            raise ProviderError("a stack's keeper is not imported: declare it")
-        return resource_id, old
-
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """Records what the stack owns."""
         return {**new, "owner": old.get("owner") or owner_of(call.urn)}
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
         """At the stack's end, before anything else goes."""
-        with self._lock:
-            if call.urn in self._declared:
-                return  # replaced by command: the stack goes on
+        if call.urn in self._declared:
+            return  # replaced by command: the stack goes on
         asked = inputs or old
-        places = {place: str(bare(asked[place])) for place in PLACES if isinstance(bare(asked.get(place)), str)}
+        places = {place: str(asked[place]) for place in PLACES if isinstance(asked.get(place), str)}
         if "workspace" not in places:
             self._refuse_clusters_at_work(call, asked, old)
         self._refuse(call, places, asked, old)
@@ -216,13 +193,13 @@ def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple
 
 
 def _owned(asked: Values) -> list[str]:
-    given = bare(asked.get("owned"))
+    given = asked.get("owned")
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
 def text_of(values: Values, name: str) -> str:
     """A text among values; empty where it is none."""
-    value = bare(values.get(name))
+    value = values.get(name)
     return value if isinstance(value, str) else ""
 
 
@@ -238,4 +215,4 @@ def refusal(going: Mapping[str, str], found: list[foreign.Foreign]) -> str:
 
 
 def _same(one: object, other: object) -> bool:
-    return isinstance(bare(other), str) and str(bare(one)).casefold() == str(bare(other)).casefold()
+    return isinstance(other, str) and str(one).casefold() == str(other).casefold()

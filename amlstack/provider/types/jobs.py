@@ -17,6 +17,7 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
+    Resource,
     Services,
     Values,
     known,
@@ -25,18 +26,12 @@ from amlstack.provider.resource import (
 from amlstack.provider.run_lists import SharedList
 from amlstack.provider.runs import Record, Wait, WorkspaceMissingError, is_active
 from amlstack.provider.stacks.guard import Going, judge
-from amlstack.rpc import ErrorCode, Failures, ProviderError, bare
+from amlstack.rpc import ErrorCode, Failures, ProviderError
 from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SHAPE = shape_of(
-    "amlstack:jobs:Job",
-    {"workspace": WORKSPACE_ID, "name": NAME, "codeHash": InputField(default=""), "rerun": InputField(default="")},
-    digests={"identity": edits.IDENTITY_INPUTS},
-    inputs_alone=frozenset({"declaration", "codeFiles", "after", "awaitedBy"}),
-)
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId", "after", "awaitedBy")
 """Inputs that tell this provider how to treat the run."""
 _IN_PART = (
@@ -44,14 +39,18 @@ _IN_PART = (
 )
 
 
-class JobRuns:
+class JobRuns(Resource):
     """Runs a job once for each identity; see `amlstack.run_identity` for what that is."""
 
-    shape = SHAPE
+    shape = shape_of(
+        "amlstack:jobs:Job",
+        {"workspace": WORKSPACE_ID, "name": NAME, "codeHash": InputField(default=""), "rerun": InputField(default="")},
+        digests={"identity": edits.IDENTITY_INPUTS},
+        inputs_alone=frozenset({"declaration", "codeFiles", "after", "awaitedBy"}),
+    )
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._host = services.host
+        super().__init__(services)
         self._runs = services.runs
         self._gates = Gates(services)
         self._deployment = DeploymentMemory()
@@ -63,10 +62,10 @@ class JobRuns:
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Defaults and types."""
-        result = SHAPE.check(inputs, failures)
+        result = super().check(call, inputs, failures)
         body = result.get("body")
         if isinstance(body, dict) and known(body):
-            properties = bare(body.get("properties"))
+            properties = body.get("properties")
             if not isinstance(properties, dict):
                 failures.add("body", 'body must be an ARM job body, {"properties": {…}}')
             elif not properties.get("jobType"):
@@ -86,7 +85,7 @@ class JobRuns:
         if edit.identity:
             return self._edited.declaration(call, resource_id, old, new, edit)
         if self._deployment.has(call.urn):
-            self._deployment.stand(call.urn, str(bare(old.get("workspace"))), resource_id)
+            self._deployment.stand(call.urn, str(old.get("workspace")), resource_id)
         if old.get("gone"):
             message = (
                 f"the record of run {resource_id} is gone from the workspace; it is not run again by itself: "
@@ -116,7 +115,7 @@ class JobRuns:
     def _create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         if not known(*(inputs.get(name) for name in (*edits.IDENTITY_INPUTS, "workspace"))):
             return "", dict(inputs)  # only at preview: the run's id will be known later
-        workspace, owner = str(bare(inputs["workspace"])), owner_of(call.urn)
+        workspace, owner = str(inputs["workspace"]), owner_of(call.urn)
         run, identity, record = self._recorded(call, workspace, owner, inputs)
         state = {**inputs, "jobId": f"{workspace}/jobs/{run}", "owner": owner, "identity": identity, "gone": False}
         if call.preview:
@@ -176,7 +175,7 @@ class JobRuns:
                 f"run {resource_id} cannot be imported: what it ran cannot be read back as a declaration. "
                 "Declare it; an equal run of this stack is adopted"
             )
-        workspace = str(bare(old["workspace"]))
+        workspace = str(old["workspace"])
         # Edits of these alone are no operation of ours: the inputs know them, the recorded state does not.
         given: Values = {name: inputs[name] for name in _OWN_WORDS if name in inputs}
         asked = {**old, **given}
@@ -201,7 +200,7 @@ class JobRuns:
         state = {**old, **new, "body": edits.with_metadata(old["body"], new["body"])}
         if call.preview:
             return state
-        workspace = str(bare(old["workspace"]))
+        workspace = str(old["workspace"])
         record = self._runs.get(workspace, resource_id)
         if record is not None:
             wanted, had = edits.metadata_of(new["body"]), edits.metadata_of(old["body"])
@@ -220,7 +219,7 @@ class JobRuns:
 
         When the job itself is removed, its other runs are ended as well: no resource would stand for them any more.
         """
-        workspace, asked = str(bare(old["workspace"])), inputs or old
+        workspace, asked = str(old["workspace"]), inputs or old
         if siblings.stays(self._deployment, call, workspace, resource_id, asked):
             # The old resource goes, the run stays: a forced replacement, or a copy that was pending deletion.
             self._host.info(f"run {resource_id} stays: a resource stands for it", call.urn)
@@ -239,7 +238,7 @@ class JobRuns:
         if record is not None and (owner := run_lists.foreign(record, old, asked)):
             self._host.info(f"run {run} belongs to {owner}; it is left as it is", call.urn)
             return
-        if removed and self._services.course.unasked(str(bare(asked.get("name")))):
+        if removed and self._services.course.unasked(str(asked.get("name"))):
             self._judge_unasked(call, workspace, run, {**old, **asked}, record)
         if record is not None and is_active(record.status):
             if siblings.goes_on(self._deployment, call, workspace, record):

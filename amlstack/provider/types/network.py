@@ -21,13 +21,14 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    Services,
+    Resource,
     Values,
+    changed_inputs,
     known,
     same_arm_id,
     shape_of,
 )
-from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
+from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,13 +74,13 @@ def read_network(arm: ArmClient, workspace: str) -> LiveNetwork | None:
 
 def read_computes(arm: ArmClient, workspace: str) -> tuple[str, ...]:
     """Names of the computes of a workspace."""
-    return tuple(str(one.get("name")) for one in _listed(arm, f"{workspace}/computes"))
+    return tuple(str(one.get("name")) for one in arm.rows(f"{workspace}/computes"))
 
 
 def read_rules(arm: ArmClient, workspace: str) -> dict[str, dict[str, Any]]:
     """The outbound rules that users have made, by name: what Azure ML makes itself is left out."""
     found = {}
-    for one in _listed(arm, f"{workspace}/outboundRules"):
+    for one in arm.rows(f"{workspace}/outboundRules"):
         properties = _object(one.get("properties"))
         if str(properties.get("category") or USER_DEFINED).lower() == USER_DEFINED:
             found[str(one.get("name"))] = properties
@@ -99,69 +100,42 @@ def _same(declared: Any, found: Any) -> bool:
     return declared == found or (declared is False and found is None)
 
 
-def _listed(arm: ArmClient, path: str) -> list[dict[str, Any]]:
-    answer = arm.get(path)
-    found = [*_values(answer.body)]
-    while following := answer.body.get("nextLink"):
-        answer = arm.request("GET", str(following), None)
-        found += _values(answer.body)
-    return found
-
-
-def _values(body: Any) -> list[dict[str, Any]]:
-    values = body.get("value") if isinstance(body, dict) else None
-    return [one for one in values or () if isinstance(one, dict)]
-
-
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-ISOLATION_SHAPE = shape_of(
-    "amlstack:network:Isolation", {"workspace": WORKSPACE_IN_ID, "wanted": InputField(choices=STRICTER)}
-)
 _WORDS = {OFF: "off", OPEN: "allow_internet_outbound", APPROVED: "only_approved"}
 
 
-class Isolations:
+class Isolations(Resource):
     """Reads what the workspace has, and answers what it is to have."""
 
-    shape = ISOLATION_SHAPE
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
-        """Types."""
-        return ISOLATION_SHAPE.check(inputs, failures)
+    shape = shape_of(
+        "amlstack:network:Isolation", {"workspace": WORKSPACE_IN_ID, "wanted": InputField(choices=STRICTER)}
+    )
+    refused_import = "the isolation of a workspace is not imported: declare it"
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Judge a new request now, by the state of the workspace; it is changed nowhere but there."""
         before = old_inputs or old
-        names = [name for name in ("wanted", "given", "excluded") if before.get(name) != new.get(name)]
-        if not same_arm_id(before.get("workspace"), new.get("workspace")):
-            names.append("workspace")
+        names = changed_inputs(("wanted", "given", "excluded"), before, new)
         if names and known(new):
             self._decided(call, new, preview=True)
-        return Difference(updates=tuple(names))
+        return Difference(updates=names)
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """The mode."""
         return ("" if call.preview else str(inputs["workspace"])), self._state(call, inputs)
 
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:
         """The isolation that the workspace has; without a workspace the next ``up`` decides it anew."""
-        if not old:
-            raise ProviderError("the isolation of a workspace is not imported: declare it")
+        super().read(call, resource_id, inputs, old)
         found = read_network(self._services.arm, resource_id)
         return ("", {}) if found is None else (resource_id, {**old, "mode": found.mode})
 
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """The mode."""
         return self._state(call, new)
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """The network goes with its workspace."""
 
     def _state(self, call: Call, inputs: Values) -> Values:
         if call.preview and not known(inputs):
@@ -189,10 +163,10 @@ class Isolations:
             if not preview:
                 raise
             text = f"what isolation the workspace has cannot be asked, so `up` decides: {error}"
-            self._services.host.info(text, call.urn)
+            self._host.info(text, call.urn)
             return None
         if found is not None and (found.mode, mode) == (OPEN, APPROVED):
-            self._services.host.warning(
+            self._host.warning(
                 "isolation goes from allow_internet_outbound to only_approved, from which there is no way back; one "
                 "page of Azure's documentation says that it can, another that it cannot be changed so",
                 call.urn,
@@ -235,25 +209,17 @@ def _word(mode: str) -> str:
     return _WORDS.get(mode, mode)
 
 
-MANAGED_SHAPE = shape_of("amlstack:network:Managed", {"workspace": WORKSPACE_IN_ID})
 ACTIVE: Final = "Active"
 BUSY: Final = 409
 _AGAIN: Final = 10.0
 """Seconds until the next look while another operation works on the network."""
 
 
-class ManagedNetworks:
+class ManagedNetworks(Resource):
     """Makes the network be as declared, and ready."""
 
-    shape = MANAGED_SHAPE
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-        self._host = services.host
-
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
-        """Types."""
-        return MANAGED_SHAPE.check(inputs, failures)
+    shape = shape_of("amlstack:network:Managed", {"workspace": WORKSPACE_IN_ID})
+    refused_import = "a managed network is not imported: declare it"
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """The rules that are declared anew, and those that the network itself has otherwise.
@@ -279,10 +245,9 @@ class ManagedNetworks:
             return "", {**inputs, "status": UNKNOWN}
         return str(inputs["workspace"]), self._converged(call, inputs)
 
-    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
+    def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:
         """Read the provisioned network; its rules are compared with what is declared at every preview."""
-        if not old:
-            raise ProviderError("a managed network is not imported: declare it")
+        super().read(call, resource_id, inputs, old)
         found = read_network(self._services.arm, resource_id)
         if found is None:
             return "", {}
@@ -292,9 +257,6 @@ class ManagedNetworks:
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """The same as at first: each step looks at what there is."""
         return {**new, "status": UNKNOWN} if call.preview or not known(new) else self._converged(call, new)
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Network and rules go with the workspace."""
 
     def _converged(self, call: Call, inputs: Values) -> Values:
         if inputs["mode"] == OFF:

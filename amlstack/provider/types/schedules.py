@@ -16,19 +16,17 @@ from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
     Difference,
+    Resource,
     Services,
     Values,
+    changed_inputs,
     known,
-    same_arm_id,
     shape_of,
 )
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import ErrorCode, Failures, ProviderError, changed_paths
 from amlstack.run_identity import OWNER, owner_of, sha256
 
-SHAPE = shape_of(
-    "amlstack:schedules:Schedule", {"workspace": WORKSPACE_IN_ID, "name": NAME}, digests={"settled": ("body",)}
-)
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)
 
@@ -49,22 +47,23 @@ class _Live:
         return self.properties.get("isEnabled") is not False
 
 
-class Schedules:
+class Schedules(Resource):
     """Writes schedules whole, keeps them to their stack, and disables them before they are deleted."""
 
-    shape = SHAPE
+    shape = shape_of(
+        "amlstack:schedules:Schedule", {"workspace": WORKSPACE_IN_ID, "name": NAME}, digests={"settled": ("body",)}
+    )
 
     def __init__(self, services: Services) -> None:
-        self._services = services
-        self._host = services.host
+        super().__init__(services)
         self._lock = threading.Lock()
         # Which resource of this deployment stands for which schedule: no two may, and one that a forced replacement has
         # just written again must survive the deletion of the old resource.
         self._held: dict[str, str] = {}
 
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Types; a schedule has a trigger and an action."""
-        result = SHAPE.check(inputs, failures)
+        result = super().check(call, inputs, failures)
         body = result.get("body")
         if isinstance(body, dict):
             properties = body.get("properties")
@@ -80,12 +79,9 @@ class Schedules:
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name or workspace is another schedule; all else, drift included, is written in place."""
-        replaces = ["name"] if old.get("name") != new.get("name") else []
-        if not same_arm_id(old.get("workspace"), new.get("workspace")):
-            replaces.append("workspace")
-        if replaces:
+        if replaces := changed_inputs(("name",), old, new):
             # The old one goes first: two that start the same job would both do so.
-            return Difference(replaces=tuple(replaces), delete_first=True)
+            return Difference(replaces=replaces, delete_first=True)
         written, wanted = _without_empty(old.get("body")), _without_empty(new.get("body"))
         if _enabled(wanted) is None and _enabled(written) is True:
             # What says nothing leaves it as it is, and so it is enabled: as the import of an enabled one recorded it.

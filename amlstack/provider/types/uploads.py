@@ -10,8 +10,9 @@ import contextlib
 import os
 import re
 import uuid
+from abc import abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.base.credentials import scrub
 from amlstack.base.findings import Level
@@ -23,9 +24,9 @@ from amlstack.provider.resource import (
     Call,
     Difference,
     InputField,
-    Services,
+    Resource,
     Values,
-    same_arm_id,
+    changed_inputs,
     shape_of,
 )
 from amlstack.provider.runs import WorkspaceMissingError
@@ -35,48 +36,63 @@ from amlstack.snapshot import HASH_VERSION, Snapshot, data, scan, scan_data
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the folder's content hash")
-SNAPSHOT_SHAPE = shape_of(
-    "amlstack:code:Snapshot",
-    {
-        "workspace": WORKSPACE_IN_ID,
-        "hash": InputField(pattern=_HASH, in_id=True),
-        "beside": InputField(default=""),
-    },
-)
+_HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the hash of the content")
+_NAME = (re.compile(r"[A-Za-z0-9_]{1,255}"), "the name of a datastore: letters, digits and '_'")
+_CONFIRMED: Final = {"upload_status": "completed"}
+_MARKS: Final = uuid.UUID("8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11")
+"""Namespace of the name and version by which azure-ai-ml calls an upload: random ones there, of the content here."""
 
 
-class Snapshots:
-    """Registers code under its content hash; immutable, shared by stacks, retained when deleted."""
+class Uploads(Resource):
+    """Files under the hash of their content; immutable, shared by stacks, retained when deleted.
 
-    shape = SNAPSHOT_SHAPE
+    Attributes:
+        replaced_by: Inputs whose edit makes another upload.
+    """
 
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    replaced_by: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def scanned(self, inputs: Values) -> Snapshot:
+        """The files as they are now."""
 
     def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
-        """Hashes the folder unless the program has done so; what is wrong with the folder are failures."""
-        result = SNAPSHOT_SHAPE.check(inputs, failures)
+        """Hashes the files unless the program has done so; what is wrong with them are failures."""
+        result = super().check(call, inputs, failures)
         if failures or result.get("hash") is not None or UNKNOWN in (result["path"], result.get("beside")):
             return result
-        found = scan(Path(result["path"]), _beside(result))
+        found = self.scanned(result)
         for finding in found.findings:
             if finding.level is Level.ERROR:
-                failures.add(
-                    "path", f"{finding.place + ': ' if finding.place else ''}{finding.message} [{finding.code}]"
-                )
+                failures.add("path", str(finding))
             else:
-                self._services.host.warning(str(finding), call.urn)
+                self._host.warning(str(finding), call.urn)
         if found.hash:
             result["hash"] = found.hash
         return result
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
-        """Another content or workspace is another snapshot; where the folder lies does not matter."""
-        replaces = [name for name in ("hash",) if old.get(name) != new.get(name)]
-        if not same_arm_id(old.get("workspace"), new.get("workspace")):
-            replaces.append("workspace")
-        return Difference(replaces=tuple(replaces))
+        """Another content or workspace is another upload; where the files lie does not matter."""
+        return Difference(replaces=changed_inputs(self.replaced_by, old, new))
+
+
+class Snapshots(Uploads):
+    """Registers code under its content hash."""
+
+    shape = shape_of(
+        "amlstack:code:Snapshot",
+        {
+            "workspace": WORKSPACE_IN_ID,
+            "hash": InputField(pattern=_HASH, in_id=True),
+            "beside": InputField(default=""),
+        },
+    )
+    replaced_by = ("hash",)
+
+    def scanned(self, inputs: Values) -> Snapshot:
+        """The folder, with the packages that travel along, from their folders, as on PATH separated by colons."""
+        beside = str(inputs.get("beside") or "").split(os.pathsep)
+        return scan(Path(inputs["path"]), tuple(Path(one) for one in beside if one))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Reuses what is registered under this content, else uploads and registers it."""
@@ -87,20 +103,13 @@ class Snapshots:
         state = {**inputs, "codeId": code_id}
         if call.preview:
             return "", state
-        try:
-            snapshot = unchanged(scan(Path(inputs["path"]), _beside(inputs)), digest, f"the folder {inputs['path']}")
+        with _as_answers("the code could not be registered", "the code is registered, and else uploads it again"):
+            snapshot = unchanged(self.scanned(inputs), digest, f"the folder {inputs['path']}")
             state |= {"files": len(snapshot.files), "bytes": snapshot.bytes}
             if self._services.arm.get(code_id, allow=(404,)).status == 404:
                 self._register(call, workspace, code_id, snapshot)
             else:
-                self._services.host.status("already registered", call.urn)
-        except ArmError as error:
-            raise ProviderError(f"the code could not be registered: {error}") from None
-        except InterruptedWaitError:
-            raise ProviderError(
-                "interrupted; the next `up` looks whether the code is registered, and else uploads it again",
-                ErrorCode.ABORTED,
-            ) from None
+                self._host.status("already registered", call.urn)
         return code_id, state
 
     def read(self, call: Call, resource_id: str, inputs: Values, old: Values) -> tuple[str, Values]:  # noqa: ARG002
@@ -108,18 +117,9 @@ class Snapshots:
 
         That its workspace is missing is no other answer: what is named by its content is made again without harm.
         """
-        try:
+        with _as_answers(f"the code {resource_id} could not be read"):
             gone = self._services.arm.get(resource_id, allow=(404,)).status == 404
-        except ArmError as error:
-            raise ProviderError(f"the code {resource_id} could not be read: {error}") from None
         return ("", {}) if gone else (resource_id, old)
-
-    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
-        """Only where the folder lies can have changed."""
-        return {**old, **new}
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Retained: other stacks and old runs refer to the same content."""
 
     def _register(self, call: Call, workspace: str, code_id: str, snapshot: Snapshot) -> None:
         uri = self._elsewhere(workspace, snapshot.hash) or self._upload(call, code_id, snapshot)
@@ -157,61 +157,32 @@ class Snapshots:
         return f"{container.url}/{folder}"
 
 
-def _beside(inputs: Values) -> tuple[Path, ...]:
-    """The packages that travel along, from their folders, as on PATH separated by colons."""
-    folders = inputs.get("beside")
-    return tuple(Path(one) for one in folders.split(os.pathsep) if one) if isinstance(folders, str) else ()
+class DataUploads(Uploads):
+    """Uploads data under the hash of their content."""
 
+    shape = shape_of(
+        "amlstack:data:Upload",
+        {
+            "workspace": WORKSPACE_IN_ID,
+            "path": InputField(in_id=True),
+            "hash": InputField(pattern=_HASH, in_id=True),
+            "datastore": InputField(default="workspaceblobstore", pattern=_NAME, in_id=True),
+        },
+        # The address has the last part of the path, and the datastore's name.
+        digests={"uri": ("path", "hash", "datastore"), "indicator": ("path", "hash")},
+    )
+    replaced_by = ("hash", "datastore")
 
-_DATA_HASH = (re.compile(r"[0-9a-f]{64}"), "64 hex digits: the hash of the content")
-_NAME = (re.compile(r"[A-Za-z0-9_]{1,255}"), "the name of a datastore: letters, digits and '_'")
-UPLOAD_SHAPE = shape_of(
-    "amlstack:data:Upload",
-    {
-        "workspace": WORKSPACE_IN_ID,
-        "path": InputField(in_id=True),
-        "hash": InputField(pattern=_DATA_HASH, in_id=True),
-        "datastore": InputField(default="workspaceblobstore", pattern=_NAME, in_id=True),
-    },
-    # The address has the last part of the path, and the datastore's name.
-    digests={"uri": ("path", "hash", "datastore"), "indicator": ("path", "hash")},
-)
-_CONFIRMED: Final = {"upload_status": "completed"}
-_MARKS: Final = uuid.UUID("8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11")
-"""Namespace of the name and version by which azure-ai-ml calls an upload: random ones there, of the content here."""
+    def scanned(self, inputs: Values) -> Snapshot:
+        """The file, or the folder."""
+        return scan_data(Path(str(inputs["path"])))
 
-
-class DataUploads:
-    """Uploads data under the hash of its content; immutable, shared by stacks, retained when deleted."""
-
-    shape = UPLOAD_SHAPE
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
-        """Hashes the data unless the program has done so; what is wrong with them are failures."""
-        result = UPLOAD_SHAPE.check(inputs, failures)
-        if failures or result.get("hash") is not None or result["path"] is UNKNOWN:
-            return result
-        found = scan_data(Path(result["path"]))
-        for finding in found.findings:
-            if finding.level is Level.ERROR:
-                failures.add("path", str(finding))
-            else:
-                self._services.host.warning(str(finding), call.urn)
-        if found.hash:
-            result["hash"] = found.hash
-        return result
-
-    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
-        """Another content, name, datastore or workspace is another upload; where the data lie does not matter."""
-        replaces = [name for name in ("hash", "datastore") if old.get(name) != new.get(name)]
-        if not same_arm_id(old.get("workspace"), new.get("workspace")):
-            replaces.append("workspace")
-        if not replaces and old.get("path") != new.get("path") and _name(old) != _name(new):
-            replaces.append("path")
-        return Difference(replaces=tuple(replaces))
+    def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:
+        """Another content, name, datastore or workspace is another upload."""
+        found = super().diff(call, resource_id, old_inputs, old, new)
+        if not found.replaces and old.get("path") != new.get("path") and _name(old) != _name(new):
+            return Difference(replaces=("path",))
+        return found
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Takes what was uploaded under this content, by whichever tool, else uploads it."""
@@ -222,14 +193,14 @@ class DataUploads:
         state = {**inputs, "uri": uri}
         if call.preview:
             return "", state
-        with _as_answers("the data could not be uploaded"):
-            found = unchanged(scan_data(Path(str(inputs["path"]))), str(digest), str(inputs["path"]))
+        with _as_answers("the data could not be uploaded", "the data are there, and else uploads them again"):
+            found = unchanged(self.scanned(inputs), str(digest), str(inputs["path"]))
             folder = data.folder_in_datastore(found, _name(inputs))
             indicator = f"{folder}/{data.indicator(found)}"
             state |= {"files": len(found.files), "bytes": found.bytes, "indicator": indicator}
             access = blobs.datastore_access(self._services, str(workspace), str(store))
             if self._is_there(call, access, indicator):
-                self._services.host.status("already uploaded", call.urn)
+                self._host.status("already uploaded", call.urn)
             else:
                 upload(self._services, call, access, folder, found)
                 self._confirm(call, access, indicator, str(digest))
@@ -248,13 +219,6 @@ class DataUploads:
             except WorkspaceMissingError:
                 return "", {}
             return (resource_id, old) if self._is_there(call, access, str(old["indicator"])) else ("", {})
-
-    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
-        """Only where the data lie can have changed."""
-        return {**old, **new}
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Retained: other stacks and old runs read the same content."""
 
     def _is_there(self, call: Call, access: blobs.ContainerAccess, indicator: str) -> bool:
         """True where an upload was completed: a partial one has no mark."""
@@ -291,17 +255,16 @@ class DataUploads:
 
 
 @contextlib.contextmanager
-def _as_answers(what: str) -> Iterator[None]:
-    """Errors of Azure become answers that say what could not be done."""
+def _as_answers(what: str, again: str = "") -> Iterator[None]:
+    """Errors of Azure become answers that say what could not be done, and what the next ``up`` does after an end."""
     try:
         yield
     except ArmError as error:
         raise ProviderError(f"{what}: {error}") from None
     except InterruptedWaitError:
-        raise ProviderError(
-            "interrupted; the next `up` looks whether the data are there, and else uploads them again",
-            ErrorCode.ABORTED,
-        ) from None
+        if not again:
+            raise
+        raise ProviderError(f"interrupted; the next `up` looks whether {again}", ErrorCode.ABORTED) from None
 
 
 def _name(inputs: Values) -> str:

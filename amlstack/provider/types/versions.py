@@ -12,8 +12,9 @@ from amlstack.provider.resource import (
     Difference,
     InputField,
     InputShape,
-    Services,
+    Resource,
     Values,
+    changed_inputs,
     known,
     same_arm_id,
     shape_of,
@@ -25,31 +26,26 @@ if TYPE_CHECKING:
     from amlstack.rpc import Failures
 
 
-class RegisteredVersions:
+class RegisteredVersions(Resource):
     """One type of versions.
 
     Attributes:
-        shape: Its inputs.
         noun: What it is called in messages.
         needs: Keys of the body of which there must be one, and the sentence for a body without them.
         replaced_by: Inputs whose edit makes another version.
     """
 
-    shape: ClassVar[InputShape]
     noun: ClassVar[str]
     needs: ClassVar[tuple[tuple[str, ...], str]]
     replaced_by: ClassVar[tuple[str, ...]]
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
 
     def place(self, call: Call, inputs: Values) -> tuple[str, str, Values]:
         """ARM id of the version, its name in messages, and the outputs, from known inputs."""
         raise NotImplementedError
 
-    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:  # noqa: ARG002
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
         """Types, and the keys that a body needs."""
-        result = self.shape.check(inputs, failures)
+        result = super().check(call, inputs, failures)
         body, (keys, sentence) = result.get("body"), self.needs
         if isinstance(body, dict) and known(body) and not any(body.get(key) for key in keys):
             failures.add("body", sentence)
@@ -57,10 +53,7 @@ class RegisteredVersions:
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name, content or workspace is another version; what it does not cover is a label."""
-        replaces = [name for name in self.replaced_by if old.get(name) != new.get(name)]
-        if not same_arm_id(old.get("workspace"), new.get("workspace")):
-            replaces.append("workspace")
-        return Difference(replaces=tuple(replaces))
+        return Difference(replaces=changed_inputs(self.replaced_by, old, new))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Adopts the version that exists, else registers it."""
@@ -85,13 +78,6 @@ class RegisteredVersions:
             return ("", {}) if self._is_missing(resource_id) else (resource_id, old)
         except ArmError as error:
             raise ProviderError(f"the {self.noun} {resource_id} could not be read: {error}") from None
-
-    def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
-        """Nothing of a version can be edited."""
-        return {**old, **new}
-
-    def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:
-        """Retained: other stacks and old runs refer to the same version."""
 
     def _register(self, version_id: str, body: dict[str, Any]) -> None:
         arm = self._services.arm

@@ -311,6 +311,12 @@ def _field(declared: Mapping[str, Any], limits: InputField, *, required: bool) -
     )
 
 
+def text_of(values: Values, name: str) -> str:
+    """A text among values; empty where it is none, or not known yet."""
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def known(*values: Any) -> bool:
     """True where nothing in these is still open."""
     return not any(True for value in values for _ in unknown_paths(value))

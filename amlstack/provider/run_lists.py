@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.provider.arm import ArmError
+from amlstack.provider.resource import text_of
 from amlstack.provider.runs import is_active, record_of
 from amlstack.run_identity import OWNER
 
@@ -17,29 +18,28 @@ if TYPE_CHECKING:
 
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.resource import Values
-    from amlstack.provider.runs import Record, Runs
+from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
 """The service selects by the mark's name only: which characters a value may have in that filter is not documented."""
 
 
-def is_ours(record: Record, owner: str, *stack_ids: str) -> bool:
+def is_ours(record: Record, owners: Collection[str], *stack_ids: str) -> bool:
     """True where a record belongs to a stack.
 
     Args:
         record: The record.
-        owner: ``project/stack``.
+        owners: ``project/stack``, now and formerly.
         stack_ids: The stack's random id, as far as it is known; several while it is being changed.
 
     The record of a program that gives no stack id has none: its owner decides.
     """
-    return record.owner == owner and (record.stack is None or record.stack in stack_ids)
+    return record.owner in owners and (record.stack is None or record.stack in stack_ids)
 
 
 def stack_ids(*values: Values) -> tuple[str, ...]:
     """The stack's ids in inputs and states, as far as they are known."""
-    found = (one.get("stackId") for one in values)
-    return tuple(one for one in found if isinstance(one, str) and one)
+    return tuple(filter(None, (text_of(one, "stackId") for one in values)))
 
 
 def foreign(record: Record, old: Values, *inputs: Values) -> str:
@@ -51,48 +51,28 @@ def foreign(record: Record, old: Values, *inputs: Values) -> str:
         inputs: Further inputs that may name the stack's id.
     """
     owner = str(old.get("owner"))
-    if is_ours(record, owner, *stack_ids(old, *inputs)):
+    if is_ours(record, (owner,), *stack_ids(old, *inputs)):
         return ""
     if record.owner != owner:
         return record.owner or "another owner"
     return f"another stack named {owner} (its id is {record.stack})"
 
 
-def active_runs(arm: ArmClient, workspace: str, owner: str, stack_id: str) -> list[Record]:
+def active_runs(arm: ArmClient, workspace: str, owners: Collection[str], stack_id: str) -> list[Record]:
     """The runs of a stack that have not ended, kept ones included, sorted by id.
 
     Args:
         arm: Azure Resource Manager.
         workspace: ARM id of the workspace. One that is not there has no runs.
-        owner: ``project/stack``.
+        owners: ``project/stack``, now and formerly.
         stack_id: The stack's random id; empty when it has none.
 
     Raises:
         ArmError: The list could not be read to its end. No part of it is given then: a missing run could be ended.
     """
     marked = _marked(arm, workspace)
-    ours = {one.job_id: one for one in marked if is_ours(one, owner, stack_id) and is_active(one.status)}
+    ours = {one.job_id: one for one in marked if is_ours(one, owners, stack_id) and is_active(one.status)}
     return [ours[run] for run in sorted(ours)]
-
-
-def runs_of_others(arm: ArmClient, workspace: str, owners: Collection[str], stack_id: str) -> list[Record]:
-    """The runs of other stacks on the same workspace that have not ended, sorted by id.
-
-    Args:
-        arm: Azure Resource Manager.
-        workspace: ARM id of the workspace.
-        owners: What the asking stack is called, now and formerly.
-        stack_id: Its random id; empty when it has none.
-
-    Raises:
-        ArmError: The list could not be read to its end.
-    """
-    theirs = [
-        one
-        for one in _marked(arm, workspace)
-        if is_active(one.status) and (one.stack != stack_id if one.stack and stack_id else one.owner not in owners)
-    ]
-    return sorted(theirs, key=lambda one: one.job_id)
 
 
 def stack_id_of(arm: ArmClient, workspace: str, owner: str) -> str:

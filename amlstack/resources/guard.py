@@ -20,7 +20,7 @@ class RunsGuard(ProviderResource):
         jobs: ``on_edit`` of every job, by name.
         clusters: Ids, as outputs, of every cluster, by name.
         opts: Pulumi's own options.
-        inputs: ``workspace``, ``stack_id``, ``reached_by`` and ``shared`` of the schema.
+        inputs: ``workspace``, ``stack_id`` and ``reached_by`` of the schema.
     """
 
     kind = "amlstack:runs:Guard"

@@ -159,7 +159,6 @@ class RunRequirements:
             stack_id=record.stack_id,
             jobs=jobs,
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
-            shared=not workspace.part("workspace") or None,
         )
         marked = {name: pulumi.Output.secret(value) for name, value in (secrets or {}).items()}
         return cls(record.stack_id, workspace, guard, after(guard), reached_by, marked)

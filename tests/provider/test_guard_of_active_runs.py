@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.rpc import UNKNOWN
+from amlstack.rpc import UNKNOWN, Secret
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource, job_inputs
 
@@ -124,9 +124,9 @@ def test_a_stack_that_was_renamed_looks_after_what_it_ran_before_however_often_i
 ) -> None:
     one, job = running(wire, arm)
     one.urn = one.urn.replace(":dev::", ":renamed::")
-    assert one.up(guarded(shared=True)) == "update"
+    assert one.up(guarded(stackId=Secret("s" * 32))) == "update"
     with pytest.raises(Refused, match=f"run {job.id} is Running, and job mnist is no longer declared"):
-        one.diff(guarded(shared=True, jobs={}))
+        one.diff(guarded(stackId=Secret("s" * 32), jobs={}))
 
 
 def test_a_guard_replaced_by_command_ends_nothing(wire: Wire, arm: FakeArm) -> None:
@@ -155,10 +155,6 @@ def test_runs_of_an_equally_named_stack_elsewhere_are_not_its_own(wire: Wire, ar
     foreign = guard(wire)
     foreign.up(guarded(stackId="f" * 32))
     assert not foreign.diff(guarded(stackId="f" * 32, jobs={})).replaces
-    # The workspace would go with this stack, unless it is somebody else's.
-    with pytest.raises(Refused, match="of stack train/dev is Running on this stack's workspace"):
-        foreign.remove()
-    assert foreign.up(guarded(stackId="f" * 32, shared=True)) == "update"
     foreign.remove()
     assert arm.cancelled == []
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import Difference, same_arm_id
-from amlstack.provider.run_lists import foreign, stack_ids
+from amlstack.provider.resource import Difference, same_arm_id, text_of
+from amlstack.provider.run_lists import foreign
 from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, changed_paths, unknown_paths
 from amlstack.run_identity import resource_of
@@ -308,9 +308,9 @@ class Edited:
         The run of that resource is then planned to end already: a resource stands for it, and ends it first.
         """
         workspace, owner = str(old.get("workspace")), str(old.get("owner"))
-        stack = next(iter(stack_ids(old, new)), "")
+        stack = text_of(old, "stackId") or text_of(new, "stackId")
         found = _asked(
-            lambda: run_lists.active_runs(self._services.arm, workspace, owner, stack),
+            lambda: run_lists.active_runs(self._services.arm, workspace, (owner,), stack),
             "other runs of this job are active",
         )
         places = {one.lower() for one in lost}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.lifecycle.gates import follow
-from amlstack.provider.run_lists import stack_ids
+from amlstack.provider.resource import text_of
 from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
 from amlstack.rpc import UNKNOWN, ProviderError
 from amlstack.run_identity import KEPT_FOR, NO_JOB, owner_of, resource_of
@@ -226,12 +226,12 @@ class Siblings:
         self, call: Call, workspace: str, owner: str, values: Values, *, removed: bool, age: float = math.inf
     ) -> Sequence[Record]:
         """The listed runs that a record names this job with, by a list of at most so many seconds."""
-        key = (workspace.casefold(), owner, next(iter(stack_ids(values)), ""), removed)
+        key = (workspace.casefold(), owner, text_of(values, "stackId"), removed)
         with self._lock:
             if key not in self._listed or time.monotonic() - self._listed[key][0] >= age:
                 start = time.monotonic()
                 found: dict[str, list[Record]] = {}
-                for one in run_lists.active_runs(self._services.arm, workspace, owner, key[2]):
+                for one in run_lists.active_runs(self._services.arm, workspace, (owner,), key[2]):
                     found.setdefault(str(one.resource), []).append(one)
                 self._listed[key] = start, found
             _, listed = self._listed[key]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import edits
-from amlstack.provider.resource import known
+from amlstack.provider.resource import known, text_of
 from amlstack.provider.run_lists import is_ours, stack_ids
 from amlstack.provider.runs import COMPLETED, UNSUCCESSFUL, OnEdit, WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
@@ -115,8 +115,8 @@ def refuse_foreign(record: Record, state: Values) -> None:
         seen = f"a run {record.job_id} exists that was not made here"
     elif record.owner != owner:
         seen = f"{seen} belongs to {record.owner}, not to {owner}"
-    elif not is_ours(record, owner, *stack_ids(state)) and state.get("stackId") is not UNKNOWN:
-        ours = next(iter(stack_ids(state)), "") or "none"
+    elif not is_ours(record, (owner,), *stack_ids(state)) and state.get("stackId") is not UNKNOWN:
+        ours = text_of(state, "stackId") or "none"
         seen = f"{seen} belongs to another stack named {owner}: its id is {record.stack}, this stack's is {ours}"
         remedy = (
             "If it is this very stack and its state was lost, give it the id that it had: set `amlstack:stack_id` to "

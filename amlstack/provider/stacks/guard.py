@@ -20,7 +20,7 @@ from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle import siblings
 from amlstack.provider.lifecycle.gates import WaitTimeoutError
 from amlstack.provider.lifecycle.siblings import end
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Resource, Services, Values, shape_of
+from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, Resource, Services, Values, shape_of, text_of
 from amlstack.provider.runs import OnEdit
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import NO_JOB, owner_of
@@ -186,30 +186,28 @@ class Guards(Resource):
             if value is not UNKNOWN and not isinstance(value, str):
                 failures.add(name, f"{name} must be the id of a cluster")
         rest = {name: value for name, value in inputs.items() if name not in clusters}
-        with self._lock:
-            self._declared.add(call.urn)
+        self._declared.add(call.urn)
         return {**self.shape.check(rest, failures), **clusters}
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Nothing of it is ever replaced; what goes is judged by the runs that are active."""
         before = old_inputs or old
         going = _going(before, new)
-        changed = ("shared",) if _shared(before) != _shared(new) else ()
         if not going:
-            return Difference(updates=changed)
+            return Difference()
         workspace = str(before.get("workspace"))
-        owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        owners = (text_of(old, "owner"), owner_of(call.urn))
         verdict = self._judged(call, workspace, owners, before, going)
-        with self._lock:
-            self._kept[call.urn] = verdict.kept
-        return Difference(updates=(*changed, "jobs") if verdict.kept else changed)
+        self._kept[call.urn] = verdict.kept
+        return Difference(updates=("jobs",) if verdict.kept else ())
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Judge runs that the state does not know: each is declared, or judged like a job that was removed."""
         state = {**inputs, "owner": owner_of(call.urn)}
         workspace, jobs = inputs.get("workspace"), inputs.get("jobs")
         if isinstance(workspace, str) and isinstance(jobs, dict):
-            clusters = {_composed(workspace, name): "replaced" for name in _open_clusters(inputs)}
+            replaced = [name for name, value in inputs.items() if name.startswith(CLUSTER) and value is UNKNOWN]
+            clusters = {f"{workspace}/computes/{name.removeprefix(CLUSTER)}".lower(): "replaced" for name in replaced}
             going = Going(clusters=clusters, every_other=True, declared=_words(jobs))
             try:
                 verdict = self._judged(call, workspace, (state["owner"],), inputs, going)
@@ -223,53 +221,22 @@ class Guards(Resource):
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """Marks the runs that go on without their job, before the job's own resource would end them."""
         if not call.preview:
-            with self._lock:
-                kept = self._kept.pop(call.urn, ())
-            self._mark(str(new["workspace"]), kept)
+            self._mark(str(new["workspace"]), self._kept.pop(call.urn, ()))
         return {**new, "owner": old.get("owner") or owner_of(call.urn)}
 
     def delete(self, call: Call, resource_id: str, inputs: Values, old: Values) -> None:  # noqa: ARG002
         """At the stack's end: whatever of it still runs is ended before its cluster goes."""
-        with self._lock:
-            if call.urn in self._declared:
-                return  # replaced by command: the stack goes on
+        if call.urn in self._declared:
+            return  # replaced by command: the stack goes on
         asked = inputs or old
         workspace = str(asked["workspace"])
-        owners = (str(old.get("owner") or ""), owner_of(call.urn))
-        if not _shared(asked):
-            self._spare_others(call, workspace, owners, asked)
-        for record in self._active(workspace, owners, asked):
+        owners = (text_of(old, "owner"), owner_of(call.urn))
+        for record in run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId")):
             self._host.info(f"run {record.job_id} is {record.status} and is ended: its stack is destroyed", call.urn)
             try:
                 end(self._services, call, workspace, record)
             except WaitTimeoutError as error:
                 raise ProviderError(f"{error}; the next `destroy` waits again", ErrorCode.DEADLINE_EXCEEDED) from None
-
-    def _spare_others(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values) -> None:
-        """Refuse where other stacks have active runs on a workspace that is about to go with this stack.
-
-        Raises:
-            ProviderError: A run of another stack is active on it.
-        """
-        stack_id = asked.get("stackId")
-        others = run_lists.runs_of_others(
-            self._services.arm, workspace, owners, stack_id if isinstance(stack_id, str) else ""
-        )
-        if others:
-            runs = "; ".join(f"run {one.job_id} of stack {one.owner} is {one.status}" for one in others)
-            raise ProviderError(
-                f"{runs} on this stack's workspace, which would go with the stack. Destroy that stack first, or wait "
-                "for the end of its runs or cancel them",
-                ErrorCode.FAILED_PRECONDITION,
-            )
-        own = {str(value).lower() for name, value in asked.items() if name.startswith(CLUSTER)}
-        listed = self._services.arm.rows(f"{workspace}/computes", allow=(404,))
-        foreign = sorted(str(one.get("name")) for one in listed if str(one.get("id")).lower() not in own)
-        if foreign:
-            self._host.warning(
-                f"the workspace goes with this stack, and with it what others have put there: {', '.join(foreign)}",
-                call.urn,
-            )
 
     def _judged(self, call: Call, workspace: str, owners: tuple[str, ...], asked: Values, going: Going) -> GuardVerdict:
         """The verdict, announced.
@@ -279,7 +246,7 @@ class Guards(Resource):
             ArmError: At a first creation: the runs could not be asked.
         """
         try:
-            records = self._active(workspace, owners, asked)
+            records = run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId"))
             foreign = busy_clusters(self._services.arm, going.clusters, records)
         except ArmError as error:
             if going.every_other:
@@ -299,14 +266,6 @@ class Guards(Resource):
             self._host.info(words, call.urn)
         return verdict
 
-    def _active(self, workspace: str, owners: tuple[str, ...], asked: Values) -> list[Record]:
-        stack_id = asked.get("stackId")
-        found: dict[str, Record] = {}
-        for owner in dict.fromkeys(filter(None, owners)):
-            known = stack_id if isinstance(stack_id, str) else ""
-            found |= {one.job_id: one for one in run_lists.active_runs(self._services.arm, workspace, owner, known)}
-        return [found[run] for run in sorted(found)]
-
     def _mark(self, workspace: str, kept: tuple[str, ...]) -> None:
         for run in kept:
             siblings.mark_kept(self._services.runs, workspace, run, NO_JOB)
@@ -316,12 +275,11 @@ def _going(before: Values, new: Values) -> Going:
     """The entries that are no longer there, or no longer known: the engine asks so about what it replaces."""
     clusters: dict[str, str] = {}
     for name, value in before.items():
-        cluster_id = value
-        if name.startswith(CLUSTER) and isinstance(cluster_id, str):
+        if name.startswith(CLUSTER) and isinstance(value, str):
             if name not in new:
-                clusters[cluster_id.lower()] = "removed"
+                clusters[value.lower()] = "removed"
             elif new[name] is UNKNOWN:
-                clusters[cluster_id.lower()] = "replaced"
+                clusters[value.lower()] = "replaced"
     had, has = before.get("jobs"), new.get("jobs")
     jobs: dict[str, str] = {}
     if isinstance(had, dict) and isinstance(has, dict):
@@ -332,18 +290,6 @@ def _going(before: Values, new: Values) -> Going:
 
 def _replaced(name: str, before: Values, new: Values) -> bool:
     return new.get(name) is UNKNOWN and isinstance(before.get(name), str)
-
-
-def _shared(values: Values) -> bool:
-    return values.get("shared") is True
-
-
-def _open_clusters(inputs: Values) -> list[str]:
-    return [name for name, value in inputs.items() if name.startswith(CLUSTER) and value is UNKNOWN]
-
-
-def _composed(workspace: str, name: str) -> str:
-    return f"{workspace}/computes/{name.removeprefix(CLUSTER)}".lower()
 
 
 def _words(jobs: dict[str, Any]) -> dict[str, str]:

@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import WORKSPACE_ID, Call, Difference, InputField, Resource, Services, Values, shape_of
+from amlstack.provider.resource import (
+    WORKSPACE_ID,
+    Call,
+    Difference,
+    InputField,
+    Resource,
+    Services,
+    Values,
+    same_arm_id,
+    shape_of,
+    text_of,
+)
 from amlstack.provider.stacks import foreign, guard
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import owner_of
@@ -95,9 +106,9 @@ class Keepers(Resource):
         """Nothing of it is ever replaced; a group or workspace that is known and will not be any more goes."""
         before = old_inputs or old
         going = {
-            place: str(before[place])
+            place: text_of(before, place)
             for place in PLACES
-            if isinstance(before.get(place), str) and not _same(before[place], new.get(place))
+            if text_of(before, place) and not same_arm_id(before[place], new.get(place))
         }
         if (group := going.get("group")) and text_of(new, "workspace").lower().startswith(f"{group.lower()}/"):
             # The group was the stack's and exists for others now: the engine would delete it around the workspace.
@@ -126,7 +137,7 @@ class Keepers(Resource):
         if call.urn in self._declared:
             return  # replaced by command: the stack goes on
         asked = inputs or old
-        places = {place: str(asked[place]) for place in PLACES if isinstance(asked.get(place), str)}
+        places = {place: text_of(asked, place) for place in PLACES if text_of(asked, place)}
         if "workspace" not in places:
             self._refuse_clusters_at_work(call, asked, old)
         self._refuse(call, places, asked, old)
@@ -140,11 +151,11 @@ class Keepers(Resource):
         """
         clusters = {one.lower(): "deleted" for one in _owned(asked) if "/computes/" in one.lower()}
         try:
+            owners = (text_of(old, "owner"), owner_of(call.urn))
             records = [
                 record
                 for workspace in sorted({one.partition("/computes/")[0] for one in clusters})
-                for owner in sorted({str(old.get("owner") or ""), owner_of(call.urn)} - {""})
-                for record in run_lists.active_runs(self._services.arm, workspace, owner, text_of(asked, "stackId"))
+                for record in run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId"))
             ]
             at_work = guard.busy_clusters(self._services.arm, clusters, records)
         except ArmError as error:
@@ -158,7 +169,7 @@ class Keepers(Resource):
         Raises:
             ProviderError: They do, and nobody has named it; or they could not be asked.
         """
-        owners = (str(old.get("owner") or ""), owner_of(call.urn))
+        owners = (text_of(old, "owner"), owner_of(call.urn))
         try:
             found = held(self._services.arm, going, asked, owners)
         except ArmError as error:
@@ -197,12 +208,6 @@ def _owned(asked: Values) -> list[str]:
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
-def text_of(values: Values, name: str) -> str:
-    """A text among values; empty where it is none."""
-    value = values.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def refusal(going: Mapping[str, str], found: list[foreign.Foreign]) -> str:
     """The sentence on what would go with a group or workspace."""
     places = " and ".join(f"{PLACES[place]} {name.rsplit('/', 1)[-1]}" for place, name in going.items())
@@ -212,7 +217,3 @@ def refusal(going: Mapping[str, str], found: list[foreign.Foreign]) -> str:
         f"down --stack NAME --delete-foreign {found[0]}`, for plain Pulumi {foreign.VARIABLE}={found[0]} with commas "
         "between several; jobs/* names all jobs"
     )
-
-
-def _same(one: object, other: object) -> bool:
-    return isinstance(other, str) and str(one).casefold() == str(other).casefold()

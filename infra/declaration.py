@@ -12,7 +12,7 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_in
 from amlstack.base.startup import rarely_collected
 from amlstack.base.text import did_you_mean
-from amlstack.catalog import environments, overlay
+from amlstack.catalog import environments
 from infra import access, azure_policy_assignment, judgement, runs, security
 from infra.data import assets, datastores
 from infra.data.assets import StackData
@@ -60,7 +60,6 @@ class Declaration:
 
 
 @rarely_collected()
-@overlay.found_once()
 def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = "") -> Declaration:
     """Judge the settings' meaning: sizes, environments, job files and the jobs in them.
 

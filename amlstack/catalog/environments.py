@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from amlstack.base import text
-from amlstack.catalog.files import day, load
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,11 +56,6 @@ class CatalogEnvironment:
     changed: date
     architectures: tuple[str, ...]
 
-    @property
-    def cuda_inside(self) -> str | None:
-        """The CUDA release that it is really built with; None for an image without CUDA."""
-        return self.contains.get("cuda")
-
     def describe(self) -> str:
         """The contents, e.g. ``torch 2.10.0+cu126, CUDA 12.6, Python 3.10, Ubuntu 22.04``."""
         words = {"cuda": "CUDA ", "python": "Python ", "os": "", "open_mpi": "Open MPI ", "lightgbm": "LightGBM "}
@@ -81,18 +76,7 @@ class CatalogEnvironment:
 
 @cache
 def _by_name() -> dict[str, CatalogEnvironment]:
-    return {
-        row["name"]: CatalogEnvironment(
-            **{
-                **row,
-                "source": tuple(row["source"]),
-                "checked": day(row["checked"]),
-                "changed": day(row["changed"]),
-                "architectures": tuple(row["architectures"]),
-            }
-        )
-        for row in load("environments")
-    }
+    return {row["name"]: CatalogEnvironment(**row) for row in rows("environments")}
 
 
 def all_environments() -> tuple[CatalogEnvironment, ...]:

@@ -6,10 +6,9 @@ Data, not code, says which size gets what: ``data/fabric.json`` and ``data/bandw
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from amlstack.catalog.files import day, load
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,6 +24,7 @@ Block = Literal["azure-tuned", "sharp", "topology"]
 topology files of Azure's HPC images, for an image that holds them.
 """
 
+_OF_A_SETTING = ("name", "value", "why", "source", "checked")
 Network = Literal["nvlink", "xgmi", "infiniband", "ethernet"]
 
 
@@ -94,7 +94,7 @@ def settings(
             and (row["block"] is None or row["block"] in blocks or row["only_if_image_has"] in image_files)
             and (row["name"] not in found or row["block"] is not None)
         ):
-            found[row["name"]] = _setting(row)
+            found[row["name"]] = FabricSetting(**{key: row[key] for key in _OF_A_SETTING})
     return tuple(found.values())
 
 
@@ -107,7 +107,7 @@ def _of(size: Size) -> Iterator[dict[str, Any]]:
     """The rows about a size: it is named, or its series, or all that have GPUs and a fabric."""
     if not size.gpus:
         return
-    for row in _rows("fabric"):
+    for row in rows("fabric"):
         named = (row["series"] is None and row["sizes"] is None) or (
             size.series in (row["series"] or ()) or size.name in (row["sizes"] or ())
         )
@@ -130,29 +130,7 @@ def docker_args(size: Size) -> str | None:
 def bandwidths(size: Size) -> tuple[Bandwidth, ...]:
     """The known figures of all_reduce on this size, by number of nodes and racks; empty when nothing is known."""
     return tuple(
-        _bandwidth(row) for row in _rows("bandwidth") if size.series in row["series"] or size.name in row["sizes"]
-    )
-
-
-@cache
-def _rows(name: str) -> tuple[dict[str, Any], ...]:
-    return tuple(load(name))
-
-
-def _setting(row: dict[str, Any]) -> FabricSetting:
-    return FabricSetting(row["name"], row["value"], row["why"], tuple(row["source"]), day(row["checked"]))
-
-
-def _bandwidth(row: dict[str, Any]) -> Bandwidth:
-    low, high = row["expected"]
-    return Bandwidth(
-        nodes=row["nodes"],
-        racks=row["racks"],
-        network=row["network"],
-        expected=(low, high),
-        warn_below=row["warn_below"],
-        fault_below=row["fault_below"],
-        source=tuple(row["source"]),
-        checked=day(row["checked"]),
-        note=row["note"],
+        Bandwidth(**{key: value for key, value in row.items() if key not in ("series", "sizes")})
+        for row in rows("bandwidth")
+        if size.series in row["series"] or size.name in row["sizes"]
     )

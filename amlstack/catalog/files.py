@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,21 @@ def load(name: str) -> Any:
         name: File name without its ending.
     """
     return json.loads(files("amlstack.catalog").joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
+
+
+_DAYS = frozenset({"checked", "changed", "closed_since"})
+
+
+@cache
+def rows(name: str) -> tuple[dict[str, Any], ...]:
+    """The rows of ``data/<name>.json`` as values: lists are tuples, days are dates."""
+    return tuple({key: _value(key, value) for key, value in row.items()} for row in load(name))
+
+
+def _value(key: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(value)
+    return day(value) if value and key in _DAYS else value
 
 
 def path(name: str) -> Path:

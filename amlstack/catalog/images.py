@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.catalog import environments
-from amlstack.catalog.files import day, load
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,12 +50,7 @@ class Gpu:
 
 def get(model: str) -> Gpu | None:
     """The GPU of that name as sizes write it."""
-    return _by_model().get(model)
-
-
-def all_gpus() -> tuple[Gpu, ...]:
-    """Every GPU model of the catalogue."""
-    return tuple(_by_model().values())
+    return by_model().get(model)
 
 
 def version(text: str) -> tuple[int, int]:
@@ -65,11 +60,9 @@ def version(text: str) -> tuple[int, int]:
 
 
 @cache
-def _by_model() -> dict[str, Gpu]:
-    return {
-        row["model"]: Gpu(**{**row, "source": tuple(row["source"]), "checked": day(row["checked"])})
-        for row in load("gpus")
-    }
+def by_model() -> dict[str, Gpu]:
+    """Every GPU of the catalogue by its model."""
+    return {row["model"]: Gpu(**row) for row in rows("gpus")}
 
 
 def runs_on(torch: str, cuda: str, capability: str) -> bool | None:
@@ -83,7 +76,7 @@ def runs_on(torch: str, cuda: str, capability: str) -> bool | None:
         capability: The GPU's, e.g. ``10.0``.
     """
     asked, gpu = version(torch), version(capability)
-    for row in _builds():
+    for row in rows("torch_builds"):
         if not version(row["torch_from"]) <= asked <= version(row["torch_until"]):
             continue
         if row["cuda"] is None:
@@ -101,20 +94,10 @@ def of_release(release: str) -> tuple[str | None, str | None]:
     Each is None where no release notes that were read say it; a least capability holds for later releases too.
     """
     asked = version(release)
-    cuda = next((row["cuda"] for row in _releases() if version(row["release"]) == asked), None)
-    least = [row["least"] for row in _releases() if row["least"] is not None and version(row["release"]) <= asked]
+    releases = rows("ngc_releases")  # the oldest first
+    cuda = next((row["cuda"] for row in releases if version(row["release"]) == asked), None)
+    least = [row["least"] for row in releases if row["least"] is not None and version(row["release"]) <= asked]
     return cuda, least[-1] if least else None
-
-
-@cache
-def _builds() -> tuple[dict[str, Any], ...]:
-    return tuple(load("torch_builds"))
-
-
-@cache
-def _releases() -> tuple[dict[str, Any], ...]:
-    """By release, the oldest first."""
-    return tuple(load("ngc_releases"))
 
 
 _DIGEST = re.compile(r"@sha256:.*$")

@@ -7,7 +7,6 @@ It is read when the first question is asked of the catalogue; every process read
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from amlstack.base.findings import Finding
 
@@ -61,33 +60,12 @@ class Overlay:
         return 0.0
 
 
-_FOUND: list[Path | None] = []
-
-
-@contextmanager
-def found_once() -> Iterator[None]:
-    """Inside, the file is looked for once, not at each question: the check of a thousand files asks ten thousand."""
-    _FOUND.append(path())
-    try:
-        yield
-    finally:
-        _FOUND.pop()
-
-
 def path() -> Path | None:
     """The file that is read; None when there is none."""
-    if _FOUND:
-        return _FOUND[-1]
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen).absolute()
-    default = _default(paths.PROJECT)
+    default = f"{paths.PROJECT}/{NAME}"
     return Path(default) if paths.is_file(default) else None
-
-
-@cache
-def _default(project: Path) -> str:
-    """The file in the project's folder, as text: every question of the catalogue looks whether it is there."""
-    return str(project / NAME)
 
 
 def current() -> Overlay:

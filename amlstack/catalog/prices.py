@@ -99,7 +99,7 @@ def _discounted(price: Price, share: float) -> Price:
 
 def _priced(row: Mapping[str, Any], vcpus: int | None) -> Iterator[Price]:
     """The prices of a row: of one region, or of all those by which it is ordered."""
-    checked = row["checked"] if not isinstance(row["checked"], str) else day(row["checked"])
+    checked = day(row["checked"])
     source = _SHOWN.get(row["source"], row["source"])
     if "usd" in row:
         yield Price(row["usd"], row["region"], checked, source, row.get("low_priority"), row.get("spot"))

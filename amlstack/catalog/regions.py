@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import hint, near
 from amlstack.catalog import overlay
-from amlstack.catalog.files import day, load
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from datetime import date
@@ -28,13 +28,13 @@ def names() -> frozenset[str]:
 
 @cache
 def _listed() -> frozenset[str]:
-    return frozenset(name for row in load("regions") for name in row["names"])
+    return frozenset(name for row in rows("regions") for name in row["names"])
 
 
-@cache
 def checked() -> date:
     """The oldest day on which a part of the list was read."""
-    return min(day(row["checked"]) for row in load("regions"))
+    days: list[date] = [row["checked"] for row in rows("regions")]
+    return min(days)
 
 
 def code(written: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.catalog.files import day, load
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from datetime import date
@@ -19,7 +19,7 @@ DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 @cache
 def built_in() -> dict[str, str]:
     """Name → id, a UUID in small letters, of every built-in role that the catalogue knows."""
-    return {name: role_id for row in load("roles") for name, role_id in row["roles"].items()}
+    return {name: role_id for row in rows("roles") for name, role_id in row["roles"].items()}
 
 
 def is_built_in(role_id: str) -> bool:
@@ -47,14 +47,6 @@ class OwnChange:
     checked: date
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    kind: str
-    path: re.Pattern[str]
-    categories: tuple[str, ...]
-    change: OwnChange
-
-
 def change_of(kind: str, path: str, there: Any) -> OwnChange | None:
     """The cause that changes a property by itself; None where none is known.
 
@@ -63,22 +55,10 @@ def change_of(kind: str, path: str, there: Any) -> OwnChange | None:
         path: Path of the property in the engine's grammar, ``tags["hidden-link:…"]``.
         there: Its value in Azure; None for none.
     """
-    for row in _rows():
-        if kind.startswith(row.kind) and row.path.fullmatch(path):
-            if row.categories and (not isinstance(there, dict) or there.get("category") not in row.categories):
+    for row in rows("own_changes"):
+        if kind.startswith(row["type"]) and re.fullmatch(row["path"], path):
+            categories = row.get("categories")
+            if categories and (not isinstance(there, dict) or there.get("category") not in categories):
                 continue
-            return row.change
+            return OwnChange(row["who"], row["source"], row["checked"])
     return None
-
-
-@cache
-def _rows() -> tuple[_Row, ...]:
-    return tuple(
-        _Row(
-            row["type"],
-            re.compile(row["path"]),
-            tuple(row.get("categories", ())),
-            OwnChange(row["who"], row["source"], day(row["checked"])),
-        )
-        for row in load("own_changes")
-    )

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from amlstack.base import text
 from amlstack.catalog import images as gpu_models
-from amlstack.catalog import overlay, prices
-from amlstack.catalog.files import day, load
+from amlstack.catalog import overlay
+from amlstack.catalog.files import day, load, rows
+from amlstack.catalog.prices import NodePrice, Price, prices_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,22 +66,11 @@ def lifecycle_of(series: str) -> Lifecycle | None:
 @cache
 def _by_series() -> dict[str, Lifecycle]:
     found = {}
-    for row in load("lifecycle"):
-        closed = row["closed_since"]
-        one = Lifecycle(
-            stage=row["stage"],
-            new_subscriptions=row["new_subscriptions"],
-            closed_since=day(closed) if closed else None,
-            source=tuple(row["source"]),
-            checked=day(row["checked"]),
-            note=row["note"],
-        )
+    for row in rows("lifecycle"):
+        one = Lifecycle(**{key: value for key, value in row.items() if key != "series"})
         found.update(dict.fromkeys(row["series"], one))
     return found
 
-
-Price = prices.Price
-NodePrice = prices.NodePrice
 
 PREFIX = "standard_"
 GIB = 1024**3
@@ -237,11 +227,6 @@ class _Table(Mapping[str, "Size"]):
             self._built[name] = _size(dict(self._rows[name]))
         return self._built[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The size of that name; without an exception for each that was not built yet, or is none."""
-        built = self._built.get(name)
-        return built or (self[name] if name in self._rows else default)
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
 
@@ -272,7 +257,7 @@ def _size(row: dict[str, Any]) -> Size:
     return Size(
         **row,
         fabric=fabric,
-        prices=prices.prices_of(row["name"], row["series"], row["vcpus"]),
+        prices=prices_of(row["name"], row["series"], row["vcpus"]),
         lifecycle=lifecycle_of(row["series"]),
         gpu=gpu_models.get(row["gpu_model"]) if row["gpu_model"] else None,
     )
@@ -304,40 +289,31 @@ def get(name: str) -> Size | None:
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 
+_MOST_ANSWERS = 1000
 _LETTERS = re.compile("[a-z]")
 _VERSION = re.compile(r"_v(\d+)$")
 
 
-class _Answers:
-    """Answers about one table: of a thousand files most ask the same question. Another table has others."""
+def _once(question: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """A question whose answer follows from the table and what is given: of a thousand files most ask the same."""
+    known: dict[Any, _Answer] = {}
+    table: Mapping[str, Size] | None = None
 
-    _MOST = 1000
-
-    def __init__(self) -> None:
-        self._table: Mapping[str, Size] | None = None
-        self._known: dict[Any, Any] = {}
-
-    def once(self, question: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-        """A question whose answer follows from what is given with it and the table."""
-
-        @wraps(question)
-        def asked(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+    @wraps(question)
+    def asked(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        nonlocal table
+        if table is not by_lower_name() or len(known) > _MOST_ANSWERS:
             table = by_lower_name()
-            if self._table is not table or len(self._known) > self._MOST:
-                self._table, self._known = table, {}
-            key = (question, given, tuple(named.items()))
-            if key not in self._known:
-                self._known[key] = question(*given, **named)
-            answer: _Answer = self._known[key]
-            return answer
+            known.clear()
+        key = (given, tuple(named.items()))
+        if key not in known:
+            known[key] = question(*given, **named)
+        return known[key]
 
-        return asked
+    return asked
 
 
-_ANSWERS = _Answers()
-
-
-@_ANSWERS.once
+@_once
 def near(name: str, n: int = 3) -> tuple[str, ...]:
     """Names that somebody who wrote ``name`` may have meant, best first; empty when nothing is close."""
     known = {lower.removeprefix(PREFIX): lower for lower in by_lower_name()}
@@ -345,7 +321,7 @@ def near(name: str, n: int = 3) -> tuple[str, ...]:
     return tuple(by_lower_name()[known[match]].name for match in text.near(wanted, known, n))
 
 
-@_ANSWERS.once
+@_once
 def nearest_compliant(size: Size, on: date) -> Size | None:
     """The size that comes closest to this one among those alive on that day with SR-IOV InfiniBand.
 
@@ -368,7 +344,7 @@ def nearest_compliant(size: Size, on: date) -> Size | None:
     return min(candidates, key=lambda other: (_distance(size, other), other.name), default=None)
 
 
-@_ANSWERS.once
+@_once
 def nearest_open(size: Size, on: date) -> Size | None:
     """The size that comes closest to this one among those that new subscriptions get, with GPUs and fabric like it."""
     candidates = [

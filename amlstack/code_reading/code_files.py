@@ -229,7 +229,7 @@ def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> 
     own: set[str] | None = None
     seen: set[str] = set()
     for file in files(folder, entries):
-        for line, module in _imports_imported(file.tree) if file.tree is not None else ():
+        for line, module in _top_imports(file.tree) if file.tree is not None else ():
             if module in seen or module in installed or module in _NOT_INSTALLED:
                 continue
             seen.add(module)
@@ -238,7 +238,7 @@ def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> 
                 yield Import(file.name, line, module)
 
 
-def _imports_imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _top_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)

@@ -1,14 +1,20 @@
 """Programs that start ranks (torchrun, accelerate, deepspeed, mpirun): their words, and the counts in them scaled down.
 
-It needs nothing but the standard library: `starting` loads it by its path.
+``python -I -S starters.py NODESxRANKS DECLARED_NODES PROGRAM WORDS…`` becomes PROGRAM, its counts scaled down.
+It names each change on standard error, and needs nothing but the standard library. A job's own scripts may call a
+launcher with counts out of variables: the words are looked at where they are final, in the process that they start.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 class Starter(NamedTuple):
@@ -84,9 +90,6 @@ class Counts(NamedTuple):
     declared: int
 
 
-Rule = Callable[[str, Counts, "dict[str, str]"], str]
-
-
 def scaled(program: str, words: list[str], counts: Counts) -> tuple[list[str], list[ScaledCount]]:
     """The words that follow a program, their counts no higher than the scale, with what was changed.
 
@@ -119,12 +122,9 @@ def _launcher(words: list[str], starter: Starter, counts: Counts) -> tuple[list[
     given = given_options(words)
     result, changes = list(words), list[ScaledCount]()
     for name, word, at in _options(words):
-        rule = _rule(starter, name)
-        if rule is None:
-            continue
         option, equals, value = word.partition("=")
         before = value if equals else words[at]
-        after = rule(before, counts, given)
+        after = _used(starter, name, before, counts, given)
         if after != before:
             result[at] = f"{option}={after}" if equals else after
             changes.append(ScaledCount(option, before, after))
@@ -156,43 +156,27 @@ def _least(value: str, most: int) -> str:
     return ":".join(str(min(int(part), most)) for part in value.split(":"))
 
 
-def _nodes(value: str, counts: Counts, given: dict[str, str]) -> str:
-    del given
-    return _least(value, counts.nodes)
+def _used(starter: Starter, option: str, value: str, counts: Counts, given: Mapping[str, str]) -> str:
+    """The value that an option gets; ``gpu`` and ``auto`` count devices, and this machine's are not the cluster's."""
+    if option in starter.nodes:
+        return _least(value, counts.nodes)
+    if option in starter.ranks:
+        return str(counts.ranks) if value in _BY_DEVICES else _least(value, counts.ranks)
+    if option in starter.total and starter.nodes:
+        return _total_of_machines(value, counts, given)
+    if option in starter.total:
+        return _least(value, min(counts.nodes, counts.declared) * counts.ranks)
+    if option == "map-by":
+        return re.sub(r"\bppr:(\d+):node\b", lambda found: f"ppr:{_least(found[1], counts.ranks)}:node", value)
+    return value
 
 
-def _ranks(value: str, counts: Counts, given: dict[str, str]) -> str:
-    """Ranks per node; ``gpu`` and ``auto`` count devices, and this machine's are not the cluster's."""
-    del given
-    return str(counts.ranks) if value in _BY_DEVICES else _least(value, counts.ranks)
-
-
-def _total(value: str, counts: Counts, given: dict[str, str]) -> str:
-    del given
-    return _least(value, min(counts.nodes, counts.declared) * counts.ranks)
-
-
-def _total_of_machines(value: str, counts: Counts, given: dict[str, str]) -> str:
+def _total_of_machines(value: str, counts: Counts, given: Mapping[str, str]) -> str:
     machines = given.get("num-machines", "1")
     if not value.isdigit() or not machines.isdigit() or int(machines) < 1:
         return value
     per_machine = min(math.ceil(int(value) / int(machines)), counts.ranks)
     return str(min(int(value), min(int(machines), counts.nodes) * per_machine))
-
-
-def _mapped(value: str, counts: Counts, given: dict[str, str]) -> str:
-    del given
-    return re.sub(r"\bppr:(\d+):node\b", lambda found: f"ppr:{_least(found[1], counts.ranks)}:node", value)
-
-
-def _rule(starter: Starter, option: str) -> Rule | None:
-    if option in starter.nodes:
-        return _nodes
-    if option in starter.ranks:
-        return _ranks
-    if option in starter.total:
-        return _total_of_machines if starter.nodes else _total
-    return _mapped if option == "map-by" else None
 
 
 _TRAINER = re.compile(r"--(?:trainer\.)?(?P<name>num[_-]nodes|devices)(?:=(?P<value>\d+))?")
@@ -254,10 +238,10 @@ class CountsElsewhere(NamedTuple):
     changes: list[str]
 
 
-def added(
+def counts_elsewhere(
     launcher: str,
     given: Mapping[str, str],
-    scale: tuple[int, int],
+    counts: Counts,
     environ: Mapping[str, str],
     read: Callable[[str], str],
 ) -> CountsElsewhere:
@@ -266,26 +250,26 @@ def added(
     Args:
         launcher: Its program's name.
         given: Options among its words, without their dashes, and their values.
-        scale: The most nodes, and processes on each.
+        counts: The scale.
         environ: Variables of its process.
         read: The text of a file; empty where there is none.
     """
     if launcher == "torchrun":
-        return _variables(given, scale, environ)
+        return _variables(given, counts, environ)
     if launcher == "accelerate":
-        return _configured(given, scale, read)
+        return _configured(given, counts, read)
     if launcher == "deepspeed" and not _OWN_NODES & given.keys():
-        return CountsElsewhere(["--num_gpus", str(scale[1])], {}, [f"--num_gpus: all of a node → {scale[1]}"])
+        return CountsElsewhere(["--num_gpus", str(counts.ranks)], {}, [f"--num_gpus: all of a node → {counts.ranks}"])
     return CountsElsewhere([], {}, [])
 
 
-def _variables(given: Mapping[str, str], scale: tuple[int, int], environ: Mapping[str, str]) -> CountsElsewhere:
+def _variables(given: Mapping[str, str], counts: Counts, environ: Mapping[str, str]) -> CountsElsewhere:
     """Of torchrun, which takes the default of each of its options from a variable."""
     found: dict[str, str] = {}
     changes: list[str] = []
     for name, option, most in (
-        ("PET_NNODES", "nnodes", scale[0]),
-        ("PET_NPROC_PER_NODE", "nproc-per-node", scale[1]),
+        ("PET_NNODES", "nnodes", counts.nodes),
+        ("PET_NPROC_PER_NODE", "nproc-per-node", counts.ranks),
     ):
         value = environ.get(name, "")
         if option in given or not value:
@@ -297,21 +281,21 @@ def _variables(given: Mapping[str, str], scale: tuple[int, int], environ: Mappin
     return CountsElsewhere([], found, changes)
 
 
-def _configured(given: Mapping[str, str], scale: tuple[int, int], read: Callable[[str], str]) -> CountsElsewhere:
+def _configured(given: Mapping[str, str], counts: Counts, read: Callable[[str], str]) -> CountsElsewhere:
     """Accelerate's options win over its file; without a count it starts a process for each GPU."""
     text = read(given["config-file"]) if "config-file" in given else ""
     written = {name: _written(text, name) for name in ("num_machines", "num_processes")}
     options: list[str] = []
     changes: list[str] = []
     nodes = int(given["num-machines"]) if given.get("num-machines", "").isdigit() else written["num_machines"] or 1
-    used_nodes = min(nodes, scale[0])
+    used_nodes = min(nodes, counts.nodes)
     if "num-machines" not in given and used_nodes != nodes:
         options += ["--num_machines", str(used_nodes)]
         changes.append(f"num_machines of {given['config-file']} {nodes} → {used_nodes}")
     processes = written["num_processes"]
     if "num-processes" in given or "cpu" in given:
         return CountsElsewhere(options, {}, changes)
-    per_node = scale[1] if processes is None else min(-(-processes // nodes), scale[1])
+    per_node = counts.ranks if processes is None else min(-(-processes // nodes), counts.ranks)
     used = used_nodes * per_node
     if used != processes:
         options += ["--num_processes", str(used)]
@@ -324,3 +308,31 @@ def _written(text: str, name: str) -> int | None:
     """A count at the top level of a YAML file."""
     found = re.search(_COUNT.format(name=name), text, re.MULTILINE)
     return int(found["count"]) if found is not None and int(found["count"]) > 0 else None
+
+
+def main(scale: str, declared: str, program: str, rest: list[str]) -> None:
+    """Becomes the program."""
+    nodes, ranks = (int(part) for part in scale.split("x"))
+    counts = Counts(nodes, ranks, int(declared))
+    name = os.path.basename(program)  # noqa: PTH119 - this process starts with every Python of a rank: no pathlib
+    launcher, at = launch_of(name, rest)
+    beside = counts_elsewhere(launcher, given_options(rest[at:]), counts, os.environ, _text_of)
+    result, changes = scaled(name, rest, counts)
+    result[at:at] = beside.options
+    for change in (*changes, *beside.changes):
+        sys.stderr.write(f"amlstack: rehearsed as {scale}: {name} {change}\n")
+    sys.stderr.flush()
+    os.execve(program, [program, *result], {**os.environ, **beside.variables})  # noqa: S606 - words are handed on as they are
+
+
+def _text_of(path: str) -> str:
+    """The text of a file; empty where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
+            return file.read()
+    except (OSError, ValueError):
+        return ""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])

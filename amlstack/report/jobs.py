@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from amlstack.catalog.prices import Price
     from amlstack.diagnose import Diagnosis
     from amlstack.report.content import Series
     from amlstack.sandbox.store.store import JobRow
@@ -309,7 +310,7 @@ def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> _Comput
     )
 
 
-def _cost(price: sizes.Price, hourly: float, nodes: int, limits: Mapping[str, Any]) -> str:
+def _cost(price: Price, hourly: float, nodes: int, limits: Mapping[str, Any]) -> str:
     text = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
     if limits.get("timeout"):
         text += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"

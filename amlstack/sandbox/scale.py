@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from amlstack.code_reading import starters, starting
+from amlstack.code_reading import starters
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def write(folder: Path, path: str, scale: RehearsalScale, declared: int) -> str:
     """
     made = folder / FOLDER
     made.mkdir(exist_ok=True)
-    scaling = shlex.join([sys.executable, "-I", "-S", starting.__file__, str(scale), str(declared)])
+    scaling = shlex.join([sys.executable, "-I", "-S", starters.__file__, str(scale), str(declared)])
     modules = "|".join(f'*" -m {module} "*' for module in starters.MODULES)
     for name in starters.PROGRAMS:
         found = shutil.which(name, path=path)

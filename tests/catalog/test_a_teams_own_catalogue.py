@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.catalog import overlay, regions, sizes
+from amlstack.catalog.prices import Price
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def test_a_price_of_the_team_goes_before_the_list_s(given: Callable[[str], Path]
 
     price = size(H100).price_per_hour
 
-    assert price == sizes.Price(71.5, "westeurope", date(2026, 11, 1), "the team's catalogue", 20, None)
+    assert price == Price(71.5, "westeurope", date(2026, 11, 1), "the team's catalogue", 20, None)
     assert [each.region for each in size(H100).prices][1] == "eastus"
 
 
@@ -187,12 +188,3 @@ def test_no_value_that_is_no_price_becomes_one(given: Callable[[str], Path], val
 
     with pytest.raises(overlay.OverlayError):
         size(H100)
-
-
-def test_the_file_is_looked_for_once_where_a_verb_asks_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(overlay.VARIABLE, raising=False)
-    monkeypatch.setattr("amlstack.base.paths.PROJECT", tmp_path)
-    with overlay.found_once():
-        (tmp_path / overlay.NAME).write_text("regions: [atlantis]")
-        assert overlay.path() is None
-    assert overlay.path() == tmp_path / overlay.NAME

@@ -284,10 +284,10 @@ def test_an_unknown_environment_has_near_misses() -> None:
 
 def test_importing_the_catalogue_reads_no_data() -> None:
     script = (
-        "import sys; from amlstack.catalog import environments, fabric, sizes; "
+        "import sys; from amlstack.catalog import environments, fabric, files, sizes; "
         "assert sizes._table.cache_info().currsize == 0; "
         "assert environments._by_name.cache_info().currsize == 0; "
-        "assert fabric._rows.cache_info().currsize == 0; "
+        "assert files.rows.cache_info().currsize == 0; "
         "assert not {'pulumi', 'azure', 'pydantic'} & set(sys.modules)"
     )
 

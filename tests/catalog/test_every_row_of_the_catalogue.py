@@ -259,8 +259,9 @@ def test_a_series_that_is_at_the_end_of_its_life_has_a_date_and_no_other_series_
 
 
 def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
-    assert {size.gpu_model for size in SIZES if size.gpus} == {gpu.model for gpu in images.all_gpus()}
-    for gpu in images.all_gpus():
+    known = images.by_model()
+    assert {size.gpu_model for size in SIZES if size.gpus} == known.keys()
+    for gpu in known.values():
         assert (gpu.compute_capability is not None) == (gpu.cuda_from is not None) == (gpu.vendor == "NVIDIA")
         if gpu.cuda_from is not None:
             assert gpu.builds_for(gpu.cuda_from)

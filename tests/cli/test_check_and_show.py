@@ -12,6 +12,7 @@ import yaml
 
 from amlstack.base.findings import Finding, in_file_order
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def test_the_cost_of_a_run_is_shown_when_a_price_is_known(
 ) -> None:
     row = sizes.get("Standard_ND96isr_H100_v5")
     assert row is not None
-    priced = replace(row, prices=(sizes.Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
+    priced = replace(row, prices=(Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
     monkeypatch.setattr(sizes, "get", lambda name: priced)
     assert main(["check", "job.py", "--stack", "prod"]) == 0
     assert "job.py: ddp costs 20.00 USD per hour (westeurope, 2026-07, a price list)" in capsys.readouterr().out

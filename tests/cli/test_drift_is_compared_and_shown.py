@@ -10,6 +10,7 @@ import pytest
 from amlstack import engine
 from amlstack.base import home as homes
 from amlstack.catalog import resources
+from amlstack.catalog.files import rows
 from amlstack.cli.main import main
 from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift import report
@@ -301,9 +302,9 @@ def test_an_issue_survives_whatever_values_there_are(mending: StackMending) -> N
 
 
 def test_every_row_of_what_changes_by_itself_has_a_source() -> None:
-    for row in resources._rows():
-        assert row.change.who
-        assert row.change.source
+    for row in rows("own_changes"):
+        assert row["who"]
+        assert row["source"]
     assert resources.change_of("azure-native:storage:StorageAccount", 'tags["hidden-title"]', "x") is not None
     assert resources.change_of("azure-native:storage:StorageAccount", "tags.team", "x") is None
 

@@ -12,7 +12,7 @@ import pytest
 
 from amlstack.base import paths, pulumi_wire
 from amlstack.catalog import sizes
-from amlstack.catalog.sizes import Price
+from amlstack.catalog.prices import Price
 from amlstack.cli import main, stack_files
 from amlstack.cli.stack import bring_up, pulumi_stack, take_down
 from amlstack.cli.stack.plan import StackPlan, cost_lines, costs_as_dict, costs_of

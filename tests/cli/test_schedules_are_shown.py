@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from amlstack.cli.main import main
 from amlstack.cli.stack import runs
 
@@ -82,7 +83,7 @@ def test_the_plan_says_when_it_starts_and_what(file: str, starts: str, capsys: p
 def test_one_start_is_priced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     known = sizes.get("Standard_ND96isr_H100_v5")
     assert known is not None
-    priced = replace(known, prices=(sizes.Price(100.0, "westeurope", date(2026, 1, 1), "a list"),))
+    priced = replace(known, prices=(Price(100.0, "westeurope", date(2026, 1, 1), "a list"),))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
     assert "nightly: jobs.train costs 200.00 USD per hour, at most 400.00 USD in 2 h" in printed(
         capsys, "check", "nightly.yml"

@@ -11,6 +11,7 @@ import yaml
 
 from amlstack.base.findings import errors
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from infra.declaration import declare
 from infra.settings import read_file
 from jobs.planning.plans import Target
@@ -87,7 +88,7 @@ def test_a_check_on_a_size_without_a_price_says_that(tmp_path: Path, monkeypatch
 def test_a_check_says_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = sizes.get("Standard_ND96asr_v4")
     assert known is not None
-    priced = replace(known, prices=(sizes.Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
+    priced = replace(known, prices=(Price(10.0, "westeurope", date(2026, 7, 1), "a price list"),))
     monkeypatch.setattr(Target, "facts", property(lambda _: priced))
     (finding,) = about(judged(tmp_path, GPUS, jobs=["train.yml"], train=train()))
     assert "it costs 40.00 USD per hour, at most 20.00 USD in 0.5 h" in finding.seen

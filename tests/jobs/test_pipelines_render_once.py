@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jobs
 from amlstack.catalog import sizes
-from amlstack.catalog.sizes import Price
+from amlstack.catalog.prices import Price
 from jobs.planning.plans import costs
 from jobs.wire import pipeline as wire
 from jobs.wire.component import component_body

@@ -11,7 +11,7 @@ import jobs
 from amlstack.base.models import described
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
-from amlstack.catalog.sizes import Price
+from amlstack.catalog.prices import Price
 from jobs import launchers
 from jobs.planning.plans import costs
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from policies.evaluation import bindings, verdicts
 from policies.pack.server import Pack
 from tests.support.policies.bend import bent, changed
@@ -20,8 +21,8 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     """One size has a price, the one that the examples speak of."""
     size = sizes.get(H100)
     assert size is not None
-    at_home = sizes.Price(100.0, "westeurope", TODAY, "made up")
-    abroad = sizes.Price(120.0, "uksouth", TODAY, "made up", low_priority=24.0)
+    at_home = Price(100.0, "westeurope", TODAY, "made up")
+    abroad = Price(120.0, "uksouth", TODAY, "made up", low_priority=24.0)
     with_price = replace(size, prices=(at_home, abroad))
     known = {**sizes.by_lower_name(), H100.lower(): with_price}
     monkeypatch.setattr(sizes, "by_lower_name", lambda: known)

@@ -9,6 +9,7 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, cluster, command, own, pack, seen
 from tests.support.policies.showing import TODAY
 
@@ -79,7 +80,7 @@ def test_a_sweep_costs_what_its_trials_cost_at_once(
 ) -> None:
     size = sizes.get("Standard_ND96isr_H100_v5")
     assert size is not None
-    known = {size.name.lower(): replace(size, prices=(sizes.Price(100.0, "westeurope", TODAY, "made up"),))}
+    known = {size.name.lower(): replace(size, prices=(Price(100.0, "westeurope", TODAY, "made up"),))}
     monkeypatch.setattr(sizes, "by_lower_name", lambda: known)
     trial = {"command": "x", "resources": {"instanceType": size.name, "instanceCount": 2, "shmSize": "950g"}}
     sweep = {"jobType": "Sweep", "limits": {"maxTotalTrials": 4, **limits}, "trial": trial}

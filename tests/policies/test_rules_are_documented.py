@@ -18,6 +18,7 @@ import policies
 from amlstack.base.findings import Level
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
+from amlstack.catalog.prices import Price
 from policies import checks
 from policies.config import ALL
 from policies.pack.server import REMEDIES, Pack
@@ -90,7 +91,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> None:
     """One size with the price that the examples speak of."""
     size = sizes.get("Standard_ND96isr_H100_v5")
     assert size is not None
-    with_price = replace(size, prices=(sizes.Price(100.0, "westeurope", TODAY, "made up"),))
+    with_price = replace(size, prices=(Price(100.0, "westeurope", TODAY, "made up"),))
     known = {**sizes.by_lower_name(), size.name.lower(): with_price}
     monkeypatch.setattr(sizes, "by_lower_name", lambda: known)
 

@@ -199,11 +199,12 @@ def test_price_of_a_size_is_shown_with_its_source(store: Store, monkeypatch: pyt
     from datetime import date
 
     from amlstack.catalog import sizes
+    from amlstack.catalog.prices import Price
     from amlstack.report import jobs as of_job
 
     size = sizes.get("Standard_ND96asr_v4")
     assert size is not None
-    priced = replace(size, prices=(sizes.Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"),))
+    priced = replace(size, prices=(Price(27.2, "westeurope", date(2026, 11, 1), "Azure's price list"),))
     monkeypatch.setattr(sizes, "get", lambda _: priced)
     facts = dict(of_job.job_report(store, store.jobs[job(store, "train-1", "Queued")], time.time()).facts)
     assert facts["cost on Azure"] == (

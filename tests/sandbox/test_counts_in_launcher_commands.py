@@ -107,8 +107,8 @@ def test_counts_from_variables_files_and_gpus_are_no_higher_than_the_scale(
     program, *rest = shlex.split(command)
     launcher, at = starters.launch_of(program, rest)
 
-    found = starters.added(
-        launcher, starters.given_options(rest[at:]), (2, 2), environ, lambda path: CONFIG if path == "c.yaml" else ""
+    found = starters.counts_elsewhere(
+        launcher, starters.given_options(rest[at:]), COUNTS, environ, lambda path: CONFIG if path == "c.yaml" else ""
     )
 
     assert found.options == shlex.split(options)

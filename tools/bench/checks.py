@@ -17,7 +17,6 @@ import yaml
 from measure import PROJECT, Row, cpu_of, environ, taken
 
 import jobs
-from amlstack.catalog import overlay
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.targets import Targets
 from infra.runs import CodeFolders
@@ -118,7 +117,7 @@ def job_files(*, quick: bool) -> Iterator[Row]:
     def rendered(file: Path) -> Any:
         return jobs.body(check(file).plans[0].enriched)
 
-    with tempfile.TemporaryDirectory() as folder, overlay.found_once():
+    with tempfile.TemporaryDirectory() as folder:
         count = 100 if quick else 1_000
         files = _files(Path(folder), count)
         spent = dict.fromkeys((check, rendered, oracle.body), 0.0)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.environments import CatalogEnvironment
     from amlstack.catalog.fabric import Bandwidth
-    from amlstack.catalog.sizes import Price, Size
+    from amlstack.catalog.prices import Price
+    from amlstack.catalog.sizes import Size
 
 Name = Annotated[str | None, typer.Argument(help="A size to explain; unset: the table.", show_default=False)]
 Gpus = Annotated[int | None, typer.Option(help="Only sizes with this many GPUs; 0: CPU sizes.", show_default=False)]

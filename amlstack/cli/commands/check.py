@@ -144,10 +144,7 @@ def check(
         raise typer.BadParameter("--read-group says something to the policies of --against, and none are given.")
 
     def verb(doing: Callable[[str], None]) -> int:
-        from amlstack.catalog import overlay
-
-        with overlay.found_once():
-            return _check(files, size, stack, policy_config, form=asked, doing=doing)
+        return _check(files, size, stack, policy_config, form=asked, doing=doing)
 
     if not any(file.suffix.lower() == ".py" for file in files):
         return verb(lambda _: None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from amlstack.catalog.sizes import Price
+    from amlstack.catalog.prices import Price
     from amlstack.cli.stack_files import State
     from amlstack.engine import Outcome
     from infra.settings import Settings

@@ -7,12 +7,13 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from amlstack.catalog import images, sizes
+from amlstack.catalog.prices import Price
 
 
 def size(name: str, usd: float | None = None) -> sizes.Size:
     found = sizes.get(name)
     assert found is not None, name
-    made_up = () if usd is None else (sizes.Price(usd, "westeurope", date(2026, 7, 1), "made up"),)
+    made_up = () if usd is None else (Price(usd, "westeurope", date(2026, 7, 1), "made up"),)
     return replace(found, prices=made_up)
 
 
@@ -20,7 +21,7 @@ TODAY = date(2026, 8, 1)
 H100 = size("Standard_ND96isr_H100_v5")
 PRICED = size("Standard_ND96isr_H100_v5", 100.0)
 ELSEWHERE = replace(
-    PRICED, prices=(*PRICED.prices, sizes.Price(120.0, "uksouth", date(2026, 7, 1), "made up", low_priority=24.0))
+    PRICED, prices=(*PRICED.prices, Price(120.0, "uksouth", date(2026, 7, 1), "made up", low_priority=24.0))
 )
 NO_IB = size("Standard_ND96is_H100_v5")
 CPU = size("Standard_DS3_v2")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from amlstack.base.findings import Finding
-from amlstack.code_reading.shell import last_step, starter
+from amlstack.code_reading.shell import last_step, split, starter
 from jobs.values import Count, Model
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Lowered:
     findings: tuple[Finding, ...] = ()
 
 
-class TypedLauncher(Model):
-    """Base of the launchers that know what they start, and may therefore be enriched."""
+class BaseLauncher(Model):
+    """Base of all launchers."""
 
     RESERVED: ClassVar[frozenset[str]] = frozenset()
     """Variables that Azure ML or the launcher sets on each process; a job must not set them itself."""
@@ -112,12 +112,21 @@ class TypedLauncher(Model):
     WHY: ClassVar[str] = ""
     """Why the job is lowered as it is, in a sentence; shown beside what was added."""
 
-    backend: Collectives | None = None
-    """What carries the collectives; unset: NCCL on GPUs, gloo without."""
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The variables that are set for this job."""
+        return self.RESERVED
 
     def code_files(self) -> tuple[tuple[str, str], ...]:
         """Files of the code folder that the launcher names: the field, and the path in the folder."""
         return ()
+
+
+class TypedLauncher(BaseLauncher):
+    """Base of the launchers that know what they start, and may therefore be enriched."""
+
+    backend: Collectives | None = None
+    """What carries the collectives; unset: NCCL on GPUs, gloo without."""
 
     def collectives(self, shape: Shape) -> Collectives:
         """The carrier of this job's collectives, by which the fabric's variables are chosen."""
@@ -140,8 +149,19 @@ def starts_itself(command: str, ranks: int, launcher: str) -> tuple[Finding, ...
     )
 
 
-def not_python(command: str, launcher: str) -> Finding:
-    """The finding on a command whose last step is not one python process that ``launcher`` could start."""
+def put_before(program: str, command: str, launcher: str) -> tuple[str, tuple[Finding, ...]]:
+    """A command with a program in front of the python process that is its last step.
+
+    Returns:
+        The command as it is, with a finding, where that step is no python process that ``launcher`` could start.
+    """
+    parts = split(command)
+    if parts is None:
+        return command, (_not_python(command, launcher),)
+    return f"{parts.before}{program} {parts.program}", ()
+
+
+def _not_python(command: str, launcher: str) -> Finding:
     if program := starter(command):
         return Finding(
             "launcher-in-command",

@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from amlstack.base.findings import Finding
-from amlstack.code_reading.shell import split
-from jobs.launchers.base import Collectives, Lowered, PyTorchDistribution, Shape, TypedLauncher, not_python
+from jobs.launchers.base import Collectives, Lowered, PyTorchDistribution, Shape, TypedLauncher, put_before
 from jobs.launchers.per_process import PerProcess
 
 Ranks = Annotated[StrictInt, Field(ge=1)]
@@ -67,30 +66,24 @@ class TorchRun(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Put torchrun in front of the command's training process."""
         ranks = self.nproc_per_node or shape.gpus or (1 if shape.gpus == 0 else None)
-        findings = []
-        parts = split(command)
-        if parts is None:
-            findings.append(not_python(command, "TorchRun"))
+        program = " ".join([PROGRAMS[self.program], *self._arguments(shape, ranks)])
+        lowered, findings = put_before(program, command, "TorchRun")
         if self.max_restarts and self._rendezvous == "static" and shape.nodes > 1:
-            findings.append(
+            findings += (
                 Finding(
                     "torchrun-restarts",
                     "launcher.rdzv",
                     f"max_restarts is {self.max_restarts} with a static rendezvous on {shape.nodes} nodes",
                     "Only a c10d rendezvous brings all nodes' ranks back together after a restart",
                     "Write rdzv='c10d', or leave it out.",
-                )
+                ),
             )
-        lowered = command
-        if parts is not None:
-            words = [PROGRAMS[self.program], *self._arguments(shape, ranks)]
-            lowered = parts.before + " ".join([*words, parts.program])
         return Lowered(
             command=lowered,
             distribution=PyTorchDistribution(process_count_per_instance=1),
             processes_per_node=ranks,
             environment=RESTARTS if self.max_restarts and self._rendezvous == "c10d" and shape.nodes > 1 else {},
-            findings=tuple(findings),
+            findings=findings,
         )
 
     @property
@@ -134,24 +127,20 @@ class Accelerate(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Put accelerate launch in front of the command's training process."""
         ranks = self.processes_per_node or shape.gpus or 1
-        parts = split(command)
-        findings: tuple[Finding, ...] = () if parts else (not_python(command, "Accelerate"),)
-        lowered = command
-        if parts is not None:
-            total = ranks * shape.nodes
-            words = ["accelerate launch", *([f"--config_file {self.config_file}"] if self.config_file else [])]
-            if total > 1:
-                words.append("--multi_gpu")
-            words += [
-                f"--num_machines {shape.nodes}",
-                f"--num_processes {total}",
-                "--machine_rank $NODE_RANK",
-                "--main_process_ip $MASTER_ADDR",
-                "--main_process_port $MASTER_PORT",
-            ]
-            if self.mixed_precision:
-                words.append(f"--mixed_precision {self.mixed_precision}")
-            lowered = parts.before + " ".join([*words, parts.program])
+        total = ranks * shape.nodes
+        words = ["accelerate launch", *([f"--config_file {self.config_file}"] if self.config_file else [])]
+        if total > 1:
+            words.append("--multi_gpu")
+        words += [
+            f"--num_machines {shape.nodes}",
+            f"--num_processes {total}",
+            "--machine_rank $NODE_RANK",
+            "--main_process_ip $MASTER_ADDR",
+            "--main_process_port $MASTER_PORT",
+        ]
+        if self.mixed_precision:
+            words.append(f"--mixed_precision {self.mixed_precision}")
+        lowered, findings = put_before(" ".join(words), command, "Accelerate")
         return Lowered(lowered, PyTorchDistribution(process_count_per_instance=1), ranks, {}, findings)
 
 
@@ -188,11 +177,8 @@ class SingleNode(TypedLauncher):
             )
         lowered = command
         if ranks > 1:
-            parts = split(command)
-            if parts is None:
-                findings += (not_python(command, "SingleNode"),)
-            else:
-                lowered = f"{parts.before}torchrun --standalone --nproc_per_node {ranks} {parts.program}"
+            lowered, wrong = put_before(f"torchrun --standalone --nproc_per_node {ranks}", command, "SingleNode")
+            findings += wrong
         return Lowered(lowered, None, ranks, {}, findings)
 
 
@@ -225,14 +211,11 @@ class Lightning(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Take the ranks out of the process's environment, and hand the counts on."""
         ranks = self.devices or shape.gpus or (1 if shape.gpus == 0 else None)
-        parts = split(command)
-        findings: tuple[Finding, ...] = self._disagreements(command, shape.nodes, ranks)
-        lowered = command
-        if parts is None:
-            findings += (not_python(command, "Lightning"),)
-        else:
-            unset = " ".join(f"-u {name}" for name in UNSET)
-            lowered = f"{parts.before}env {unset} python {parts.program}{self._node_settings(shape.nodes, ranks)}"
+        unset = " ".join(f"-u {name}" for name in UNSET)
+        lowered, wrong = put_before(f"env {unset} python", command, "Lightning")
+        if not wrong:
+            lowered += self._node_settings(shape.nodes, ranks)
+        findings = self._disagreements(command, shape.nodes, ranks) + wrong
         return Lowered(lowered, PyTorchDistribution(process_count_per_instance=1), ranks, {}, findings)
 
     def _node_settings(self, nodes: int, ranks: int | None) -> str:

@@ -11,9 +11,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictInt
 
 from amlstack.base.findings import Finding, Level
-from amlstack.code_reading.shell import split
-from jobs.launchers import base
 from jobs.launchers.base import (
+    BaseLauncher,
     Collectives,
     Distribution,
     Lowered,
@@ -22,10 +21,9 @@ from jobs.launchers.base import (
     Shape,
     TensorFlowDistribution,
     TypedLauncher,
-    not_python,
+    put_before,
     starts_itself,
 )
-from jobs.values import Model
 
 
 class PerProcess(TypedLauncher):
@@ -89,7 +87,7 @@ class TensorFlow(TypedLauncher):
             )
         return Lowered(
             command,
-            base.TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers),
+            TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers),
             max(1, workers // shape.nodes),
             {},
             findings,
@@ -145,7 +143,7 @@ class Mpi(TypedLauncher):
                     Level.INFO,
                 ),
             )
-        return Lowered(command, base.MpiDistribution(process_count_per_instance=ranks), ranks, {}, findings)
+        return Lowered(command, MpiDistribution(process_count_per_instance=ranks), ranks, {}, findings)
 
 
 class Horovod(TypedLauncher):
@@ -168,7 +166,7 @@ class Horovod(TypedLauncher):
         ranks = self.processes_per_node or shape.gpus or 1
         return Lowered(
             command,
-            base.MpiDistribution(process_count_per_instance=ranks),
+            MpiDistribution(process_count_per_instance=ranks),
             ranks,
             {},
             starts_itself(command, ranks, "Horovod"),
@@ -209,8 +207,7 @@ class DeepSpeed(TypedLauncher):
         with_config = self._configured(command)
         if self.autotuning is not None:
             return self._tuned(with_config, ranks, shape)
-        kind: type[base.MpiDistribution | base.PyTorchDistribution]
-        kind = base.MpiDistribution if self.on == "mpi" else base.PyTorchDistribution
+        kind = MpiDistribution if self.on == "mpi" else PyTorchDistribution
         findings = starts_itself(command, ranks, "DeepSpeed")
         return Lowered(with_config, kind(process_count_per_instance=ranks), ranks, {}, findings)
 
@@ -221,8 +218,8 @@ class DeepSpeed(TypedLauncher):
         return f"{command.rstrip()}{switch} --deepspeed_config {self.config}"
 
     def _tuned(self, command: str, ranks: int, shape: Shape) -> Lowered:
-        parts = split(command)
-        findings: tuple[Finding, ...] = () if parts else (not_python(command, "DeepSpeed"),)
+        tuner = f"python -m amlnode deepspeed --nproc {ranks} --autotuning {self.autotuning}"
+        lowered, findings = put_before(tuner, command, "DeepSpeed")
         if not re.search(r"--deepspeed_config(?=\s|=)|--deepspeed[\s=]+[^\s-]", command):
             findings += (
                 Finding(
@@ -233,20 +230,12 @@ class DeepSpeed(TypedLauncher):
                     "Write config='ds_config.json', a file in the code folder.",
                 ),
             )
-        lowered = command
-        if parts:
-            tuner = f"python -m amlnode deepspeed --nproc {ranks} --autotuning {self.autotuning}"
-            lowered = f"{parts.before}{tuner} {parts.program}"
-        per_node = base.PyTorchDistribution(process_count_per_instance=1) if shape.nodes > 1 else None
+        per_node = PyTorchDistribution(process_count_per_instance=1) if shape.nodes > 1 else None
         return Lowered(lowered, per_node, ranks, {}, findings)
 
 
-class Custom(Model):
+class Custom(BaseLauncher):
     """A distribution as Azure ML writes it, or none; nothing is added unless the job asks with ``enrich``."""
-
-    RESERVED: ClassVar[frozenset[str]] = frozenset()
-
-    WHY: ClassVar[str] = ""
 
     type: Literal["custom"] = "custom"
     distribution: Distribution | None = None
@@ -256,10 +245,6 @@ class Custom(Model):
         """Nothing to do: it is the wire's form already."""
         del shape
         return Lowered(command, self.distribution, self._processes(), {})
-
-    def code_files(self) -> tuple[tuple[str, str], ...]:
-        """None."""
-        return ()
 
     def collectives(self, shape: Shape) -> Collectives:
         """MPI's where MPI starts the ranks; whether NCCL carries them instead is not known here."""

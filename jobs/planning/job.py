@@ -253,7 +253,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from program_checks.command_words(job, base)
     yield from program_checks.nebula(job, lowered.command, base)
     yield from check_amlnode(job)
-    yield from job_checks.variables(job, job_checks.reserved_variables(job))
+    yield from job_checks.variables(job)
     yield from job_checks.losses(job)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return

@@ -216,8 +216,9 @@ def _missing(code: str, where: str, written: str, path: Path, rule: str) -> Find
     return Finding(code, where, f"`{written}` is not there", rule, remedy)
 
 
-def variables(job: Job, reserved: frozenset[str]) -> Iterator[Finding]:
+def variables(job: Job) -> Iterator[Finding]:
     """Variables that the launcher sets itself, and such as are no text."""
+    reserved = job.launcher.reserved
     for name, value in job.environment_variables.items():
         where = f"environment_variables.{name}"
         if name in reserved:
@@ -273,11 +274,6 @@ def _unsent(value: Input | Scalar) -> Iterator[str]:
             yield "path_on_compute"
         if value.datastore is not None and not local_path(value.path or ""):
             yield "datastore"
-
-
-def reserved_variables(job: Job) -> frozenset[str]:
-    """Variables that the job's launcher sets by itself."""
-    return job.launcher.reserved if isinstance(job.launcher, Custom) else job.launcher.RESERVED
 
 
 def node_count(job: Job, count: int, target: Target) -> Iterator[Finding]:

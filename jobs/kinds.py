@@ -15,7 +15,7 @@ from jobs.model.pipeline import Declared, Pipeline, Recurrence, Schedule
 from jobs.model.sweep import Sweep
 from jobs.planning.job import plan_job
 from jobs.planning.pipeline import PipelinePlan, plan_pipeline
-from jobs.planning.plans import Plan, Resolved, written_fields
+from jobs.planning.plans import BasePlan, Plan, written_fields
 from jobs.planning.sweep import SweepPlan, plan_sweep
 from jobs.values import Source
 from jobs.wire.command import Rendered, body
@@ -25,7 +25,6 @@ from jobs.wire.sweep import render_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
-    from pathlib import Path
 
     from jobs.model.pipeline import Cron
     from jobs.model.sweep import SweepLimits
@@ -33,20 +32,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SchedulePlan(Resolved):
+class SchedulePlan(BasePlan):
     """A schedule with the plan of what it starts.
 
     Attributes:
         job: As declared.
         started: The plan of what it starts; None where that is a job that ran before.
-        findings: What is wrong with either.
-        base: Folder that the schedule's relative paths start from.
     """
 
     job: Schedule
     started: Plan | SweepPlan | PipelinePlan | None
-    findings: tuple[Finding, ...]
-    base: Path
     timed: ClassVar[bool] = True
 
     @property
@@ -87,7 +82,7 @@ def plan_schedule(schedule: Schedule, started: Plan | SweepPlan | PipelinePlan |
     if started is not None:
         of_start = started.findings
         found += of_start if schedule.source else tuple(finding.under("create_job") for finding in of_start)
-    return SchedulePlan(schedule, started, found, source.base)
+    return SchedulePlan(schedule, started, findings=found, base=source.base)
 
 
 def schedule_findings(schedule: Schedule) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, Level
+from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean, whole_seconds
 from jobs.values import EXPRESSION, Place, Source
 
@@ -103,12 +104,6 @@ def source_of(
         return ".".join(path), *(content.spot(path) or (None, None))
 
     return Source(content.file, base, place, unreadable)
-
-
-def dotted(path: Keys) -> str:
-    """``inputs.data.path``, ``resources.locations[0]``."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".")
 
 
 def shown(value: Any) -> str:
@@ -298,9 +293,6 @@ class Nullable:
         return None if cursor.value is None else self.read(cursor)
 
 
-nullable = Nullable
-
-
 def unsent(cursor: Cursor) -> Any:
     """A value that the real loader takes in any form, as it does not send it: text of a plain value, else None."""
     value = cursor.value
@@ -355,6 +347,31 @@ def warn_unknown(
             level=level,
             key=key,
         )
+
+
+def has_keys(
+    cursor: Cursor,
+    fields: Collection[str],
+    names: Iterable[str],
+    seen: str = "There is no `{}`",
+    rule: str = "`{}` belongs here",
+    *,
+    remedy: str = "",
+) -> bool:
+    """True where the keys that a block must have were read; each that is not written is reported.
+
+    Args:
+        cursor: The block.
+        fields: The keys that were read.
+        names: The keys that it must have.
+        seen: Of the finding; braces stand for the key.
+        rule: Likewise.
+        remedy: Likewise, without braces.
+    """
+    for name in names:
+        if isinstance(cursor.value, dict) and name not in cursor.value:
+            cursor.bad("key-missing", seen.format(name), rule.format(name), remedy)
+    return set(names) <= set(fields)
 
 
 def keys(cursor: Cursor, table: Readers, *, ignored: Collection[str] = (), what: str) -> Iterator[tuple[str, Any]]:

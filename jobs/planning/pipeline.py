@@ -14,13 +14,12 @@ from jobs.model.job import RESOURCE_FIELDS, Component, Job
 from jobs.model.pipeline import COMMANDS, BareOutput, ComponentNode, PassthroughComponent, Step, SweepStep
 from jobs.planning import pipeline_checks
 from jobs.planning.job import plan
-from jobs.planning.plans import Resolved, declaration, written_fields
+from jobs.planning.plans import BasePlan, declaration, written_fields
 from jobs.values import Source
 from jobs.wire.pipeline import inner_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
 
     from amlstack.base.findings import Finding
     from jobs.model.pipeline import AnyStep, Pipeline
@@ -34,20 +33,17 @@ _OF_A_FILE = ("source", "inline", "schema_uri")
 
 
 @dataclass(frozen=True)
-class PipelinePlan(Resolved):
+class PipelinePlan(BasePlan):
     """A pipeline resolved against the targets of its steps.
 
     Attributes:
         job: As declared.
         steps: The plan of every step whose component is known here; a registered component's command is not.
-        findings: What is wrong, each step's under ``jobs.<step>``, placed in the file.
-        base: Folder that relative paths start from.
+        findings: What is wrong, each step's under ``jobs.<step>``.
     """
 
     job: Pipeline
     steps: dict[str, Plan]
-    findings: tuple[Finding, ...]
-    base: Path
 
     @property
     def parts(self) -> dict[str, Plan]:
@@ -126,7 +122,7 @@ def plan_pipeline(
         judged = [_of_a_step(finding, job) for finding in (*planned.findings, *wrong)]
         found += (_placed(finding, name, step) for finding in judged if not _elsewhere(finding, step))
     located = tuple(source.locate(finding) for finding in found if not source.explains(finding))
-    return PipelinePlan(pipeline, steps, located, source.base)
+    return PipelinePlan(pipeline, steps, findings=located, base=source.base)
 
 
 def _of_a_step(finding: Finding, job: Job) -> Finding:

@@ -128,7 +128,8 @@ class Added:
     instead_of: Any = None
 
 
-class Resolved:
+@dataclass(frozen=True, kw_only=True)
+class BasePlan:
     """Base of all plans.
 
     Attributes:
@@ -173,7 +174,7 @@ class Resolved:
 
 
 @dataclass(frozen=True)
-class Plan(Resolved):
+class Plan(BasePlan):
     """A job resolved against a target.
 
     Attributes:
@@ -184,8 +185,6 @@ class Plan(Resolved):
         processes_per_node: Ranks per node; None where only the running job knows.
         world_size: Ranks in total; None likewise.
         added: What is not the person's own, value by value.
-        findings: What is wrong, placed in the job's file.
-        base: Folder that the job's relative paths start from.
         beside: Packages that travel with the code; they are no part of the run's identity.
     """
 
@@ -196,8 +195,6 @@ class Plan(Resolved):
     processes_per_node: int | None
     world_size: int | None
     added: tuple[Added, ...]
-    findings: tuple[Finding, ...]
-    base: Path
     beside: tuple[Path, ...] = ()
 
     @property
@@ -250,7 +247,7 @@ class Cost:
         return f"{self.per_hour:,.2f} USD per hour{until} ({self.region}, {self.checked:%Y-%m}, {self.source})"
 
 
-def costs(planned: Resolved) -> dict[str, Cost]:
+def costs(planned: BasePlan) -> dict[str, Cost]:
     """By place in a plan (``jobs.train``, ``trial``, empty for a job) what the part may cost; none without a price."""
     found: dict[str, Cost] = {}
     for place, part in planned.parts.items():

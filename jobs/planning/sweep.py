@@ -12,13 +12,12 @@ from amlstack.base.text import did_you_mean
 from jobs.model.job import Job
 from jobs.planning.job import plan_job
 from jobs.planning.job_checks import lost
-from jobs.planning.plans import Resolved, declaration, written_fields
+from jobs.planning.plans import BasePlan, declaration, written_fields
 from jobs.values import Source
 from jobs.wire.sweep import SHORTEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
     from jobs.model.sweep import Sweep, SweepLimits
     from jobs.planning.plans import Find, Plan
@@ -45,20 +44,17 @@ SUPPORTED = {"grid": ("choice",), "bayesian": ("choice", "uniform", "quniform")}
 
 
 @dataclass(frozen=True)
-class SweepPlan(Resolved):
+class SweepPlan(BasePlan):
     """A sweep resolved against a target.
 
     Attributes:
         job: As declared.
         trial: Its trial's plan.
-        findings: What is wrong, the trial's findings under ``trial``, placed in the file.
-        base: Folder that relative paths start from.
+        findings: What is wrong, the trial's findings under ``trial``.
     """
 
     job: Sweep
     trial: Plan
-    findings: tuple[Finding, ...]
-    base: Path
 
     @property
     def parts(self) -> dict[str, Plan]:
@@ -91,7 +87,7 @@ def plan_sweep(sweep: Sweep, find: Find, *, source: Source, environments: Collec
     found = [finding.under("trial") for finding in trial.findings if not _bound_elsewhere(finding)]
     found += findings(sweep)
     found += _lost(sweep.trial)
-    return SweepPlan(sweep, trial, tuple(map(source.locate, found)), source.base)
+    return SweepPlan(sweep, trial, findings=tuple(map(source.locate, found)), base=source.base)
 
 
 def _bound_elsewhere(finding: Finding) -> bool:

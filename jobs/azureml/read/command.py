@@ -21,6 +21,7 @@ from jobs.azureml.fields import (
     at_least,
     by_text,
     count,
+    has_keys,
     keys,
     listed,
     mapping,
@@ -78,14 +79,9 @@ def distribution(cursor: Cursor) -> Any:
     """A distribution; its type in any letter case."""
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping with `type`", "Write `type: pytorch`, `mpi`, `tensorflow` or `ray`.")
-    if "type" not in cursor.value:
-        return cursor.bad(
-            "key-missing",
-            "The distribution has no `type`",
-            "Its type says who starts the processes",
-            "Write `type: pytorch`, `mpi`, `tensorflow` or `ray`.",
-        )
-    kind = _KIND(cursor.at("type"))
+    rule, remedy = "Its type says who starts the processes", "Write `type: pytorch`, `mpi`, `tensorflow` or `ray`."
+    written = has_keys(cursor, cursor.value, ("type",), "The distribution has no `{}`", rule, remedy=remedy)
+    kind = _KIND(cursor.at("type")) if written else Bad
     if kind is Bad:
         return Bad
     model, table = _KINDS[kind]
@@ -146,14 +142,8 @@ def identity(cursor: Cursor) -> Any:
             key="msi_resource_id",
         )
     fields = dict(keys(cursor, _IDS, what="an identity"))
-    if "type" not in fields:
-        if "type" not in cursor.value:
-            cursor.bad(
-                "key-missing",
-                "The identity has no `type`",
-                "Its type says as whom the job runs",
-                "Write `type: managed`, `user_identity` or `aml_token`.",
-            )
+    rule, remedy = "Its type says as whom the job runs", "Write `type: managed`, `user_identity` or `aml_token`."
+    if not has_keys(cursor, fields, ("type",), "The identity has no `{}`", rule, remedy=remedy):
         return Bad
     if fields["type"] != "managed" and len(fields) > 1:
         return cursor.bad(
@@ -215,11 +205,8 @@ _BUILD = {"path": text, "dockerfile_path": text}
 def build(cursor: Cursor) -> Any:
     """A Docker build context."""
     fields = dict(keys(cursor, _BUILD, what="a build context"))
-    if "path" not in fields:
-        if isinstance(cursor.value, dict) and "path" not in cursor.value:
-            cursor.bad("key-missing", "The build context has no `path`", "It is a folder with a Dockerfile")
-        return Bad
-    return Build(**fields)
+    complete = has_keys(cursor, fields, ("path",), "The build context has no `{}`", "It is a folder with a Dockerfile")
+    return Build(**fields) if complete else Bad
 
 
 def conda(cursor: Cursor) -> Any:

@@ -21,6 +21,7 @@ from jobs.azureml.fields import (
     anything,
     by_text,
     count,
+    has_keys,
     keys,
     listed,
     mapping,
@@ -107,10 +108,8 @@ def read(cursor: Cursor) -> Component | None:
             key="intellectual_property",
         )
     fields = dict(keys(cursor.holding(known), KEYS, ignored=SKIPPED, what="a component"))
-    for key in ("command", "environment"):
-        if key not in cursor.value:
-            cursor.bad("key-missing", f"The component has no `{key}`", f"A command component has a `{key}`")
-    if not {"command", "environment"} <= fields.keys():
+    needed = ("command", "environment")
+    if not has_keys(cursor, fields, needed, "The component has no `{}`", "A command component has a `{}`"):
         return None
     if fields.pop("environment_variables", None):
         cursor.lost(
@@ -238,8 +237,7 @@ def read_older_dialect(cursor: Cursor) -> Component | None:
         if launched is None:
             cursor.bad("key-missing", "There is no `launcher`", "A DistributedComponent has a `launcher`")
         return None
-    if "environment" not in fields:
-        cursor.bad("key-missing", "The component has no `environment`", "A component has an `environment`")
+    if not has_keys(cursor, fields, ("environment",), "The component has no `{}`", "A component has an `{}`"):
         return None
     for key in ("type", "$schema", "launcher"):
         fields.pop(key, None)
@@ -252,11 +250,8 @@ def read_older_dialect(cursor: Cursor) -> Component | None:
 def _launched(cursor: Cursor) -> Any:
     inner = cursor.at("launcher")
     fields = dict(keys(inner, DIALECT_LAUNCHER, what="a launcher"))
-    missing = [key for key in ("type", "additional_arguments") if key not in fields]
-    for key in missing:
-        if isinstance(inner.value, dict) and key not in inner.value:
-            inner.bad("key-missing", f"The launcher has no `{key}`", f"A launcher has `{key}`")
-    if missing:
+    needed = ("type", "additional_arguments")
+    if not has_keys(inner, fields, needed, "The launcher has no `{}`", "A launcher has `{}`"):
         return Bad
     processes = fields.get("process_count_per_node")
     model = PyTorchDistribution if fields["type"] == "pytorch" else MpiDistribution
@@ -396,22 +391,17 @@ def from_file(
     inside = _INSIDE.get() or _Inside()
     if (refused := inside.refused(cursor, path.resolve(), written)) is not None:
         return refused
-    token = _INSIDE.set(inside)
-    inside.chain.append(path.resolve())
-    try:
-        return _from_file(cursor, path, written, reader, path_of)
-    finally:
-        inside.chain.pop()
-        _INSIDE.reset(token)
 
-
-def _from_file(
-    cursor: Cursor, path: Path, written: str, reader: Reader, path_of: Callable[[str], tuple[str, ...]]
-) -> Any:
     def read_file(inner: Cursor) -> Any:
         return (read_older_dialect if reader is read and in_older_dialect(inner.value) else reader)(inner)
 
-    content, component, _ = command.read_named_file(cursor, path, read_file)
+    token = _INSIDE.set(inside)
+    inside.chain.append(path.resolve())
+    try:
+        content, component, _ = command.read_named_file(cursor, path, read_file)
+    finally:
+        inside.chain.pop()
+        _INSIDE.reset(token)
     if component is None or component is Bad:
         return Bad
     component = moved(component, path.parent, cursor.base)

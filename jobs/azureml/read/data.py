@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Nullable,
     anything,
+    has_keys,
     keys,
     listed,
     named,
-    nullable,
     same,
     shown,
     text,
@@ -133,7 +134,7 @@ def variables(cursor: Cursor) -> Any:
 
 inputs = named(input_)
 outputs = named(output)
-tags = named(nullable(text))
+tags = named(Nullable(text))
 
 
 PORT_TYPES = (*DATA_TYPES, *MODEL_TYPES, "mltable", "path", *PRIMITIVES)
@@ -161,16 +162,10 @@ OUTPUT_PORT = {**_PORT, "mode": word(same("rw_mount", "mount", "upload", "direct
 def _port(table: Any) -> Any:
     def read(cursor: Cursor) -> Any:
         fields = dict(keys(cursor, table, what="an input or output of a component"))
-        if "type" not in fields:
-            if isinstance(cursor.value, dict) and "type" not in cursor.value:
-                cursor.bad(
-                    "key-missing",
-                    "There is no `type`",
-                    "An input or output of a component has a `type`",
-                    "Write `type: uri_folder`, or `string`, `integer`, `number`, `boolean`.",
-                )
-            return Bad
-        return Port(**_fitting(cursor, fields))
+        rule = "An input or output of a component has a `{}`"
+        remedy = "Write `type: uri_folder`, or `string`, `integer`, `number`, `boolean`."
+        complete = has_keys(cursor, fields, ("type",), rule=rule, remedy=remedy)
+        return Port(**_fitting(cursor, fields)) if complete else Bad
 
     return read
 

@@ -1,6 +1,6 @@
 """The kind of an Azure ML file by what is in it: the reader of a job or schedule, or the name of what is no job.
 
-A file of one kind loads the readers of no other. A component in a file of its own is read as the job that it would be.
+A component in a file of its own is read as the job that it would be.
 A file that is no job (an environment, a data asset, a deployment, a tool's own settings) has one finding, which names
 it: read as a command job it would have a finding for every key, none of them true.
 """
@@ -16,8 +16,8 @@ from amlstack.base.findings import Level
 from amlstack.base.paths import is_file, names_in
 from amlstack.base.text import did_you_mean
 from jobs.azureml import consequences
-from jobs.azureml.fields import Bad, Cursor, at_least, each_read, keys, same, source_of, text, whole, word
-from jobs.azureml.read import command, data
+from jobs.azureml.fields import Bad, Cursor, at_least, each_read, has_keys, keys, same, source_of, text, whole, word
+from jobs.azureml.read import command, component, data, passthrough, pipeline, sweep
 from jobs.model.job import PRIMITIVES, NotGiven, asset
 from jobs.model.pipeline import (
     WEEK_DAYS,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from jobs.azureml.fields import Reader
     from jobs.model.job import Job, Port
 
-_DIALECT = ("distributedcomponent", "commandcomponent")
 PLACELESS = PipelineSettings(default_compute="serverless")
 """The pipeline that runs a component says where its steps run; alone they run serverless."""
 
@@ -72,7 +71,7 @@ def is_command_component(data: Any) -> bool:
     """True where a file of type command, or of no type, is a component, not a job."""
     if not isinstance(data, dict):
         return False
-    if "launcher" in data or str(data.get("type")).lower() in _DIALECT:
+    if component.in_older_dialect(data):
         return True
     if data.get("type", "command") != "command":
         return False
@@ -102,12 +101,8 @@ def reader_of(content: Any) -> KindReader | None:
         case "command":
             return KindReader(command.read, command.path_of)
         case "sweep":
-            from jobs.azureml.read import sweep  # noqa: PLC0415
-
             return KindReader(sweep.read, sweep.path_of)
         case "pipeline":
-            from jobs.azureml.read import pipeline  # noqa: PLC0415
-
             read = _read_pipeline_component if is_pipeline_component(content) else pipeline.read
             return KindReader(read, pipeline.path_of)
         case _:
@@ -116,8 +111,6 @@ def reader_of(content: Any) -> KindReader | None:
 
 def _read_command_component(cursor: Cursor) -> Job | None:
     """The job that a component would be; None when it is too broken to be one."""
-    from jobs.azureml.read import component  # noqa: PLC0415 - most files are command jobs
-
     read = component.read_older_dialect if component.in_older_dialect(cursor.value) else component.read
     found = read(cursor)
     if found is None:
@@ -139,20 +132,18 @@ def _left_out(port: Port) -> bool:
 
 def _read_pipeline_component(cursor: Cursor) -> Pipeline | None:
     """The pipeline that a component would be; None when it is too broken to be one."""
-    from jobs.azureml.read import passthrough, pipeline  # noqa: PLC0415 - most files are command jobs
-
-    component = passthrough.read_component(cursor, "pipeline", passthrough.Steps(pipeline.steps, pipeline.path_of))
-    if component is None:
+    found = passthrough.read_component(cursor, "pipeline", passthrough.Steps(pipeline.steps, pipeline.path_of))
+    if found is None:
         return None
     _note_component(cursor, "the pipeline")
-    defaults = {name: port.default for name, port in component.inputs.items() if port.default is not None}
+    defaults = {name: port.default for name, port in found.inputs.items() if port.default is not None}
     return Pipeline(
-        jobs=component.jobs,
-        inputs={**port_literals(component.inputs), **defaults},
-        outputs={name: Output(type=asset(port)) for name, port in component.outputs.items()},
-        display_name=component.display_name,
-        description=component.description,
-        tags=component.tags,
+        jobs=found.jobs,
+        inputs={**port_literals(found.inputs), **defaults},
+        outputs={name: Output(type=asset(port)) for name, port in found.outputs.items()},
+        display_name=found.display_name,
+        description=found.description,
+        tags=found.tags,
         settings=PLACELESS,
     )
 
@@ -290,14 +281,7 @@ PATTERN = {
 
 def _pattern(cursor: Cursor) -> Any:
     fields = dict(keys(cursor, PATTERN, what="a recurrence's schedule"))
-    return Pattern(**fields) if _required(cursor, fields, "hours", "minutes") else Bad
-
-
-def _required(cursor: Cursor, fields: dict[str, Any], *names: str) -> bool:
-    for name in names:
-        if isinstance(cursor.value, dict) and name not in cursor.value:
-            cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs here")
-    return set(names) <= fields.keys()
+    return Pattern(**fields) if has_keys(cursor, fields, ("hours", "minutes")) else Bad
 
 
 _KIND = word(same("cron", "recurrence"))
@@ -314,16 +298,15 @@ RECURRENCE = {
 def _trigger(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a trigger, a mapping with `type`")
-    if "type" not in cursor.value:
-        return cursor.bad("key-missing", "The trigger has no `type`", "It is `cron` or `recurrence`")
-    kind = _KIND(cursor.at("type"))
+    written = has_keys(cursor, cursor.value, ("type",), "The trigger has no `{}`", "It is `cron` or `recurrence`")
+    kind = _KIND(cursor.at("type")) if written else Bad
     if kind is Bad:
         return Bad
     if kind == "cron":
         fields = dict(keys(cursor, CRON, what="a cron trigger"))
-        return Cron(**fields) if _required(cursor, fields, "expression") else Bad
+        return Cron(**fields) if has_keys(cursor, fields, ("expression",)) else Bad
     fields = dict(keys(cursor, RECURRENCE, what="a recurrence"))
-    return Recurrence(**fields) if _required(cursor, fields, "frequency", "interval") else Bad
+    return Recurrence(**fields) if has_keys(cursor, fields, ("frequency", "interval")) else Bad
 
 
 def _job(cursor: Cursor) -> Any:
@@ -415,6 +398,6 @@ def path_as_written(where: str) -> tuple[str, ...]:
 def read_schedule(cursor: Cursor) -> Schedule | None:
     """Read a schedule; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
     fields = dict(keys(cursor, SCHEDULE_KEYS, ignored=SCHEDULE_READ_ONLY, what="a schedule"))
-    if not _required(cursor, fields, "name", "trigger", "create_job"):
+    if not has_keys(cursor, fields, ("name", "trigger", "create_job")):
         return None
     return Schedule(**{**fields, **fields.pop("create_job")})

@@ -15,12 +15,13 @@ from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Nullable,
     anything,
     by_text,
+    has_keys,
     keys,
     listed,
     mapping,
-    nullable,
     same,
     text,
     truth,
@@ -76,11 +77,9 @@ def block(*required: str) -> Reader:
     """Reads a mapping with any values that has certain keys."""
 
     def read(cursor: Cursor) -> Any:
-        value = mapping(cursor)
-        missing = [key for key in required if value is not Bad and key not in value]
-        for key in missing:
-            cursor.bad("key-missing", f"`{cursor.path[-1]}` has no `{key}`", f"`{cursor.path[-1]}` has a `{key}`")
-        return Bad if missing else value
+        value, name = mapping(cursor), cursor.path[-1]
+        whole = value is Bad or has_keys(cursor, value, required, f"`{name}` has no `{{}}`", f"`{name}` has a `{{}}`")
+        return value if whole else Bad
 
     return read
 
@@ -123,7 +122,7 @@ SPECS: Mapping[str, Readers] = {
     },
     "spark": {
         **dict.fromkeys(("py_files", "jars", "files", "archives", "args"), anything),
-        "code": CODE, "entry": _entry, "conf": mapping, "environment": nullable(ENVIRONMENT),
+        "code": CODE, "entry": _entry, "conf": mapping, "environment": Nullable(ENVIRONMENT),
     },
     "pipeline": {},
     "data_transfer": {
@@ -246,7 +245,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
     if inline:
         table = {**table, "outputs": outputs, "description": text, "name": unsent, "experiment_name": unsent}
     if kind == "data_transfer":
-        ignored = dict.fromkeys((*_UNSENT, *_OF_A_COMPONENT), nullable(anything))
+        ignored = dict.fromkeys((*_UNSENT, *_OF_A_COMPONENT), Nullable(anything))
         table = {**table, **ignored, "description": text}
     given, extra = split_unknown(cursor, table, f"a {kind} step", sent=kind == "parallel" or not inline)
     known = {name: given.pop(name) for name in PassthroughStep.model_fields if name in given and name != "component"}
@@ -301,9 +300,8 @@ def _moving(cursor: Cursor, given: dict[str, Any], known: dict[str, Any], extra:
     task, component = given.get("task"), given.pop("component", None if inline else Bad)
     if _lacks(cursor, "data_transfer", given) or component is Bad:
         return Bad
-    if (place := MOVES[str(task)]) and place not in given:
-        if place not in cursor.value:
-            cursor.bad("key-missing", f"The step has no `{place}`", f"A step for {task} has its `{place}`")
+    places = (MOVES[str(task)],) if MOVES[str(task)] else ()
+    if not has_keys(cursor, given, places, "The step has no `{}`", f"A step for {task} has its `{{}}`"):
         return Bad
     queue = given.pop("queue_settings", None)
     for key in (*_UNSENT, *_OF_A_COMPONENT):
@@ -339,12 +337,8 @@ def _bound(value: Any) -> bool:
 
 def _lacks(cursor: Cursor, kind: str, given: Mapping[str, Any]) -> bool:
     """True where a step or component lacks its main key; one that the file leaves out is reported."""
-    wanted = REQUIRED.get(kind)
-    if wanted is None or wanted in given:
-        return False
-    if wanted not in cursor.value:
-        cursor.bad("key-missing", f"There is no `{wanted}`", f"What is of type `{kind}` has a `{wanted}`")
-    return True
+    wanted = (REQUIRED[kind],) if kind in REQUIRED else ()
+    return not has_keys(cursor, given, wanted, rule=f"What is of type `{kind}` has a `{{}}`")
 
 
 def _reference(cursor: Cursor, kind: str, steps: Steps) -> Any:

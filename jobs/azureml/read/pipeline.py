@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
-from jobs.azureml.fields import Bad, Cursor, keys, named, nullable, text, truth, unsent, word
+from jobs.azureml.fields import Bad, Cursor, Nullable, has_keys, keys, named, text, truth, unsent, word
 from jobs.azureml.read import command, component, data, passthrough, sweep
 from jobs.azureml.read.passthrough import split_unknown
 from jobs.model.job import NO_ENVIRONMENT
@@ -44,7 +44,7 @@ def _bound(cursor: Cursor) -> Any:
 NODE = {
     "type": word({"command": "command", "sweep": "sweep"}),
     "inputs": data.inputs,
-    "outputs": named(nullable(_bound)),
+    "outputs": named(Nullable(_bound)),
     "identity": command.identity,
     "queue_settings": command.queue,
     "tags": data.tags,
@@ -59,11 +59,11 @@ STEP: dict[str, Reader] = {
         key: command.KEYS[key]
         for key in ("environment_variables", "distribution", "resources", "limits", "services", "environment")
     },
-    "display_name": nullable(text),
-    "tags": nullable(data.tags),
-    "code": nullable(text),
+    "display_name": Nullable(text),
+    "tags": Nullable(data.tags),
+    "code": Nullable(text),
     "command": text,
-    "name": nullable(text),
+    "name": Nullable(text),
     **dict.fromkeys(("description", "experiment_name", "is_deterministic"), unsent),
 }
 _UNSENT = ("environment", "code", "command", "name", "description", "experiment_name", "is_deterministic")
@@ -90,13 +90,9 @@ def _step(cursor: Cursor) -> Any:
         )
     if isinstance(kind, str) and kind.lower() in PASSED_THROUGH:
         return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
-    if NODE["type"](cursor.at("type") if "type" in cursor.value else _type_in_place(cursor, "command")) == "sweep":
+    if "type" in cursor.value and NODE["type"](cursor.at("type")) == "sweep":
         return _sweep_step(cursor)
     return _component_step(cursor) if "component" in cursor.value else _inline(cursor)
-
-
-def _type_in_place(cursor: Cursor, value: Any) -> Cursor:
-    return Cursor(value, (*cursor.path, "type"), cursor.findings, cursor.base)
 
 
 def _component_step(cursor: Cursor) -> Any:
@@ -120,11 +116,9 @@ def _sweep_step(cursor: Cursor) -> Any:
     fields, extra = split_unknown(cursor, SWEEP, "a sweep step")
     fields.pop("type", None)
     fields.pop("description", None)
-    missing = [key for key in ("trial", "objective", "limits") if key not in fields]
-    for key in missing:
-        if key not in cursor.value:
-            cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep step has `{key}`")
-    return Bad if missing else SweepStep(**fields, extra=extra)
+    needed = ("trial", "objective", "limits")
+    complete = has_keys(cursor, fields, needed, "The sweep has no `{}`", "A sweep step has `{}`")
+    return SweepStep(**fields, extra=extra) if complete else Bad
 
 
 def _inline(cursor: Cursor) -> Any:
@@ -165,23 +159,21 @@ def steps(cursor: Cursor) -> Any:
     return fields
 
 
-def _default_compute(cursor: Cursor) -> Any:
-    value = text(cursor)
-    if value is Bad or value.lower() == "serverless" or value.startswith("azureml:"):
-        return value
-    return cursor.wrong("`azureml:NAME` of a cluster, or `serverless`", f"Write `azureml:{value}`." if value else "")
+def _reference(wanted: str, *words: str) -> Reader:
+    """A reader of a name with ``azureml:``, or of one of a few words."""
 
+    def read_reference(cursor: Cursor) -> Any:
+        value = text(cursor)
+        if value is Bad or value.lower() in words or value.startswith("azureml:"):
+            return value
+        return cursor.wrong(wanted, f"Write `azureml:{value}`." if value else "")
 
-def _default_datastore(cursor: Cursor) -> Any:
-    value = text(cursor)
-    if value is Bad or value.startswith("azureml:"):
-        return value
-    return cursor.wrong("`azureml:NAME` of a datastore", f"Write `azureml:{value}`." if value else "")
+    return read_reference
 
 
 SETTINGS = {
-    "default_compute": _default_compute,
-    "default_datastore": _default_datastore,
+    "default_compute": _reference("`azureml:NAME` of a cluster, or `serverless`", "serverless"),
+    "default_datastore": _reference("`azureml:NAME` of a datastore"),
     "continue_on_step_failure": truth,
     "force_rerun": truth,
 }
@@ -200,7 +192,7 @@ KEYS = {
     "component": component.reference,
     "settings": _settings,
     "inputs": data.inputs,
-    "outputs": named(nullable(_described)),
+    "outputs": named(Nullable(_described)),
     **{
         key: command.KEYS[key]
         for key in (
@@ -221,18 +213,12 @@ KEYS = {
 
 def path_of(where: str) -> tuple[str, ...]:
     """The keys in the file for a path in the pipeline: ``jobs.train.nodes`` is its ``resources.instance_count``."""
-    first, *rest = where.split(".")
+    first, *rest = where.split(".", 2)
     if first != "jobs" or len(rest) < 2:
         return tuple(where.split("."))
-    return (
-        (first, rest[0], *sweep.path_of(".".join(rest[1:])))
-        if rest[1] == "resources"
-        else (
-            first,
-            rest[0],
-            *command.path_of(".".join(rest[1:])),
-        )
-    )
+    name, field = rest
+    path_in_step = sweep.path_of if field.split(".")[0] == "resources" else command.path_of
+    return (first, name, *path_in_step(field))
 
 
 def read(cursor: Cursor) -> Pipeline | None:

@@ -10,12 +10,13 @@ from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Nullable,
     anything,
     at_least,
     each_read,
+    has_keys,
     keys,
     named,
-    nullable,
     same,
     seconds,
     text,
@@ -70,15 +71,9 @@ def decimal(cursor: Cursor) -> Any:
 def complete(cursor: Cursor, model: type[Model], table: Readers, *, what: str, constant: Mapping[str, Any]) -> Any:
     """A model of a mapping whose required keys are there, else `Bad` with a finding for each that is not."""
     fields = dict(keys(cursor, table, what=what))
-    missing = [
-        name
-        for name, field in model.model_fields.items()
-        if field.is_required() and name not in fields and name not in constant
-    ]
-    for name in missing:
-        if isinstance(cursor.value, dict) and name not in cursor.value:
-            cursor.bad("key-missing", f"There is no `{name}`", f"`{name}` belongs to {what}")
-    return Bad if missing or not isinstance(cursor.value, dict) else model(**{**fields, **constant})
+    needed = [name for name, field in model.model_fields.items() if field.is_required() and name not in constant]
+    complete = has_keys(cursor, fields, needed, rule=f"`{{}}` belongs to {what}")
+    return model(**{**fields, **constant}) if complete and isinstance(cursor.value, dict) else Bad
 
 
 def _one_of(models: Mapping[str, tuple[type[Model], Readers]], normal: Callable[[str], str], what: str) -> Any:
@@ -181,10 +176,10 @@ def sampling(cursor: Cursor) -> Any:
     return _SAMPLING_WORD(cursor) if isinstance(cursor.value, str) else _SAMPLING(cursor)
 
 
-_INTERVALS = {"evaluation_interval": nullable(at_least(0)), "delay_evaluation": nullable(at_least(0))}
+_INTERVALS = {"evaluation_interval": Nullable(at_least(0)), "delay_evaluation": Nullable(at_least(0))}
 early_termination = _one_of(
     {
-        "bandit": (Bandit, {**_INTERVALS, "slack_factor": nullable(decimal), "slack_amount": nullable(decimal)}),
+        "bandit": (Bandit, {**_INTERVALS, "slack_factor": Nullable(decimal), "slack_amount": Nullable(decimal)}),
         "median_stopping": (MedianStopping, _INTERVALS),
         "truncation_selection": (TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
     },
@@ -249,10 +244,8 @@ def _trial(cursor: Cursor) -> Any:
             "Azure ML takes it of the sweep and sends none of a trial",
             "Write it at the level of `trial`.",
         )
-    for key in ("command", "environment"):
-        if isinstance(cursor.value, dict) and key not in cursor.value:
-            cursor.bad("key-missing", f"The trial has no `{key}`", f"A trial has its `{key}`")
-    return fields if {"command", "environment"} <= fields.keys() else Bad
+    complete = has_keys(cursor, fields, ("command", "environment"), "The trial has no `{}`", "A trial has its `{}`")
+    return fields if complete else Bad
 
 
 _OF_THE_TRIAL = blocks("sweep")
@@ -287,11 +280,8 @@ def read(cursor: Cursor) -> Sweep | None:
             "Azure ML sends no services of a sweep",
             "Leave them out; the trials' logs are in the studio.",
         )
-    required = ("trial", "search_space", "objective", "limits")
-    for key in required:
-        if isinstance(cursor.value, dict) and key not in cursor.value:
-            cursor.bad("key-missing", f"The sweep has no `{key}`", f"A sweep job has `{key}`")
-    if not set(required) <= fields.keys():
+    needed = ("trial", "search_space", "objective", "limits")
+    if not has_keys(cursor, fields, needed, "The sweep has no `{}`", "A sweep job has `{}`"):
         return None
     fields.pop("type", None)
     trial = fields.pop("trial") | {key: fields.pop(key) for key in _OF_THE_TRIAL if key in fields}

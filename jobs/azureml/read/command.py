@@ -81,8 +81,7 @@ def distribution(cursor: Cursor) -> Any:
         return cursor.wrong("a mapping with `type`", "Write `type: pytorch`, `mpi`, `tensorflow` or `ray`.")
     rule, remedy = "Its type says who starts the processes", "Write `type: pytorch`, `mpi`, `tensorflow` or `ray`."
     written = has_keys(cursor, cursor.value, ("type",), "The distribution has no `{}`", rule, remedy=remedy)
-    kind = _KIND(cursor.at("type")) if written else Bad
-    if kind is Bad:
+    if not written or (kind := _KIND(cursor.at("type"))) is Bad:
         return Bad
     model, table = _KINDS[kind]
     fields = dict(keys(cursor, table, what=f"a {kind} distribution"))

@@ -299,8 +299,7 @@ def _trigger(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a trigger, a mapping with `type`")
     written = has_keys(cursor, cursor.value, ("type",), "The trigger has no `{}`", "It is `cron` or `recurrence`")
-    kind = _KIND(cursor.at("type")) if written else Bad
-    if kind is Bad:
+    if not written or (kind := _KIND(cursor.at("type"))) is Bad:
         return Bad
     if kind == "cron":
         fields = dict(keys(cursor, CRON, what="a cron trigger"))

@@ -55,6 +55,10 @@ class DeclaredError(Exception):
     """A declaration cannot be read; the message says why."""
 
 
+UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
+"""Why an environment has no stand-in."""
+
+
 def standin_of(declared: Declared) -> StandIn:
     """The stand-in for an environment.
 
@@ -344,7 +348,7 @@ def answer(
     try:
         chosen = own_of(declared, given or {})
         standin = chosen.standin if chosen is not None else standin_of(declared)
-    except (UnknownImageError, CondaFileError, DeclaredError) as error:
+    except UNREADABLE as error:
         remedy = "" if isinstance(error, CondaFileError) else lines_for(declared)
         return EnvironmentAnswer("unavailable", why=str(error), remedy=remedy)
     if openmpi:

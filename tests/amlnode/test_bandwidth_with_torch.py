@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import images
 from amlstack.base.paths import PROJECT
+from amlstack.images import building, standins
 from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ ring.torch.distributed.destroy_process_group()
 @pytest.fixture(scope="session")
 def python() -> Path:
     """The interpreter of the sandbox's PyTorch, built on first use."""
-    return images.build(images.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin/python"
+    return building.build(standins.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin/python"
 
 
 def ranks(python: Path, folder: Path, nodes: int, each: int, words: list[str], **more: str) -> list[tuple[int, str]]:

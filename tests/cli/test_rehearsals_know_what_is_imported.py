@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import images
 from amlstack.cli.main import main
+from amlstack.images import building, standins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "CACHE"):
         monkeypatch.setenv(f"AMLSTACK_{name}", str(tmp_path / name.lower()))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (images.folder(images.resolve(IMAGE)) / "lib/python3.11/site-packages/there").mkdir(parents=True)
+    (building.folder(standins.resolve(IMAGE)) / "lib/python3.11/site-packages/there").mkdir(parents=True)
     (tmp_path / "work/src/lib").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "work")
     return tmp_path / "work"

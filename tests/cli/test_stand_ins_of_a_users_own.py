@@ -12,7 +12,7 @@ from amlstack.cli import targets
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.main import VERBS, app_of
 from amlstack.cli.rehearsal import environments, mapping_file
-from amlstack.images import Chosen
+from amlstack.images.environments import Chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

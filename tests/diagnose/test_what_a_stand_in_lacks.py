@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import images
 from amlstack.diagnose import diagnose
+from amlstack.images import differences, environments, standins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,29 +22,29 @@ ModuleNotFoundError: No module named '{name}'
 """
 
 
-def job(folder: Path, name: str, standin: images.StandIn | None) -> Path:
+def job(folder: Path, name: str, standin: standins.StandIn | None) -> Path:
     (folder / "user_logs").mkdir()
     (folder / "user_logs/std_log_process_00.txt").write_text(LOG.format(name=name))
     if standin is not None:
-        known = images.for_diagnosis(standin, "azureml:AzureML-sklearn-1.5@latest")
+        known = differences.for_diagnosis(standin, "azureml:AzureML-sklearn-1.5@latest")
         (folder / "stand-in.json").write_text(json.dumps(known))
     return folder
 
 
 @pytest.mark.parametrize("name", ["sklearnex", "sklearnex.linear_model", "azureml.core", "azureml"])
 def test_what_the_image_has_is_the_stand_ins_fault(tmp_path: Path, name: str) -> None:
-    verdict = diagnose([job(tmp_path, name, images.resolve("sklearn-1.5"))])
+    verdict = diagnose([job(tmp_path, name, standins.resolve("sklearn-1.5"))])
     assert verdict.cause == "stand-in-lacks-module"
     assert f"the stand-in lacks `{name}`" in verdict.means
     assert '[stand_in."azureml:AzureML-sklearn-1.5@latest"]' in verdict.advice
 
 
 def test_what_the_image_has_not_is_the_codes_fault(tmp_path: Path) -> None:
-    assert diagnose([job(tmp_path, "torch", images.resolve("sklearn-1.5"))]).cause == "missing-module"
+    assert diagnose([job(tmp_path, "torch", standins.resolve("sklearn-1.5"))]).cause == "missing-module"
 
 
 def test_where_not_all_of_the_image_is_known_the_verdict_is_unsure(tmp_path: Path) -> None:
-    verdict = diagnose([job(tmp_path, "einops_exts", images.resolve("nvcr.io/nvidia/pytorch:25.01-py3"))])
+    verdict = diagnose([job(tmp_path, "einops_exts", standins.resolve("nvcr.io/nvidia/pytorch:25.01-py3"))])
     assert (verdict.cause, verdict.confidence) == ("stand-in-lacks-module", "low")
     assert "may well find it on Azure" in verdict.means
 
@@ -54,7 +54,7 @@ def test_without_a_stand_in_the_logs_alone_count(tmp_path: Path) -> None:
 
 
 def test_a_package_that_could_not_be_had_is_not_blamed_on_the_code(tmp_path: Path) -> None:
-    standin = images.from_conda("dependencies: [python, {pip: [flash-attn]}]")
+    standin = environments.from_conda("dependencies: [python, {pip: [flash-attn]}]")
     assert diagnose([job(tmp_path, "flash_attn", standin)]).cause == "stand-in-lacks-module"
 
 
@@ -86,9 +86,9 @@ def failed(folder: Path, module: str, exception: str, site: str = SITE) -> Path:
     (folder / "user_logs").mkdir()
     text = FAILS.format(site=site, module=module, exception=exception)
     (folder / "user_logs/std_log_process_00.txt").write_text(text)
-    standin = images.resolve(IMAGE)
+    standin = standins.resolve(IMAGE)
     standin = replace(standin, versions=(*dict(standin.versions, **{"mlflow-skinny": "2.16.2"}).items(),))
-    (folder / "stand-in.json").write_text(json.dumps(images.for_diagnosis(standin, IMAGE)))
+    (folder / "stand-in.json").write_text(json.dumps(differences.for_diagnosis(standin, IMAGE)))
     return folder
 
 

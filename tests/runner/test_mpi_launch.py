@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import images
+from amlstack.images import building, standins
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.runner import mpirun
@@ -194,16 +194,16 @@ def test_the_environment_brings_open_mpi_where_the_machine_has_none_or_another(
     monkeypatch.setenv("PATH", str(place))
     job = lab.run(mpi_job(lab, "command -v mpirun; mpirun --version", processes=1))
     assert job.status == "Completed", job.error
-    own = images.folder(images.with_openmpi(images.resolve("minimal-py")))
+    own = building.folder(standins.with_openmpi(standins.resolve("minimal-py")))
     assert lab.log("job", 1).splitlines()[:2] == [str(own / "bin/mpirun"), "mpirun (Open MPI) 4.1.8"]
 
 
 def test_an_environment_compiled_against_the_machines_open_mpi_names_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    horovod = images.resolve("horovod/horovod:0.28.1")
-    own = images.with_openmpi(horovod)
-    assert images.openmpi(own) == "4.1.8"
+    horovod = standins.resolve("horovod/horovod:0.28.1")
+    own = standins.with_openmpi(horovod)
+    assert standins.openmpi(own) == "4.1.8"
     assert own.compiled is not None
     assert [program for program, _ in own.compiled.programs] == ["g++", "make"]
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -228,7 +228,7 @@ def test_an_image_with_open_mpi_5_gets_that_with_its_own_daemons(lab: Lab) -> No
 
 
 def test_mpi_works_without_a_launcher_as_a_group_of_one(tmp_path: Path) -> None:
-    built = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6"))
+    built = building.build(standins.resolve("acpt-pytorch-2.8-cuda12.6"))
     program = "from mpi4py import MPI; print(MPI.COMM_WORLD.size, MPI.Get_library_version())"
     environ = launch.base_variables(built, tmp_path, tmp_path) | {"PATH": str(tmp_path)}
     shown = subprocess.run(

@@ -250,18 +250,18 @@ def test_python_in_a_job_is_the_environments_own(lab: Lab) -> None:
 
 
 def test_the_curated_environment_is_known() -> None:
-    from amlstack import images
+    from amlstack.images import standins
 
-    assert images.resolve(CURATED).name == "pytorch"
+    assert standins.resolve(CURATED).name == "pytorch"
 
 
 def test_a_cancel_interrupts_the_building_of_the_environment(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path / "cache"))
-    from amlstack import images
+    from amlstack.images import building, standins
 
-    place = images.folder(images.resolve("openmpi5.0-ubuntu24.04"))
+    place = building.folder(standins.resolve("openmpi5.0-ubuntu24.04"))
     place.parent.mkdir(parents=True)
     job = lab.job("true")
 

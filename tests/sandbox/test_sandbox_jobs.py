@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import images
+from amlstack.images.environments import Chosen, Declared, OwnStandIn
 from amlstack.sandbox.files import environments
 from amlstack.sandbox.planes import run_history
 from amlstack.sandbox.protocol.refusals import Refused
@@ -129,7 +129,7 @@ REFERENCES = [
 def test_an_environment_is_taken_where_its_stand_in_lies_beside_the_body(
     manager: Manager, gpu: str, environment: str
 ) -> None:
-    given = images.Chosen(images.Declared(environment), images.OwnStandIn(("tabulate",)))
+    given = Chosen(Declared(environment), OwnStandIn(("tabulate",)))
     environments.write(manager.store.home, "one", {"": given})
     body = job(gpu)
     body["properties"]["environmentId"] = environment

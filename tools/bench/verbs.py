@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from measure import PROJECT, Row, environ, run, taken
 
-from amlstack import images
+from amlstack.images import building, standins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ def rehearsal(*, quick: bool) -> Iterator[Row]:
     and the environment built, as in the second rehearsal of a day; process start, upload, queue and collecting outputs
     count. With `--quick` it is one pair of torchrun with two ranks on each node.
     """
-    python = images.build(images.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin"
+    python = building.build(standins.resolve("acpt-pytorch-2.8-cuda12.6")) / "bin"
     cases = (("torchrun", "ddp_torchrun", _torchrun), ("mpirun", "mpi_per_process", _mpirun))
     ranks = 2 if quick else 4
     with ExitStack() as held:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.rehearsal.scale import Extent
-    from amlstack.images import EnvironmentAnswer
+    from amlstack.images.environments import EnvironmentAnswer
 
 State = Literal["ready", "later", "blocks", "note"]
 """``ready``: it is here. ``later``: the rehearsal brings it. ``blocks``: it cannot be had. ``note``: worth knowing."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jobs
-from amlstack import images
 from amlstack.base.paths import PROJECT
 from amlstack.cli.rehearsal.aspects import Aspect, stored_properties
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.cli.rehearsal.scale import code_folder
 from amlstack.code_reading import shell
+from amlstack.images import building, environments, requirements
 from jobs.launchers.base import MpiDistribution
 from jobs.model.job import NO_ENVIRONMENT
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from amlstack.cli.targets import Targets
-    from amlstack.images import Chosen, Declared, EnvironmentAnswer, OwnStandIn
+    from amlstack.images.environments import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 
 
 def resolve(
@@ -47,17 +47,17 @@ def resolve(
         wanted = declared(part)
         if wanted is None or within(step, given):
             continue
-        chosen = images.Chosen(wanted, images.own_of(wanted, own))
+        chosen = environments.Chosen(wanted, environments.own_of(wanted, own))
         if chosen.own is None and _of_a_workspace(wanted):
             continue  # the sandbox's workspace may have it, and says so where it has not
-        answer = images.answer(wanted, own)
+        answer = environments.answer(wanted, own)
         if answer.state != "unavailable":
             by_step[step] = chosen
             lines |= dict.fromkeys(_environment_lines(answer))
     return by_step, tuple(lines)
 
 
-def declared(part: jobs.Plan) -> images.Declared | None:
+def declared(part: jobs.Plan) -> environments.Declared | None:
     """The environment of one command as it is declared; None for a job that has none, or one that cannot be read."""
     from jobs.wire.references import conda_text
 
@@ -65,19 +65,21 @@ def declared(part: jobs.Plan) -> images.Declared | None:
     if isinstance(value, jobs.Environment):
         if value.build is not None and "://" not in value.build.path:
             context = (part.base / value.build.path).absolute()
-            return images.Declared(context=context, dockerfile=value.build.dockerfile_path or images.DOCKERFILE)
+            return environments.Declared(
+                context=context, dockerfile=value.build.dockerfile_path or environments.DOCKERFILE
+            )
         try:
             conda = conda_text(value, part.base) or ""
         except OSError:
             return None
         folder = (part.base / value.conda_file).absolute().parent if isinstance(value.conda_file, str) else None
-        return images.Declared(image=value.image or "", conda=conda, folder=folder)
+        return environments.Declared(image=value.image or "", conda=conda, folder=folder)
     if not value or value == NO_ENVIRONMENT:
         return None
-    return images.Declared(reference=value)
+    return environments.Declared(reference=value)
 
 
-def _of_a_workspace(wanted: images.Declared) -> bool:
+def _of_a_workspace(wanted: environments.Declared) -> bool:
     """True where it names an environment that is registered in a workspace."""
     return wanted.reference.startswith(("azureml:", "/subscriptions/")) and not wanted.reference.startswith(
         ("azureml://registries/", "azureml:AzureML-", "azureml:azureml-")
@@ -138,7 +140,7 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
     from amlstack.sandbox.runner import pip_layer
 
     folder, command = code_folder(part), part.enriched.command
-    built = images.ready(answer.standin) if answer.standin is not None else None
+    built = building.ready(answer.standin) if answer.standin is not None else None
     if built is None or folder is None:
         return
     scripts = shell.scripts(command)
@@ -148,7 +150,7 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
     for each in code_files.missing_imports(folder, scripts, built):
         whose = "the image has it, its stand-in has not" if each.module in of_image else "its stand-in has not"
         key = json.dumps(named, ensure_ascii=False)
-        package = json.dumps(images.package_of(each.module))
+        package = json.dumps(requirements.package_of(each.module))
         yield Aspect(
             "environment",
             "note",
@@ -210,7 +212,8 @@ def starts_by_mpi(part: jobs.Plan) -> bool:
 
 def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -> Iterator[Aspect]:
     """Yield the aspect of the mpirun that starts the ranks of an MPI job."""
-    from amlstack.images import openmpi, ready
+    from amlstack.images.building import ready
+    from amlstack.images.standins import openmpi
     from amlstack.sandbox.runner import mpirun
 
     if not starts_by_mpi(part):
@@ -245,14 +248,14 @@ def environment_aspects(
         return
     declared = _declared_or_stored(part)
     if declared is None and isinstance(wanted, str) and own:
-        found = images.answer(images.Declared(wanted), own)
-        declared = images.Declared(wanted) if found.state != "unavailable" else None
+        found = environments.answer(environments.Declared(wanted), own)
+        declared = environments.Declared(wanted) if found.state != "unavailable" else None
     if declared is None:
         text, remedy = found_nowhere(str(wanted), where)
         yield Aspect("environment", "blocks", text, remedy, (place,)), None
         return
     brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
-    answer = images.answer(declared, own, openmpi=brought)
+    answer = environments.answer(declared, own, openmpi=brought)
     yield _environment_aspect(place, answer), answer
     for each in answer.absent:
         if each.why:  # what the image has besides is in the line of what differs
@@ -268,12 +271,12 @@ def _declared_or_stored(part: jobs.Plan) -> Declared | None:
     if isinstance(wanted, str):
         reference = jobs.Refs(rehearsal_workspace()).environment_id(wanted) or wanted
         if not reference.startswith("/"):
-            return images.Declared(reference)
+            return environments.Declared(reference)
         version = stored_properties(reference)
         if version is None:
             return None
-        return images.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))
-    return declared(part) or images.Declared(image=wanted.image or "")  # the plan has a finding
+        return environments.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))
+    return declared(part) or environments.Declared(image=wanted.image or "")  # the plan has a finding
 
 
 def _environment_aspect(place: str, answer: EnvironmentAnswer) -> Aspect:
@@ -284,8 +287,8 @@ def _environment_aspect(place: str, answer: EnvironmentAnswer) -> Aspect:
     if answer.state == "ready":
         return Aspect("environment", "ready", f"{standin.summary}{differs}", "", (place,))
     try:
-        images.check_programs(standin)
-    except images.ImageBuildError as error:
+        building.check_programs(standin)
+    except building.ImageBuildError as error:
         return Aspect("environment", "blocks", str(error), "", (place,))
     load = f", downloads up to {answer.download_mb:,} MB" if answer.download_mb else ""
     return Aspect("environment", "later", f"is built once{load}: {standin.summary}{differs}", "", (place,))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import jobs
     from amlstack.cli.targets import Targets
-    from amlstack.images import Chosen
+    from amlstack.images.environments import Chosen
     from infra.data.assets import StackData
 
 GROUP = "rehearsal"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.request import RehearsalSurvey
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.code_reading.downloads import Download
-    from amlstack.images import EnvironmentAnswer
+    from amlstack.images.environments import EnvironmentAnswer
     from infra.runs import CodeFolders
 
 _SECONDS: Final = 0.4

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.targets import Targets
-    from amlstack.images import OwnStandIn
+    from amlstack.images.environments import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
 
 

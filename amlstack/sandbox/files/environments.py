@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
 from amlstack.catalog import environments as catalogue
-from amlstack.images import Chosen
+from amlstack.images.environments import Chosen
 from amlstack.images.standins import read_reference as reference
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.folders import job_folder, private

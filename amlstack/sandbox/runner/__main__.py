@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack import images
+from amlstack.images import building, differences
 from amlstack.processes import adopt_orphans
 from amlstack.sandbox import processes
 from amlstack.sandbox.contract import launch, spec
@@ -57,9 +57,9 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
                 return
             with umask(USUAL):  # the user's cache, which may serve several
                 standin = prepare.image(store, job, wanted)
-                built = images.build(standin, lambda line: _progress(store, job, line))
+                built = building.build(standin, lambda line: _progress(store, job, line))
             note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
-            if line := images.difference(standin):
+            if line := differences.line(standin):
                 note(f"stand-in: {line}")
             prepare.write_stand_in(store, job, wanted, standin)
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
@@ -75,7 +75,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         ending.collect(outcome)
     except CanceledError:
         outcome.reason = "canceled"
-    except (spec.RefusedError, images.ImageBuildError) as error:
+    except (spec.RefusedError, building.ImageBuildError) as error:
         ending.error = JobError(getattr(error, "code", "ImageBuildFailure"), str(error))
     except Exception:  # noqa: BLE001 - whatever happens, the job must reach an end that names it
         traceback.print_exc(file=sys.stdout)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack import images
+from amlstack.images import standins
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan
 
@@ -57,7 +57,7 @@ def is_brought(image: str) -> bool:
     Args:
         image: The image that the environment declares; empty for none.
     """
-    return images.has_openmpi_5(image) or not on_machine()
+    return standins.has_openmpi_5(image) or not on_machine()
 
 
 def find(built: Path) -> str:

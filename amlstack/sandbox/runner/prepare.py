@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from amlstack import images
 from amlstack.base import paths
 from amlstack.base.files import write_whole
+from amlstack.images import differences, standins
+from amlstack.images.environments import UNREADABLE, Declared, standin_of
 from amlstack.sandbox import gpu_code, processes
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.contract.launch import LOGS, environment, gpus_here, replaced, torchrun_logs
@@ -109,7 +110,7 @@ class Stage:
     image: Path
 
 
-def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
+def image(store: Store, job: JobRow, spec: Spec) -> standins.StandIn:
     """The stand-in for the job's environment; for an MPI job with an Open MPI of its own where the machine has none.
 
     Raises:
@@ -118,28 +119,28 @@ def image(store: Store, job: JobRow, spec: Spec) -> images.StandIn:
     given = environments.environment_of(store, job)
     try:
         declared = given.declared if given is not None else _declared(store, spec)
-        standin = given.standin if given is not None else images.standin_of(declared)
-    except images.UNREADABLE as error:
+        standin = given.standin if given is not None else standin_of(declared)
+    except UNREADABLE as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
     if spec.distribution == "Mpi" and mpirun.is_brought(declared.image):
-        return images.with_openmpi(standin, declared.image)
+        return standins.with_openmpi(standin, declared.image)
     return standin
 
 
-def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: images.StandIn) -> None:
+def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: standins.StandIn) -> None:
     """Notes in the job's folder what its environment lacks of the image, for a diagnosis of its logs."""
     given = environments.environment_of(store, job)
     named = given.declared.named if given is not None else spec.environment
-    known = images.for_diagnosis(standin, named)
+    known = differences.for_diagnosis(standin, named)
     write_whole(job_folder(store.home, job.id) / STAND_IN, json.dumps(known, indent=1) + "\n")
 
 
-def _declared(store: Store, spec: Spec) -> images.Declared:
+def _declared(store: Store, spec: Spec) -> Declared:
     if not spec.environment.startswith("/"):
-        return images.Declared(spec.environment)
+        return Declared(spec.environment)
     resource = store.resources.get(spec.environment)
     if resource is None and (reference := environments.curated(spec.environment)) is not None:
-        return images.Declared(reference)
+        return Declared(reference)
     if resource is None:
         message = f"The environment {spec.environment} does not exist."
         raise RefusedError(message)
@@ -150,7 +151,7 @@ def _declared(store: Store, spec: Spec) -> images.Declared:
             "this machine, by `amlstack rehearse`."
         )
         raise RefusedError(message, "SandboxUnsupported")
-    return images.Declared(image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or ""))
+    return Declared(image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or ""))
 
 
 def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:

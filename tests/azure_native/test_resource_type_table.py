@@ -12,6 +12,7 @@ import pytest
 from amlstack.rpc import ProviderError
 from amlstack.sandbox import kinds
 from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.protocol import typecheck
 
 TOKENS = table.tokens()
 
@@ -155,9 +156,11 @@ def test_paths_and_wire_names_are_those_that_the_sandbox_answers(token: str) -> 
     emulated = kinds.find(_type(kind.path))
     assert emulated is not None
     assert emulated.schema is not None
-    assert {*kind.parameters, *kind.put_query} == set(emulated.schema.path)
     wire = {ours: wire for ours, wire in kind.renamed.items() if ours in kind.flat}
     assert wire == dict(emulated.schema.wire)
+    top, inner = typecheck.fields_of_body(emulated.schema)
+    taken = typecheck.body_shape(typecheck.input_class(emulated.schema.module, emulated.schema.args)).fields
+    assert {*kind.parameters, *kind.put_query} == taken.keys() - top.keys() - inner.keys() - wire.keys()
     assert set(kind.flat).isdisjoint(emulated.schema.envelope)
 
 

@@ -119,7 +119,7 @@ def test_every_kind_finds_its_generated_class(kind: ResourceKind) -> None:
     assert kind.schema is not None
     names = set(typecheck.body_shape(typecheck.input_class(kind.schema.module, kind.schema.args)).fields)
 
-    assert kind.schema.path <= names
+    assert set(kind.schema.path) <= names
     assert set(kind.schema.wire) <= names
 
 

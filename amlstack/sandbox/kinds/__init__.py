@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.kinds import identity, monitoring, network, policy, storage, vaults
-from amlstack.sandbox.kinds import vaults as container_registries
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
@@ -27,22 +26,11 @@ ALL: tuple[ResourceKind, ...] = (
     *storage.KINDS,
     *vaults.KINDS,
     *monitoring.KINDS,
-    container_registries.KIND,
     *network.KINDS,
-    workspaces.KIND,
+    *workspaces.KINDS,
     managed_network.KIND,
     computes.KIND,
-    workspaces.DATASTORES,
-    assets.CODES,
-    assets.CODE_VERSIONS,
-    assets.ENVIRONMENTS,
-    assets.ENVIRONMENT_VERSIONS,
-    assets.CONTAINERS,
-    assets.VERSIONS,
-    assets.DATA_CONTAINERS,
-    assets.DATA_VERSIONS,
-    assets.MODELS_CONTAINERS,
-    assets.MODELS_VERSIONS,
+    *assets.KINDS,
     jobs.KIND,
     schedules.KIND,
     *policy.KINDS,
@@ -63,9 +51,3 @@ def listed(context: KindContext, text: str, query: Mapping[str, str]) -> Reply |
         return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
     path = parse(text)
     return None if path is None else workspaces.answer(context, path)
-
-
-def check_locks(context: KindContext, text: str, method: str) -> None:
-    """Refuses a write or a deletion that a lock forbids."""
-    if method in {"DELETE", "PUT", "PATCH"}:
-        identity.check(context, text, deletes=method == "DELETE")

@@ -37,17 +37,9 @@ class Groups(ResourceKind):
         r"[-\w().]{0,89}[-\w()]",
         "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
     )
-    schema = Schema(
-        "resources",
-        "ResourceGroupArgs",
-        frozenset({"resourceGroupName"}),
-        envelope=frozenset({"location", "tags", "managedBy"}),
-    )
+    schema = Schema("resources", "ResourceGroupArgs")
     ticks_delete = 1
     patches = True
-
-
-GROUP_KIND = Groups()
 
 
 class Identities(ResourceKind):
@@ -58,23 +50,16 @@ class Identities(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
     )
-    schema = Schema(
-        "managedidentity", "UserAssignedIdentityArgs", frozenset({"resourceGroupName", "resourceName"}),
-        envelope=frozenset({"location", "tags"}),
-    )  # fmt: skip
+    schema = Schema("managedidentity", "UserAssignedIdentityArgs", ("resourceName",))
     patches = True
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its object id and client id, new with every creation."""
-        del context
         return {
             "principalId": entra.principal(resource),
             "clientId": entra.object_id(resource, "client"),
             "tenantId": TENANT,
         }
-
-
-IDENTITY_KIND = Identities()
 
 
 MOST: Final = 20
@@ -90,10 +75,10 @@ class FederatedCredentials(ResourceKind):
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}", "3 to 120 letters, digits, '-' and '_', a letter or digit first"
     )
     schema = Schema(
-        "managedidentity", "FederatedIdentityCredentialArgs",
-        frozenset({"resourceGroupName", "resourceName", "federatedIdentityCredentialResourceName"}),
-        envelope=frozenset(),
-    )  # fmt: skip
+        "managedidentity",
+        "FederatedIdentityCredentialArgs",
+        ("resourceName", "federatedIdentityCredentialResourceName"),
+    )
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -120,9 +105,6 @@ class FederatedCredentials(ResourceKind):
             raise Refused(400, "BadRequest", message)
 
 
-FEDERATED_KIND = FederatedCredentials()
-
-
 UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _DEFINITION = re.compile(rf"(/subscriptions/[^/]+)?{re.escape(resources.DEFINITIONS)}(?P<id>{UUID})", re.IGNORECASE)
 
@@ -133,9 +115,7 @@ class RoleAssignments(ResourceKind):
     type = "Microsoft.Authorization/roleAssignments"
     noun = "a role assignment"
     names = NameRule(UUID, "a UUID")
-    schema = Schema(
-        "authorization", "RoleAssignmentArgs", frozenset({"roleAssignmentName", "scope"}), envelope=frozenset()
-    )
+    schema = Schema("authorization", "RoleAssignmentArgs", ("roleAssignmentName", "scope"))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -164,11 +144,7 @@ class RoleAssignments(ResourceKind):
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The scope that it reaches."""
-        del context
         return {"scope": resource.id.rpartition("/providers/")[0]}
-
-
-ROLE_KIND = RoleAssignments()
 
 
 class Locks(ResourceKind):
@@ -177,32 +153,27 @@ class Locks(ResourceKind):
     type = "Microsoft.Authorization/locks"
     noun = "a lock"
     names = NameRule(r"[^<>%&:\\?/]{1,259}[^<>%&:\\?/. ]|[^<>%&:\\?/. ]", "up to 260 characters, none of <>%&:\\?/")
-    schema = Schema(
-        "authorization", "ManagementLockByScopeArgs", frozenset({"lockName", "scope"}), envelope=frozenset()
-    )
+    schema = Schema("authorization", "ManagementLockByScopeArgs", ("lockName", "scope"))
     tracked = False
 
 
-LOCK_KIND = Locks()
-
-
-def check(context: KindContext, resource_id: str, *, deletes: bool) -> None:
-    """Refuses a request for what a lock is on, in or below.
+def check_locks(context: KindContext, resource_id: str, method: str) -> None:
+    """Refuses a write or a deletion of what a lock is on, in or below.
 
     Args:
         context: The store.
         resource_id: What is asked for.
-        deletes: The request deletes; else it writes.
+        method: Of the request.
 
     Raises:
         Refused: 409, with the locked scopes.
     """
-    target = resource_id.lower()
-    if f"/{LOCK_KIND.type.lower()}/" in target:
+    target, deletes = resource_id.lower(), method == "DELETE"
+    if method not in {"DELETE", "PUT", "PATCH"} or f"/{Locks.type.lower()}/" in target:
         return  # a lock itself: taking it off is how a scope is opened
     scopes = [
         lock.parent
-        for lock in context.store.resources.of_type(LOCK_KIND.type)
+        for lock in context.store.resources.of_type(Locks.type)
         if (deletes or lock.body["properties"]["level"] == "ReadOnly") and _meets(lock, target, deletes=deletes)
     ]
     if scopes:
@@ -219,5 +190,5 @@ def _meets(lock: ResourceRow, target: str, *, deletes: bool) -> bool:
     return f"{target}/".startswith(f"{locked}/") or (deletes and f"{locked}/".startswith(f"{target}/"))
 
 
-KINDS = (GROUP_KIND, IDENTITY_KIND, FEDERATED_KIND, ROLE_KIND, LOCK_KIND)
+KINDS = (Groups(), Identities(), FederatedCredentials(), RoleAssignments(), Locks())
 """The kinds of this module; a new one is a row here."""

@@ -6,10 +6,10 @@ Microsoft.Insights/diagnosticSettings: where a resource's logs go. None are writ
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
@@ -24,27 +24,16 @@ class LogWorkspaces(ResourceKind):
 
     type = "Microsoft.OperationalInsights/workspaces"
     noun = "a Log Analytics workspace"
+    defaults: ClassVar[Body] = {"sku": {"name": "PerGB2018"}, "retentionInDays": 30}
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
     )
-    schema = Schema(
-        "operationalinsights",
-        "WorkspaceArgs",
-        frozenset({"resourceGroupName", "workspaceName"}),
-        # Unlike elsewhere, the SKU stands among the properties.
-        envelope=frozenset({"location", "tags", "identity"}),
-    )
+    schema = Schema("operationalinsights", "WorkspaceArgs", ("workspaceName",), envelope=ENVELOPE - {"sku"})
     ticks = 1
     patches = True
 
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """Pay-as-you-go and 30 days, unless the body says otherwise."""
-        del context, path
-        return {**body, "properties": {"sku": {"name": "PerGB2018"}, "retentionInDays": 30, **body["properties"]}}
-
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The customer id by which agents would know it."""
-        del context
         return {"customerId": str(uuid.uuid5(NAMESPACE, resource.key))}
 
 
@@ -60,8 +49,7 @@ class InsightsComponents(ResourceKind):
     schema = Schema(
         "applicationinsights",
         "ComponentArgs",
-        frozenset({"resourceGroupName", "resourceName"}),
-        envelope=frozenset({"location", "tags", "kind"}),
+        ("resourceName",),
         wire={
             "applicationType": "Application_Type",
             "flowType": "Flow_Type",
@@ -81,7 +69,6 @@ class InsightsComponents(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The type of application is required, and the log workspace must exist."""
-        del path, before
         properties = body["properties"]
         if "Application_Type" not in properties:
             raise invalid("properties.Application_Type", "the required property is missing.")
@@ -101,10 +88,6 @@ class InsightsComponents(ResourceKind):
         }
 
 
-LOGS = LogWorkspaces()
-COMPONENTS = InsightsComponents()
-
-
 SINKS: Final = ("workspaceId", "storageAccountId", "eventHubAuthorizationRuleId", "marketplacePartnerId")
 _MOST: Final = 5
 
@@ -115,7 +98,7 @@ class DiagnosticSettings(ResourceKind):
     type = "Microsoft.Insights/diagnosticSettings"
     noun = "a diagnostic setting"
     names = NameRule(r"[^*<>%:&?\\+/]{0,259}[^*<>%:&?\\+/. ]", "up to 260 characters, none of *<>%:&?\\+/")
-    schema = Schema("monitor", "DiagnosticSettingArgs", frozenset({"name", "resourceUri"}), envelope=frozenset())
+    schema = Schema("monitor", "DiagnosticSettingArgs", ("name", "resourceUri"))
     tracked = False
     made_status = 200
 
@@ -151,7 +134,5 @@ def _categories(properties: Body) -> set[str]:
     return {str(row.get("category") or row.get("categoryGroup")) for row in rows if row.get("enabled")}
 
 
-DIAGNOSTIC_KIND = DiagnosticSettings()
-
-KINDS = (LOGS, COMPONENTS, DIAGNOSTIC_KIND)
+KINDS = (LogWorkspaces(), InsightsComponents(), DiagnosticSettings())
 """The kinds of this module; a new one is a row here."""

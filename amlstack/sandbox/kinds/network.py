@@ -12,11 +12,10 @@ Microsoft.Network/privateEndpoints and the DNS zone groups in them.
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near
-from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,8 +23,19 @@ if TYPE_CHECKING:
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
+TYPE = "Microsoft.Network/virtualNetworks"
+SUBNETS = f"{TYPE}/subnets"
+SECURITY_GROUPS = "Microsoft.Network/networkSecurityGroups"
 ENDPOINTS = "Microsoft.Network/privateEndpoints"
+ZONES = "Microsoft.Network/privateDnsZones"
+LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
+_CONNECTIONS = ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections")
+_ENVELOPE = ENVELOPE | {"id", "name", "type"}
+_NAMES = NameRule(
+    r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
+    "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
+)
 
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -62,37 +72,23 @@ def check_subnet(name: str, prefix: Any, space: Iterable[Range], others: Iterabl
     return found
 
 
-def users(context: KindContext, subnet: str) -> tuple[str, ...]:
-    """Ids of what has addresses in a subnet: private endpoints and clusters."""
-    key = subnet.lower()
-    placed = [(row, row.body["properties"]) for row in context.store.resources.of_type(ENDPOINTS)]
-    computes = context.store.resources.of_type(COMPUTE)
-    placed += ((row, row.body["properties"].get("properties") or {}) for row in computes)
-    return tuple(row.id for row, inner in placed if str((inner.get("subnet") or {}).get("id", "")).lower() == key)
-
-
-def refuse_if_used(context: KindContext, subnet: str) -> None:
-    """Keeps a subnet in which something has an address.
+def refuse_if_used(context: KindContext, subnet: ResourceRow) -> None:
+    """Keeps a subnet in which something has an address: a private endpoint, a cluster.
 
     Raises:
         Refused: 400, naming one user.
     """
-    if found := users(context, subnet):
-        name = subnet.rsplit("/", 1)[-1]
-        message = f"Subnet {name} is in use by {found[0]} and cannot be deleted."
-        raise Refused(400, "InUseSubnetCannotBeDeleted", message)
+    placed = [(row, row.body["properties"]) for row in context.store.resources.of_type(ENDPOINTS)]
+    placed += ((row, row.body["properties"].get("properties") or {}) for row in context.store.clusters())
+    for row, inner in placed:
+        if str((inner.get("subnet") or {}).get("id", "")).lower() == subnet.key:
+            message = f"Subnet {subnet.name} is in use by {row.id} and cannot be deleted."
+            raise Refused(400, "InUseSubnetCannotBeDeleted", message)
 
 
-TYPE = "Microsoft.Network/virtualNetworks"
-SUBNETS = f"{TYPE}/subnets"
-_NAMES = NameRule(
-    r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
-    "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
-)
-_REFERENCES = {
-    "networkSecurityGroup": "Microsoft.Network/networkSecurityGroups",
-}
-_DEFAULTS = {"privateEndpointNetworkPolicies": "Disabled", "privateLinkServiceNetworkPolicies": "Enabled"}
+def connections(endpoint: Mapping[str, Any]) -> list[Body]:
+    """The connections of a private endpoint, by its properties: those approved by themselves, then the others."""
+    return [link for name in _CONNECTIONS for link in endpoint.get(name) or ()]
 
 
 class VirtualNetworks(ResourceKind):
@@ -102,14 +98,16 @@ class VirtualNetworks(ResourceKind):
     noun = "a virtual network"
     names = _NAMES
     schema = Schema(
-        "network", "VirtualNetworkInitArgs", frozenset({"resourceGroupName", "virtualNetworkName"}),
-        envelope=frozenset({"id", "location", "tags", "extendedLocation"}), nested=frozenset({"subnets"}),
-    )  # fmt: skip
+        "network",
+        "VirtualNetworkInitArgs",
+        ("virtualNetworkName",),
+        envelope=_ENVELOPE,
+        nested=frozenset({"subnets"}),
+    )
     ticks = 1
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Ranges fit into each other; a subnet that is left out is not in use."""
-        del before
         properties = body["properties"]
         space = _space(properties)
         if properties.get("subnets") is None:
@@ -123,12 +121,7 @@ class VirtualNetworks(ResourceKind):
         wanted = {name.lower() for name, _ in taken}
         for row in context.store.resources.under(path.text, SUBNETS):
             if row.name.lower() not in wanted:
-                refuse_if_used(context, row.id)
-
-    def keep(self, body: Body, before: ResourceRow) -> Body:
-        """A second PUT is taken whole."""
-        del before
-        return body
+                refuse_if_used(context, row)
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Its subnets become resources of their own."""
@@ -140,21 +133,20 @@ class VirtualNetworks(ResourceKind):
                 if row.name.lower() not in wanted:
                     context.store.resources.delete(row.key)
             for subnet in subnets:
-                inner = {**_DEFAULTS, **subnet.get("properties", {})}
-                context.store.resources.put(
-                    f"{path.text}/subnets/{subnet['name']}", SUBNETS, path.text, {"properties": inner}
-                )
+                inner = {"properties": {**Subnets.defaults, **subnet.get("properties", {})}}
+                context.store.resources.put(f"{path.text}/subnets/{subnet['name']}", SUBNETS, path.text, inner)
         return {**body, "properties": properties}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """With its subnets."""
         rows = context.store.resources.under(resource.key, SUBNETS)
-        return {"subnets": [_shown(SUBNET_KIND.render(context, row)) for row in rows]}
+        shown = (SUBNET_KIND.render(context, row) for row in rows)
+        return {"subnets": [{name: part for name, part in one.items() if name != "systemData"} for one in shown]}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A network in which something has an address stays."""
         for row in context.store.resources.under(resource.key, SUBNETS):
-            refuse_if_used(context, row.id)
+            refuse_if_used(context, row)
 
 
 class Subnets(ResourceKind):
@@ -162,16 +154,16 @@ class Subnets(ResourceKind):
 
     type = SUBNETS
     noun = "a subnet"
+    defaults: ClassVar[Body] = {
+        "privateEndpointNetworkPolicies": "Disabled",
+        "privateLinkServiceNetworkPolicies": "Enabled",
+    }
     names = _NAMES
-    schema = Schema(
-        "network", "SubnetInitArgs", frozenset({"resourceGroupName", "virtualNetworkName", "subnetName"}),
-        envelope=frozenset({"id", "name", "type"}),
-    )  # fmt: skip
+    schema = Schema("network", "SubnetInitArgs", ("virtualNetworkName", "subnetName"), envelope=_ENVELOPE)
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Its range lies in the network and overlaps no other."""
-        del before
         network = context.store.resources.get(path.parent)
         space = _space(network.body["properties"]) if network is not None else []
         rows = context.store.resources.under(path.parent, SUBNETS)
@@ -183,39 +175,21 @@ class Subnets(ResourceKind):
         check_subnet(path.name, body["properties"].get("addressPrefix"), space, others)
         check_references(context, body["properties"])
 
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The service's defaults."""
-        del context, path
-        return {**body, "properties": {**_DEFAULTS, **body["properties"]}}
-
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The provisioning state."""
-        del context, resource
         return {"provisioningState": "Succeeded"}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """One in use stays."""
-        refuse_if_used(context, resource.id)
+        refuse_if_used(context, resource)
 
 
 def check_references(context: KindContext, subnet: Mapping[str, Any]) -> None:
-    """Require that all a subnet names and the sandbox knows exists."""
-    for name, kind in _REFERENCES.items():
-        given = (subnet.get(name) or {}).get("id")
-        found = context.store.resources.get(given) if given else None
-        if given and (found is None or found.type.lower() != kind.lower()):
-            message = f"Resource {given} referenced by the subnet was not found."
-            raise Refused(404, "InvalidResourceReference", message, name)
-
-
-def network_of(context: KindContext, subnet: str) -> ResourceRow | None:
-    """The network that a subnet is in."""
-    return context.store.resources.get(subnet.lower().rsplit("/subnets/", 1)[0])
-
-
-def _shown(subnet: Body) -> Body:
-    """A subnet as its network lists it."""
-    return {name: value for name, value in subnet.items() if name != "systemData"}
+    """Require that the security group that a subnet names exists."""
+    given = (subnet.get("networkSecurityGroup") or {}).get("id")
+    if given and context.store.resources.get(given, SECURITY_GROUPS) is None:
+        message = f"Resource {given} referenced by the subnet was not found."
+        raise Refused(404, "InvalidResourceReference", message, "networkSecurityGroup")
 
 
 def _space(properties: Mapping[str, Any]) -> list[Range]:
@@ -225,7 +199,6 @@ def _space(properties: Mapping[str, Any]) -> list[Range]:
     return [range_of(prefix, "properties.addressSpace") for prefix in prefixes]
 
 
-NETWORK_KIND = VirtualNetworks()
 SUBNET_KIND = Subnets()
 
 
@@ -235,22 +208,20 @@ LOWEST, HIGHEST = 100, 4096
 class SecurityGroups(ResourceKind):
     """Rules by direction and priority."""
 
-    type = "Microsoft.Network/networkSecurityGroups"
+    type = SECURITY_GROUPS
     noun = "a network security group"
-    names = NameRule(
-        r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
-        "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
-    )
+    names = _NAMES
     schema = Schema(
-        "network", "NetworkSecurityGroupInitArgs", frozenset({"resourceGroupName", "networkSecurityGroupName"}),
-        envelope=frozenset({"id", "location", "tags"}), nested=frozenset({"securityRules"}),
-    )  # fmt: skip
+        "network",
+        "NetworkSecurityGroupInitArgs",
+        ("networkSecurityGroupName",),
+        envelope=_ENVELOPE,
+        nested=frozenset({"securityRules"}),
+    )
     ticks = 1
-    patches = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """No two rules of one direction share a priority."""
-        del context, path, before
         seen: dict[tuple[str, int], str] = {}
         for index, rule in enumerate(body["properties"].get("securityRules") or ()):
             inner, where = rule.get("properties") or {}, f"properties.securityRules[{index}]"
@@ -264,11 +235,6 @@ class SecurityGroups(ResourceKind):
                 raise Refused(400, "SecurityRuleConflict", message, where)
             seen[inner["direction"], priority] = name
 
-    def keep(self, body: Body, before: ResourceRow) -> Body:
-        """A second PUT is taken whole."""
-        del before
-        return body
-
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """One that a subnet names stays."""
         for row in context.store.resources.of_type(SUBNETS):
@@ -277,12 +243,6 @@ class SecurityGroups(ResourceKind):
                 raise Refused(400, "InUseNetworkSecurityGroupCannotBeDeleted", message)
 
 
-SECURITY_GROUP_KIND = SecurityGroups()
-
-
-PRIVATE_ENDPOINTS_TYPE = ENDPOINTS
-GROUPS = f"{PRIVATE_ENDPOINTS_TYPE}/privateDnsZoneGroups"
-ZONES = "Microsoft.Network/privateDnsZones"
 TARGETS = {
     "microsoft.machinelearningservices/workspaces": ("amlworkspace",),
     "microsoft.storage/storageaccounts": ("blob", "file", "dfs", "queue", "table", "web"),
@@ -291,43 +251,35 @@ TARGETS = {
 }
 """Sub-resources by type (learn.microsoft.com/azure/private-link/private-endpoint-overview, 2026-11-22)."""
 
-_PRIVATE_ENDPOINTS_NAMES = NameRule(
-    r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
-    "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
-)
-
 
 class PrivateEndpoints(ResourceKind):
     """An address in a subnet that leads to one part of a resource."""
 
-    type = PRIVATE_ENDPOINTS_TYPE
+    type = ENDPOINTS
     noun = "a private endpoint"
-    names = _PRIVATE_ENDPOINTS_NAMES
+    names = _NAMES
     schema = Schema(
-        "network", "PrivateEndpointArgs", frozenset({"resourceGroupName", "privateEndpointName"}),
-        envelope=frozenset({"id", "location", "tags", "extendedLocation"}),
-        nested=frozenset({"privateLinkServiceConnections", "manualPrivateLinkServiceConnections"}),
-    )  # fmt: skip
+        "network",
+        "PrivateEndpointArgs",
+        ("privateEndpointName",),
+        envelope=_ENVELOPE,
+        nested=frozenset(_CONNECTIONS),
+    )
     ticks = 2
     ticks_delete = 1
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Subnet and target exist and fit together; neither changes later."""
-        del path
         properties = body["properties"]
         subnet = str((properties.get("subnet") or {}).get("id") or "")
-        found = context.store.resources.get(subnet)
-        if found is None or found.type != SUBNETS:
+        if context.store.resources.get(subnet, SUBNETS) is None:
             message = f"Resource {subnet} referenced by the private endpoint was not found."
             raise Refused(404, "InvalidResourceReference", message, "properties.subnet")
-        network = network_of(context, subnet)
+        network = context.store.resources.get(subnet.lower().rsplit("/subnets/", 1)[0])
         if network is not None and network.body["location"] != body["location"]:
             message = "A private endpoint and its virtual network must be in the same region."
             raise Refused(400, "PrivateEndpointAndVirtualNetworkRegionMismatch", message, "location")
-        links = [
-            *(properties.get("privateLinkServiceConnections") or ()),
-            *(properties.get("manualPrivateLinkServiceConnections") or ()),
-        ]
+        links = connections(properties)
         if len(links) != 1:
             raise invalid("properties.privateLinkServiceConnections", f"{len(links)} connections; there must be one.")
         _check_link(context, links[0].get("properties") or {})
@@ -335,49 +287,43 @@ class PrivateEndpoints(ResourceKind):
             message = "The subnet and the connection of a private endpoint cannot be changed."
             raise Refused(400, "PrivateEndpointCannotBeUpdated", message)
 
-    def keep(self, body: Body, before: ResourceRow) -> Body:
-        """A second PUT is taken whole."""
-        del before
-        return body
-
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its network interface, and that the connection is approved."""
-        del context
         properties = resource.body["properties"]
         shown: Body = {"networkInterfaces": [{"id": f"{resource.id}.nic"}]}
         approved = {"status": "Approved", "description": "Auto-Approved", "actionsRequired": "None"}
-        for name in ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections"):
+        for name in _CONNECTIONS:
             if links := properties.get(name):
-                shown[name] = [_approved(link, approved) for link in links]
+                with_state = {"privateLinkServiceConnectionState": approved}
+                shown[name] = [{**link, "properties": {**link.get("properties", {}), **with_state}} for link in links]
         return shown
 
 
 class ZoneGroups(ResourceKind):
     """The private DNS zones in which an endpoint's names are registered."""
 
-    type = GROUPS
+    type = f"{ENDPOINTS}/privateDnsZoneGroups"
     noun = "a private DNS zone group"
-    names = _PRIVATE_ENDPOINTS_NAMES
+    names = _NAMES
     schema = Schema(
-        "network", "PrivateDnsZoneGroupArgs",
-        frozenset({"resourceGroupName", "privateEndpointName", "privateDnsZoneGroupName"}),
-        envelope=frozenset({"id", "name"}), nested=frozenset({"privateDnsZoneConfigs"}),
-    )  # fmt: skip
+        "network",
+        "PrivateDnsZoneGroupArgs",
+        ("privateEndpointName", "privateDnsZoneGroupName"),
+        envelope=_ENVELOPE,
+        nested=frozenset({"privateDnsZoneConfigs"}),
+    )
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The zones exist, each named once."""
-        del path, before
         for index, config in enumerate(body["properties"].get("privateDnsZoneConfigs") or ()):
             zone = str((config.get("properties") or {}).get("privateDnsZoneId") or "")
-            found = context.store.resources.get(zone)
-            if found is None or found.type != ZONES:
+            if context.store.resources.get(zone, ZONES) is None:
                 message = f"Private DNS zone {zone} was not found."
                 raise Refused(404, "PrivateDnsZoneNotFound", message, f"properties.privateDnsZoneConfigs[{index}]")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Always done."""
-        del context, resource
         return {"provisioningState": "Succeeded"}
 
 
@@ -403,15 +349,6 @@ def _fixed(properties: Body) -> tuple[str, Any]:
     return str(properties["subnet"]["id"]).lower(), target
 
 
-def _approved(link: Body, state: Body) -> Body:
-    return {**link, "properties": {**link.get("properties", {}), "privateLinkServiceConnectionState": state}}
-
-
-ENDPOINT_KIND = PrivateEndpoints()
-GROUP_KIND = ZoneGroups()
-
-
-LINKS = f"{ZONES}/virtualNetworkLinks"
 GLOBAL = "global"
 
 
@@ -421,17 +358,13 @@ class PrivateZones(ResourceKind):
     type = ZONES
     noun = "a private DNS zone"
     names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
-    schema = Schema(
-        "privatedns", "PrivateZoneArgs", frozenset({"resourceGroupName", "privateZoneName"}),
-        envelope=frozenset({"location", "tags"}),
-    )  # fmt: skip
+    schema = Schema("privatedns", "PrivateZoneArgs", ("privateZoneName",))
     ticks = 1
     ticks_delete = 1
     made_status = 202
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Zones are global."""
-        del context, path, before
         _check_global(body)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
@@ -451,22 +384,16 @@ class NetworkLinks(ResourceKind):
     type = LINKS
     noun = "a virtual network link"
     names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
-    schema = Schema(
-        "privatedns", "VirtualNetworkLinkArgs",
-        frozenset({"resourceGroupName", "privateZoneName", "virtualNetworkLinkName"}),
-        envelope=frozenset({"location", "tags"}),
-    )  # fmt: skip
+    schema = Schema("privatedns", "VirtualNetworkLinkArgs", ("privateZoneName", "virtualNetworkLinkName"))
     ticks = 1
     ticks_delete = 1
     made_status = 202
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The network exists, and is linked with a zone once."""
-        del before
         _check_global(body)
         network = str((body["properties"].get("virtualNetwork") or {}).get("id") or "")
-        found = context.store.resources.get(network)
-        if found is None or found.type != TYPE:
+        if context.store.resources.get(network, TYPE) is None:
             raise invalid("properties.virtualNetwork", f"the virtual network '{network}' was not found.")
         for row in context.store.resources.under(path.parent, LINKS):
             other = str(row.body["properties"]["virtualNetwork"]["id"]).lower()
@@ -476,7 +403,6 @@ class NetworkLinks(ResourceKind):
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Done."""
-        del context, resource
         return {"virtualNetworkLinkState": "Completed"}
 
 
@@ -486,8 +412,8 @@ def _check_global(body: Body) -> None:
         raise Refused(400, "LocationNotAvailableForResourceType", message, "location")
 
 
-ZONE_KIND = PrivateZones()
-LINK_KIND = NetworkLinks()
-
-KINDS = (SECURITY_GROUP_KIND, NETWORK_KIND, SUBNET_KIND, ZONE_KIND, LINK_KIND, ENDPOINT_KIND, GROUP_KIND)
+KINDS = (
+    *(SecurityGroups(), VirtualNetworks(), SUBNET_KIND, PrivateZones(), NetworkLinks()),
+    *(PrivateEndpoints(), ZoneGroups()),
+)
 """The kinds of this module; a new one is a row here."""

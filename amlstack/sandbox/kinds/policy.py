@@ -30,12 +30,11 @@ class Definitions(ResourceKind):
     type = f"{NAMESPACE}/policyDefinitions"
     noun = "a policy definition"
     names = _NAMES
-    schema = Schema("authorization", "PolicyDefinitionArgs", frozenset({"policyDefinitionName"}), envelope=frozenset())
+    schema = Schema("authorization", "PolicyDefinitionArgs", ("policyDefinitionName",))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
-        del context, before
         if path.group is not None:
             message = f"The policy definition '{path.name}' must lie in a subscription or a management group."
             raise Refused(400, "InvalidCreatePolicyDefinitionRequest", message)
@@ -53,14 +52,11 @@ class Sets(ResourceKind):
     type = f"{NAMESPACE}/policySetDefinitions"
     noun = "a policy set definition"
     names = _NAMES
-    schema = Schema(
-        "authorization", "PolicySetDefinitionArgs", frozenset({"policySetDefinitionName"}), envelope=frozenset()
-    )
+    schema = Schema("authorization", "PolicySetDefinitionArgs", ("policySetDefinitionName",))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Definitions that exist, parameters that they declare, expressions over the set's own."""
-        del before
         own = body["properties"].get("parameters") or {}
         for reference in body["properties"]["policyDefinitions"]:
             definition = found(context, reference["policyDefinitionId"])
@@ -80,17 +76,11 @@ class Assignments(ResourceKind):
     type = f"{NAMESPACE}/policyAssignments"
     noun = "a policy assignment"
     names = _NAMES
-    schema = Schema(
-        "authorization",
-        "PolicyAssignmentArgs",
-        frozenset({"policyAssignmentName", "scope"}),
-        envelope=frozenset({"location", "identity"}),
-    )
+    schema = Schema("authorization", "PolicyAssignmentArgs", ("policyAssignmentName", "scope"))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A definition or set that exists, with values for what it declares."""
-        del before
         policy = body["properties"].get("policyDefinitionId")
         if not policy:
             message = f"The policy assignment '{path.name}' names no policy: 'policyDefinitionId' is missing."
@@ -105,7 +95,6 @@ class Assignments(ResourceKind):
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The scope that it reaches."""
-        del context
         return {"scope": resource.id.rpartition("/providers/")[0]}
 
 
@@ -135,9 +124,5 @@ def _declared(name: str, definition: ResourceRow, given: Mapping[str, Any]) -> N
             raise Refused(400, "PolicyParameterValueNotAllowed", message + near(str(value), map(str, allowed)))
 
 
-DEFINITIONS = Definitions()
-SETS = Sets()
-ASSIGNMENTS = Assignments()
-
-KINDS = (DEFINITIONS, SETS, ASSIGNMENTS)
+KINDS = (Definitions(), Sets(), Assignments())
 """The kinds of this module; a new one is a row here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
@@ -40,6 +40,8 @@ def check_addresses(rules: Mapping[str, Any] | None, where: str, *, smallest: in
             raise invalid(at, f"'{text}' is a range of one or two addresses; write them without a prefix.")
 
 
+_CONTAINER: Final = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
+_CONTAINER_WORDS: Final = "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end"
 DEFAULTS: Final[dict[str, Body]] = {
     "cors": {"corsRules": []},
     "deleteRetentionPolicy": {"allowPermanentDelete": False, "enabled": False},
@@ -53,18 +55,12 @@ class BlobServices(ResourceKind):
     type = "Microsoft.Storage/storageAccounts/blobServices"
     noun = "a blob service"
     names = NameRule("default", "default")
-    schema = Schema(
-        "storage",
-        "BlobServicePropertiesArgs",
-        frozenset({"resourceGroupName", "accountName", "blobServicesName"}),
-        envelope=frozenset({"sku"}),
-    )
+    schema = Schema("storage", "BlobServicePropertiesArgs", ("accountName", "blobServicesName"))
     tracked = False
     made_status = 200
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A time to keep what was deleted, where it is kept."""
-        del context, path, before
         for name in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
             policy = body["properties"].get(name) or {}
             days = policy.get("days")
@@ -73,24 +69,13 @@ class BlobServices(ResourceKind):
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The body with the properties that an account has from the beginning."""
-        del context, path
         given = body["properties"]
         merged = {name: {**default, **(given.get(name) or {})} for name, default in DEFAULTS.items()}
         return {**body, "properties": {**given, **merged}}
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """There is no DELETE."""
-        del query
         raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a blob service.")
-
-
-def make_default(context: KindContext, account: ResourceRow) -> None:
-    """The blob service of a new account."""
-    store = context.store.resources
-    store.put(f"{account.id}/blobServices/default", BLOB_SERVICE_KIND.type, account.key, {"properties": dict(DEFAULTS)})
-
-
-BLOB_SERVICE_KIND = BlobServices()
 
 
 class StorageAccounts(ResourceKind):
@@ -98,11 +83,12 @@ class StorageAccounts(ResourceKind):
 
     type = "Microsoft.Storage/storageAccounts"
     noun = "a storage account"
+    defaults: ClassVar[Body] = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
     names = NameRule(r"[a-z0-9]{3,24}", "3 to 24 lower-case letters and digits")
     schema = Schema(
         "storage",
         "StorageAccountArgs",
-        frozenset({"resourceGroupName", "accountName"}),
+        ("accountName",),
         wire={
             "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
             "enableNfsV3": "isNfsV3Enabled",
@@ -118,18 +104,9 @@ class StorageAccounts(ResourceKind):
         check_addresses(body["properties"].get("networkAcls"), "properties.networkAcls", smallest=30)
         if before is not None:
             _check_change(body, before.body)
-        else:
-            for other in context.store.resources.of_type(self.type):
-                if other.name == path.name:
-                    message = f"The storage account named {path.name} is already taken."
-                    raise Refused(409, "StorageAccountAlreadyTaken", message)
-
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The defaults of a new account."""
-        del context, path
-        given = body.get("properties", {})
-        defaults = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
-        return {**body, "properties": {**defaults, **given}}
+        elif self.is_taken(context, path.name):
+            message = f"The storage account named {path.name} is already taken."
+            raise Refused(409, "StorageAccountAlreadyTaken", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The blob endpoint: a path of the sandbox's one endpoint."""
@@ -141,7 +118,8 @@ class StorageAccounts(ResourceKind):
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """Its blob service."""
-        make_default(context, resource)
+        body = {"properties": DEFAULTS}
+        context.store.resources.put(f"{resource.id}/blobServices/default", BlobServices.type, resource.key, body)
 
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """An account goes with its blobs."""
@@ -168,22 +146,13 @@ def _check_change(body: Body, before: Body) -> None:
         raise Refused(409, "AccountPropertyCannotBeUpdated", message, "sku.name")
 
 
-ACCOUNT_KIND = StorageAccounts()
-
-
 class BlobContainers(ResourceKind):
     """Containers of an account, the same ones that the blob service shows."""
 
     type = "Microsoft.Storage/storageAccounts/blobServices/containers"
     noun = "a container"
-    names = NameRule(
-        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*|\$root|\$web",
-        "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end",
-    )
-    schema = Schema(
-        "storage", "BlobContainerArgs", frozenset({"resourceGroupName", "accountName", "containerName"}),
-        envelope=frozenset(),
-    )  # fmt: skip
+    names = NameRule(rf"{_CONTAINER}|\$root|\$web", _CONTAINER_WORDS)
+    schema = Schema("storage", "BlobContainerArgs", ("accountName", "containerName"))
     tracked = False
     patches = True
 
@@ -199,9 +168,6 @@ class BlobContainers(ResourceKind):
 
 def _account(resource: ResourceRow) -> str:
     return resource.id.split("/")[-5]
-
-
-CONTAINER_KIND = BlobContainers()
 
 
 QUOTA = 102400
@@ -223,21 +189,15 @@ class FileShares(ResourceKind):
 
     type = "Microsoft.Storage/storageAccounts/fileServices/shares"
     noun = "a file share"
-    names = NameRule(
-        r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*",
-        "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end",
-    )
-    schema = Schema(
-        "storage", "FileShareArgs", frozenset({"resourceGroupName", "accountName", "shareName", "expand"}),
-        envelope=frozenset(),
-    )  # fmt: skip
+    defaults: ClassVar[Body] = {"accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
+    names = NameRule(_CONTAINER, _CONTAINER_WORDS)
+    schema = Schema("storage", "FileShareArgs", ("accountName", "shareName", "expand"))
     tracked = False
     patches = True
     makes_parent = True
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A size that a share may have, and a protocol that stays."""
-        del context, path
         given = body["properties"]
         quota = given.get("shareQuota")
         if quota is not None and not 1 <= quota <= QUOTA:
@@ -247,30 +207,16 @@ class FileShares(ResourceKind):
             if given.get("enabledProtocols", protocol) != protocol:
                 raise invalid("properties.enabledProtocols", "it is given when a share is created, and stays.")
 
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The defaults of a new share."""
-        del context, path
-        defaults = {"accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
-        return {**body, "properties": {**defaults, **body["properties"]}}
-
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The place of its files."""
-        context.store.blobs.make_container(_file_shares_account(resource), resource.name)
+        context.store.blobs.make_container(_account(resource), resource.name)
 
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """A share goes with its files, unless a container of its name has them too."""
         beside = resource.id.replace("/fileServices/default/shares/", "/blobServices/default/containers/")
         if context.store.resources.get(beside) is None:
-            context.store.blobs.drop_container(_file_shares_account(resource), resource.name)
+            context.store.blobs.drop_container(_account(resource), resource.name)
         return True
-
-
-def _file_shares_account(resource: ResourceRow) -> str:
-    return resource.id.split("/")[-5]
-
-
-FILE_SERVICE_KIND = FileServices()
-SHARE_KIND = FileShares()
 
 
 class LifeCycles(ResourceKind):
@@ -279,15 +225,11 @@ class LifeCycles(ResourceKind):
     type = "Microsoft.Storage/storageAccounts/managementPolicies"
     noun = "a management policy"
     names = NameRule("default", "default")
-    schema = Schema(
-        "storage", "ManagementPolicyArgs", frozenset({"resourceGroupName", "accountName", "managementPolicyName"}),
-        envelope=frozenset(),
-    )  # fmt: skip
+    schema = Schema("storage", "ManagementPolicyArgs", ("accountName", "managementPolicyName"))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Rules with names of their own, each with something that it does."""
-        del context, path, before
         rules = body["properties"]["policy"]["rules"]
         names = [rule["name"] for rule in rules]
         if len(set(names)) < len(names):
@@ -298,7 +240,5 @@ class LifeCycles(ResourceKind):
                 raise invalid(where, "a rule without an action.")
 
 
-LIFE_CYCLE_KIND = LifeCycles()
-
-KINDS = (ACCOUNT_KIND, BLOB_SERVICE_KIND, CONTAINER_KIND, FILE_SERVICE_KIND, SHARE_KIND, LIFE_CYCLE_KIND)
+KINDS = (StorageAccounts(), BlobServices(), BlobContainers(), FileServices(), FileShares(), LifeCycles())
 """The kinds of this module; a new one is a row here."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from amlstack.sandbox.kinds.storage import check_addresses
+from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
@@ -21,8 +22,9 @@ class Registries(ResourceKind):
 
     type = "Microsoft.ContainerRegistry/registries"
     noun = "a container registry"
+    defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
-    schema = Schema("containerregistry", "RegistryArgs", frozenset({"resourceGroupName", "registryName"}))
+    schema = Schema("containerregistry", "RegistryArgs", ("registryName",))
     ticks = 2
     patches = True
 
@@ -35,24 +37,13 @@ class Registries(ResourceKind):
         ):
             message = f"Network rules and private access are not supported for the SKU {body['sku']['name']}."
             raise Refused(400, "SkuNotSupported", message, "sku.name")
-        if before is None:
-            for other in context.store.resources.of_type(self.type):
-                if other.name.lower() == path.name.lower():
-                    message = f"The registry DNS name {path.name.lower()}.azurecr.io is already in use."
-                    raise Refused(409, "AlreadyInUse", message)
-
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """No admin user unless asked for."""
-        del context, path
-        return {**body, "properties": {"adminUserEnabled": False, **body["properties"]}}
+        if before is None and self.is_taken(context, path.name):
+            message = f"The registry DNS name {path.name.lower()}.azurecr.io is already in use."
+            raise Refused(409, "AlreadyInUse", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The registry's host name, which nothing answers here."""
-        del context
         return {"loginServer": f"{resource.name.lower()}.azurecr.io"}
-
-
-KIND = Registries()
 
 
 class Vaults(ResourceKind):
@@ -60,11 +51,16 @@ class Vaults(ResourceKind):
 
     type = "Microsoft.KeyVault/vaults"
     noun = "a key vault"
+    defaults: ClassVar[Body] = {
+        "enableSoftDelete": True,
+        "softDeleteRetentionInDays": 90,
+        "publicNetworkAccess": "Enabled",
+    }
     names = NameRule(
         r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+",
         "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
     )
-    schema = Schema("keyvault", "VaultArgs", frozenset({"resourceGroupName", "vaultName"}), wrapped=True)
+    schema = Schema("keyvault", "VaultArgs", wrapped=True)
     patches = True
     assigned = ResourceKind.assigned | {"vaultUri"}
 
@@ -76,27 +72,14 @@ class Vaults(ResourceKind):
         if protects is False or (was and not protects):
             message = 'The property "enablePurgeProtection" cannot be set to false. Enabling it is irreversible.'
             raise Refused(400, "BadRequest", message, "properties.enablePurgeProtection")
-        if before is None:
-            for other in context.store.resources.of_type(self.type):
-                if other.name.lower() == path.name.lower():
-                    raise Refused(409, "VaultAlreadyExists", f"The vault name '{path.name}' is already in use.")
-
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """Soft delete is on for every new vault."""
-        del context, path
-        defaults = {"enableSoftDelete": True, "softDeleteRetentionInDays": 90, "publicNetworkAccess": "Enabled"}
-        return {**body, "properties": {**defaults, **body["properties"]}}
+        if before is None and self.is_taken(context, path.name):
+            raise Refused(409, "VaultAlreadyExists", f"The vault name '{path.name}' is already in use.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The vault's address, under which its keys answer (`amlstack.sandbox.server.endpoint`)."""
-        del context
-        return {"vaultUri": f"https://{resource.name.lower()}.vault.azure.net/"}
+        return {"vaultUri": f"https://{resource.name.lower()}{VAULT}/"}
 
 
-VAULT_KIND = Vaults()
-
-
-HOST = ".vault.azure.net"
 _KINDS = ("RSA", "RSA-HSM", "EC", "EC-HSM")
 
 
@@ -116,37 +99,28 @@ class Keys(ResourceKind):
     type = "Microsoft.KeyVault/vaults/keys"
     noun = "a key"
     names = NameRule(r"[0-9A-Za-z-]{1,127}", "1 to 127 letters, digits and hyphens")
-    schema = Schema(
-        "keyvault", "KeyArgs", frozenset({"resourceGroupName", "vaultName", "keyName"}),
-        envelope=frozenset({"tags"}), wrapped=True,
-    )  # fmt: skip
+    schema = Schema("keyvault", "KeyArgs", wrapped=True)
     tracked = False
     made_status = 200
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A kind of key that there is."""
-        del context, path, before
         if (kind := body["properties"].get("kty")) not in _KINDS:
             raise invalid("properties.kty", f"'{kind}' is not allowed. Allowed: {', '.join(_KINDS)}.")
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """The key as it was made."""
-        del body
         return before.body
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its addresses."""
-        del context
-        uri = f"https://{vault(resource)}{HOST}/keys/{resource.name}"
+        uri = f"https://{vault(resource)}{VAULT}/keys/{resource.name}"
         return {"attributes": {"enabled": True}, "keyUri": uri, "keyUriWithVersion": f"{uri}/{version(resource)}"}
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """There is no DELETE."""
-        del query
         raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a key.")
 
 
-KEY_KIND = Keys()
-
-KINDS = (VAULT_KIND, KEY_KIND)
+KINDS = (Vaults(), Keys(), Registries())
 """The kinds of this module; a new one is a row here."""

@@ -1,7 +1,7 @@
 """A vault's data plane, as far as its keys: ``/vault/<vault>/keys/<key>[/<version>]``, and what they encrypt.
 
 A key pair is made when a key is first used, kept in the sandbox's folder for its owner alone, and gone with the key.
-Who may use a key is not judged: the sandbox judges no roles (`kinds/platform/roles.py`).
+Who may use a key is not judged: the sandbox judges no roles (`kinds/identity.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.kinds import vaults
 from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.folders import private
@@ -53,7 +54,7 @@ def answer(context: KindContext, method: str, path: str, authorization: str | No
         raise Refused(
             404, "KeyNotFound", f"A key with (name/id) {words[1]}/{words[2]} was not found in this key vault."
         )
-    kid = f"https://{vault}{vaults.HOST}/keys/{key.name}/{version}"
+    kid = f"https://{vault}{VAULT}/keys/{key.name}/{version}"
     pair = _pair(context, key, version)
     if method == "GET":
         return Reply(200, {"key": {"kid": kid, "kty": "RSA", **_public(pair)}, "attributes": {"enabled": True}})
@@ -64,7 +65,7 @@ _CALLS: Final = {("GET", False), ("POST", True)}
 
 
 def _key(context: KindContext, vault: str, name: str) -> ResourceRow:
-    for row in context.store.resources.of_type(vaults.KEY_KIND.type):
+    for row in context.store.resources.of_type(vaults.Keys.type):
         if row.name.lower() == name.lower() and vaults.vault(row) == vault.lower():
             return row
     raise Refused(404, "KeyNotFound", f"A key with (name/id) {name} was not found in this key vault.")

@@ -161,7 +161,7 @@ def principal(resource: ResourceRow) -> str:
 def check(store: Store, body: Mapping[str, Any]) -> None:
     """Refuses user-assigned identities that do not exist."""
     for identity_id in (body.get("identity") or {}).get("userAssignedIdentities") or {}:
-        if _found(store, identity_id) is None:
+        if store.resources.get(identity_id, TYPE) is None:
             message = f"The user-assigned identity '{identity_id}' could not be found."
             raise Refused(400, "FailedIdentityOperation", message, "identity.userAssignedIdentities")
 
@@ -193,13 +193,8 @@ def is_ours(object_id: str) -> bool:
 
 
 def _user(store: Store, identity_id: str) -> dict[str, Any]:
-    found = _found(store, identity_id)
+    found = store.resources.get(identity_id, TYPE)
     return {} if found is None else {"principalId": principal(found), "clientId": object_id(found, "client")}
-
-
-def _found(store: Store, identity_id: str) -> ResourceRow | None:
-    found = store.resources.get(identity_id)
-    return found if found is not None and found.type == TYPE else None
 
 
 def object_id(resource: ResourceRow, what: str) -> str:

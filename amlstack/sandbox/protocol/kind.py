@@ -63,6 +63,10 @@ class NameRule:
             raise Refused(400, "InvalidResourceName", message, "name")
 
 
+ENVELOPE = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation", "managedBy"})
+"""Names that stand at the top of a body, as far as its class has them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The place of the body's properties in azure-native's Args class.
@@ -70,20 +74,21 @@ class Schema:
     Attributes:
         module: Module under ``pulumi_azure_native``.
         args: Name of the Args class.
-        envelope: Wire names at the top of the body; everything else stands under ``properties``.
-        path: Args that are part of the path, not of the body.
-        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
+        path: Args that are part of the path, not of the body, beside ``resourceGroupName``; of a wrapped class all
+            are that stand neither at the top nor are the properties.
         wrapped: The class has one arg ``properties`` that is the wire's ``properties``.
+        envelope: Wire names at the top of the body; everything else stands under ``properties``.
+        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
         nested: Lists under ``properties`` whose items have ``properties`` of their own, which the class has beside
             ``id`` and ``name``.
     """
 
     module: str
     args: str
-    path: frozenset[str]
-    envelope: frozenset[str] = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation"})
-    wire: Mapping[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
     wrapped: bool = False
+    envelope: frozenset[str] = ENVELOPE
+    wire: Mapping[str, str] = field(default_factory=dict)
     nested: frozenset[str] = frozenset()
 
 
@@ -95,6 +100,7 @@ class ResourceKind:
         noun: What it is called in messages.
         names: The rule for its names.
         schema: How its body is checked.
+        defaults: Properties that the service writes into a body that lacks them.
         tracked: It has a location, and lies directly in a resource group.
         ticks: Polls until a new resource is ``Succeeded``; 0 answers at once.
         ticks_delete: Polls until a deleted one is gone.
@@ -111,6 +117,7 @@ class ResourceKind:
     noun: ClassVar[str]
     names: ClassVar[NameRule]
     schema: ClassVar[Schema | None] = None
+    defaults: ClassVar[Body] = {}
     tracked: ClassVar[bool] = True
     ticks: ClassVar[int] = 0
     ticks_delete: ClassVar[int] = 0
@@ -121,22 +128,23 @@ class ResourceKind:
     made_status: ClassVar[int] = 201
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
+    def is_taken(self, context: KindContext, name: str) -> bool:
+        """True where a resource of the type has the name, in any subscription: for names that are unique in Azure."""
+        return any(row.name.lower() == name.lower() for row in context.store.resources.of_type(self.type))
+
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Refuses what names and types alone do not show: missing neighbours, wrong combinations."""
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """The body to store when ``before`` exists already; the place for what the service ignores or refuses."""
-        del before
         return body
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """Adds the defaults that the service writes into a new body."""
-        del context, path
-        return body
+        """The body with what the service writes into it."""
+        return {**body, "properties": {**self.defaults, **body["properties"]}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The ``properties`` that only an answer has (endpoints, counts), merged over the stored ones."""
-        del context, resource
         return {}
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
@@ -147,17 +155,14 @@ class ResourceKind:
 
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
-        del context, resource
         return True
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """Answers ``POST <id>/<name>``."""
-        del context, body
         raise not_emulated(f"the action '{name}' of {resource.type}")
 
     def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
         """Begins what ``POST <id>/<name>`` does over time; None for an action that answers at once."""
-        del context, resource, name
         return None
 
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
@@ -165,26 +170,22 @@ class ResourceKind:
 
     def result(self, context: KindContext, operation: Operation) -> Body | None:
         """The body of ``operationResults`` once an operation has succeeded; None for none."""
-        del context, operation
         return None
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
     ) -> Reply | None:
         """Answers a request for a kind whose records are no rows of the resources; None for one that has rows."""
-        del context, method, path, query, body
         return None
 
     def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
         """Answers a POST for something that need not be a row of the resources; None for an action of a row."""
-        del context, path, body
         if self.makes_parent:
             raise not_emulated(f"the action '{name}' of {self.type}")
         return None
 
     def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
         """Asks the records that are no rows, at or below a resource, to end; whether all have ended."""
-        del context, resource
         return True
 
     def forget_below(self, context: KindContext, resource: ResourceRow) -> None:
@@ -198,12 +199,10 @@ class ResourceKind:
 
     def meant(self, context: KindContext, path: ArmPath) -> str:
         """The id of the resource that a GET of a path is about: the path itself, where a name stands for no other."""
-        del context
         return path.text
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The rows that a GET of the collection lists."""
-        del query
         return context.store.resources.under(path.parent, self.type)
 
     def render(self, context: KindContext, resource: ResourceRow) -> Body:

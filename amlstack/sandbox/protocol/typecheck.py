@@ -218,19 +218,17 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     given = {key: value for key, value in body.items() if key not in READ_BACK and value is not None}
     if isinstance(given.get("properties"), dict):
         given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
-    envelope, inner = _fields(kind.schema)
-    shape = body_shape(input_class(kind.schema.module, kind.schema.args))
-    ignored = shape.read_only((shape.fields.keys() - kind.schema.path) | envelope.keys() | inner.keys())
+    envelope, inner = fields_of_body(kind.schema)
+    ignored = _shape(kind.schema).read_only(envelope.keys() | inner.keys() | kind.schema.wire.keys())
     if kind.schema.wrapped:
-        known = {**envelope, "properties": inner["properties"]}
         if isinstance(given.get("properties"), dict):
             given["properties"] = _without(ignored, given["properties"], inner["properties"].hint)
-        return {"properties": {}, **_object(kind.noun, known, given, "", version)}
+        return {"properties": {}, **_object(kind.noun, {**envelope, **inner}, given, "", version)}
     properties = given.pop("properties", {})
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     properties = {
-        name: _typecheck_flat(value) if name in kind.schema.nested else value for name, value in properties.items()
+        name: _flat_items(value) if name in kind.schema.nested else value for name, value in properties.items()
     }
     hint = _misplaced(properties, envelope)
     checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
@@ -249,7 +247,7 @@ _ON_TOP = ("id", "name", "type")
 """What an item with ``properties`` of its own has beside them, and takes as an input."""
 
 
-def _typecheck_flat(items: Any) -> Any:
+def _flat_items(items: Any) -> Any:
     """A list of items as azure-native's classes have them: their ``properties`` beside their name."""
     if not isinstance(items, list):
         return items
@@ -282,16 +280,22 @@ def warm(kinds: Iterable[ResourceKind]) -> None:
     """Imports the generated modules of what most stacks make, so that the first PUT does not wait for them."""
     for kind in kinds:
         if kind.schema is not None and kind.schema.module not in _SELDOM:
-            body_shape(input_class(kind.schema.module, kind.schema.args))
+            _shape(kind.schema)
 
 
-def _fields(schema: Schema) -> tuple[dict[str, Field], dict[str, Field]]:
-    """The fields at the top of the body, and those under ``properties``, by wire name."""
-    fields = body_shape(input_class(schema.module, schema.args)).fields
-    body = {name: field for name, field in fields.items() if name not in schema.path}
+def _shape(schema: Schema) -> BodyShape:
+    return body_shape(input_class(schema.module, schema.args))
+
+
+def fields_of_body(schema: Schema) -> tuple[dict[str, Field], dict[str, Field]]:
+    """The fields at the top of the body, and those under ``properties`` (or that one itself), by wire name."""
+    fields = _shape(schema).fields
     # azure-native fills in the group's location, so its classes call it optional; the service checks it elsewhere.
-    top = {name: field for name, field in body.items() if name in schema.envelope}
-    return top, {schema.wire.get(name, name): field for name, field in body.items() if name not in schema.envelope}
+    top = {name: field for name, field in fields.items() if name in schema.envelope}
+    if schema.wrapped:
+        return top, {"properties": fields["properties"]}
+    rest = fields.keys() - top.keys() - {"resourceGroupName", *schema.path}
+    return top, {schema.wire.get(name, name): field for name, field in fields.items() if name in rest}
 
 
 def _misplaced(properties: Body, envelope: dict[str, Any]) -> str:

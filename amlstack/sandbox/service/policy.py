@@ -134,7 +134,7 @@ def enforced(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body
         return body
     asked = [
         (_Asked(definition, parameters), _identified(assignment, definition, of_set))
-        for assignment in context.store.resources.of_type(policy.ASSIGNMENTS.type)
+        for assignment in context.store.resources.of_type(policy.Assignments.type)
         if _reaches(assignment, path)
         for definition, of_set, parameters in _policies(context, assignment)
     ]
@@ -203,7 +203,7 @@ def _policies(
     properties = assignment.body["properties"]
     assigned = policy.found(context, properties["policyDefinitionId"])
     values = _values(assigned, properties.get("parameters") or {}, {})
-    if assigned.type == policy.DEFINITIONS.type:
+    if assigned.type == policy.Definitions.type:
         yield assigned, None, values
         return
     for reference in assigned.body["properties"]["policyDefinitions"]:

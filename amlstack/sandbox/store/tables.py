@@ -109,10 +109,18 @@ class ResourceTable:
         self._db = database
         self._history = history
 
-    def get(self, resource_id: str) -> ResourceRow | None:
-        """The resource of this id."""
+    def __getitem__(self, resource_id: str) -> ResourceRow:
+        """The resource of this id; KeyError when there is none."""
+        found = self.get(resource_id)
+        if found is None:
+            raise KeyError(resource_id)
+        return found
+
+    def get(self, resource_id: str, kind: str | None = None) -> ResourceRow | None:
+        """The resource of this id; of one type."""
         row = self._db.one("SELECT * FROM resources WHERE key = ?", resource_id.lower())
-        return _row(row, self._db.path) if row else None
+        found = _row(row, self._db.path) if row else None
+        return found if found is None or kind is None or found.type.lower() == kind.lower() else None
 
     def has(self, resource_id: str) -> bool:
         """True where there is a resource of this id."""
@@ -134,23 +142,12 @@ class ResourceTable:
             self._db.execute(
                 "INSERT INTO resources VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET "
                 "body = excluded.body, state = excluded.state, etag = excluded.etag, changed = excluded.changed",
-                *(
-                    key,
-                    resource_id,
-                    parent.lower(),
-                    kind,
-                    resource_id.rsplit("/", 1)[-1],
-                    json.dumps(body),
-                    state,
-                ),
+                *(key, resource_id, parent.lower(), kind, resource_id.rsplit("/", 1)[-1], json.dumps(body), state),
                 *(uuid.uuid4().hex, now, now),
             )
             if before is None or before.state != state:
                 self._history.add("resource", key, state)
-            found = self.get(key)
-            if found is None:  # pragma: no cover - just written
-                raise KeyError(key)
-            return found
+            return self[key]
 
     def set_state(self, resource_id: str, state: str) -> bool:
         """Takes a resource to a provisioning state; whether it changed."""

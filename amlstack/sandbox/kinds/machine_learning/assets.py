@@ -1,16 +1,13 @@
-"""Codes and environments with their versions, which never change once they are registered.
+"""Assets of a workspace with their versions, which never change once they are registered.
 
-Components with their versions: what a pipeline's steps run.
-
-Data assets with their versions: a name for a place where data lie.
-
-Models with their versions: files that a job left or somebody brought, registered under a name.
+They are code, environments, components (what a pipeline's steps run), data (a name for a place where data lie) and
+models (files that a job left or somebody brought).
 """
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from amlstack.sandbox.files import storage
 from amlstack.sandbox.files.datastores import grant
@@ -34,7 +31,6 @@ ASSET = NameRule(
 DOCKERFILE = "Dockerfile"
 """Where a build context has its Dockerfile unless it says otherwise."""
 LABELS = frozenset({"description", "isArchived", "tags", "properties"})
-PLACE = frozenset({"resourceGroupName", "workspaceName", "name"})
 
 
 class Containers(ResourceKind):
@@ -46,7 +42,7 @@ class Containers(ResourceKind):
     def __init__(self, word: str, noun: str, args: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
         self.noun = noun  # type: ignore[misc]
-        self.schema = Schema("machinelearningservices", args, PLACE, envelope=frozenset(), wrapped=True)  # type: ignore[misc]
+        self.schema = Schema("machinelearningservices", args, wrapped=True)  # type: ignore[misc]
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The newest version, and the number that a client gives to one without a version: clients count by it."""
@@ -60,35 +56,39 @@ class Containers(ResourceKind):
 
 
 class Versions(ResourceKind):
-    """One version of an asset: a second PUT must say the same, but for its labels."""
+    """One version of an asset: a second PUT must say the same, but for its labels.
 
+    Attributes:
+        word: The asset in messages.
+        address: The property with the address of the asset's files, which may lie among a job's; empty for none.
+    """
+
+    word: ClassVar[str]
+    address: ClassVar[str] = ""
     names = ASSET
+    defaults: ClassVar[Body] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
     tracked = False
     makes_parent = True
 
-    def check_same(self, body: Body, before: ResourceRow, noun: str, path_name: str) -> None:
-        """Refuses to change what is registered."""
-        old, new = before.body["properties"], body["properties"]
-        if _fixed(old) != _fixed(new):
-            message = f"The specified {noun} {path_name} is already registered and cannot be changed."
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A new version is judged by its kind; of one that is registered nothing but the labels changes."""
+        properties = body["properties"]
+        if uri := properties.get(self.address):
+            properties[self.address] = pipeline.registered_address(context.store, _workspace(path), uri)
+        if before is None:
+            self.check_new(context, path, properties)
+        elif _fixed(before.body["properties"]) != _fixed(properties):
+            version = f"{path.names[-2]}:{path.name}"
+            message = f"The specified {self.word} {version} is already registered and cannot be changed."
             raise Refused(409, "UserError", message)
 
-    def take_address(self, context: KindContext, path: ArmPath, body: Body, key: str) -> None:
-        """Writes an address among a job's files as that of the files themselves."""
-        workspace = "/".join(path.text.split("/")[:9])
-        if uri := body["properties"].get(key):
-            body["properties"][key] = pipeline.registered_address(context.store, workspace, uri)
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
+        """Refuses the properties of a version that cannot be registered."""
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """Only the labels are taken over."""
         labels = {key: value for key, value in body["properties"].items() if key in LABELS}
         return {**before.body, "properties": {**before.body["properties"], **labels}}
-
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The service's defaults."""
-        del context, path
-        defaults: Body = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
-        return {**body, "properties": {**defaults, **body["properties"]}}
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
@@ -102,7 +102,6 @@ class Versions(ResourceKind):
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """An asset is done as soon as it is there."""
-        del context, resource
         return {"provisioningState": "Succeeded"}
 
 
@@ -111,17 +110,12 @@ class CodeVersions(Versions):
 
     type = f"{ML}/workspaces/codes/versions"
     noun = "a code version"
+    word = "code"
     actions = ("startPendingUpload",)
-    schema = Schema(
-        "machinelearningservices", "CodeVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
-    )
+    schema = Schema("machinelearningservices", "CodeVersionArgs", wrapped=True)
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """The address must be a folder that holds something."""
-        properties = body["properties"]
-        if before is not None:
-            self.check_same(body, before, "code", f"{path.names[-2]}:{path.name}")
-            return
         uri = properties.get("codeUri")
         if not uri:
             raise invalid("properties.codeUri", "the required property is missing.")
@@ -138,7 +132,7 @@ class CodeVersions(Versions):
         wanted = query.get("hash")
         if wanted is None:
             return super().select(context, path, query)
-        workspace = path.parent.rsplit("/", 2)[0].lower() + "/"
+        workspace = f"{_workspace(path)}/".lower()
         return tuple(
             row
             for row in context.store.resources.of_type(self.type)
@@ -153,19 +147,14 @@ class CodeVersions(Versions):
         kind = body.get("pendingUploadType", "TemporaryBlobReference")
         if kind != "TemporaryBlobReference":
             raise not_emulated(f"pendingUploadType '{kind}', only TemporaryBlobReference")
-        account = _account(context, path)
+        account_id = _account_id(context, path)
+        account = account_id.rpartition("/")[2]
         container = context.store.blobs.make_container(account, f"code-{uuid.uuid4()}").name
         uri = f"{context.base}/blob/{account}/{container}"
         credential = {"credentialType": "SAS", "sasUri": f"{uri}?{grant(context.key, account, container, 'racwl')}"}
-        reference = {"blobUri": uri, "storageAccountArmId": _account_id(context, path), "credential": credential}
-        return Reply(
-            200,
-            {
-                "pendingUploadId": str(uuid.uuid4()),
-                "pendingUploadType": kind,
-                "blobReferenceForConsumption": reference,
-            },
-        )
+        reference = {"blobUri": uri, "storageAccountArmId": account_id, "credential": credential}
+        upload = {"pendingUploadId": str(uuid.uuid4()), "pendingUploadType": kind}
+        return Reply(200, {**upload, "blobReferenceForConsumption": reference})
 
 
 class EnvironmentVersions(Versions):
@@ -173,26 +162,27 @@ class EnvironmentVersions(Versions):
 
     type = f"{ML}/workspaces/environments/versions"
     noun = "an environment version"
-    schema = Schema(
-        "machinelearningservices", "EnvironmentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
-    )
+    word = "environment"
+    defaults: ClassVar[Body] = Versions.defaults | {
+        "osType": "Linux",
+        "environmentType": "UserCreated",
+        "autoRebuild": "Disabled",
+    }
+    schema = Schema("machinelearningservices", "EnvironmentVersionArgs", wrapped=True)
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It needs something to run in."""
-        del context
-        properties = body["properties"]
-        if before is not None:
-            self.check_same(body, before, "environment", f"{path.names[-2]}:{path.name}")
-        elif not properties.get("image") and not properties.get("build"):
+        if not properties.get("image") and not properties.get("build"):
             raise invalid("properties", "an environment needs either 'image' or 'build'.")
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The service's defaults."""
-        filled = super().fill(context, path, body)
-        defaults = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
-        build = filled["properties"].get("build")
-        built = {"build": {"dockerfilePath": DOCKERFILE, **build}} if build else {}
-        return {**filled, "properties": {**defaults, **filled["properties"], **built}}
+        """The service's defaults, also of a build."""
+        return super().fill(context, path, {**body, "properties": _with_dockerfile(body["properties"])})
+
+
+def _with_dockerfile(properties: Body) -> Body:
+    build = properties.get("build")
+    return {**properties, "build": {"dockerfilePath": DOCKERFILE, **build}} if build else properties
 
 
 def _archived(row: ResourceRow) -> bool:
@@ -218,46 +208,28 @@ def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
 
 def _fixed(properties: Body) -> Body:
     """The part that cannot change, with the service's defaults taken away so that both sides compare."""
-    defaults: Body = {"osType": "Linux", "environmentType": "UserCreated", "autoRebuild": "Disabled"}
-    defaults |= {"isAnonymous": False, "flavors": {}}
-    if build := properties.get("build"):
-        properties = {**properties, "build": {"dockerfilePath": DOCKERFILE, **build}}
+    defaults = {**EnvironmentVersions.defaults, **ModelVersions.defaults}
     return {
         key: value
-        for key, value in properties.items()
+        for key, value in _with_dockerfile(properties).items()
         if key not in LABELS and value is not None and defaults.get(key) != value
     }
 
 
-def _workspace(context: KindContext, path: ArmPath) -> ResourceRow:
-    words = path.text.split("/")
-    found = context.store.resources.get("/".join(words[:9]))
-    if found is None:
-        message = f"The workspace of '{path.text}' could not be found."
-        raise Refused(404, "ParentResourceNotFound", message)
-    return found
+def _workspace(path: ArmPath) -> str:
+    """The id of a version's workspace."""
+    return path.parent.rsplit("/", 2)[0]
 
 
 def _account_id(context: KindContext, path: ArmPath) -> str:
-    return str(_workspace(context, path).body["properties"]["storageAccount"])
-
-
-def _account(context: KindContext, path: ArmPath) -> str:
-    return _account_id(context, path).rsplit("/", 1)[-1]
+    return str(context.store.resources[_workspace(path)].body["properties"]["storageAccount"])
 
 
 def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
-    # The workspace's own account; the default datastores lie in it too.
-    return account == _account(context, path) or account in {
-        row.body["properties"]["accountName"]
-        for row in context.store.resources.under(_workspace(context, path).key, workspaces.DATASTORES.type)
-    }
-
-
-CODES = Containers("codes", "a code asset", "CodeContainerArgs")
-CODE_VERSIONS = CodeVersions()
-ENVIRONMENTS = Containers("environments", "an environment", "EnvironmentContainerArgs")
-ENVIRONMENT_VERSIONS = EnvironmentVersions()
+    """True where an account is the workspace's own, or that of one of its datastores."""
+    stores = context.store.resources.under(_workspace(path), workspaces.Datastores.type)
+    names = {row.body["properties"]["accountName"] for row in stores}
+    return account in {_account_id(context, path).rpartition("/")[2], *names}
 
 
 DEFAULT_VERSION = "azureml_default"
@@ -269,35 +241,27 @@ class ComponentVersions(Versions):
 
     type = f"{ML}/workspaces/components/versions"
     noun = "a component version"
-    schema = Schema(
-        "machinelearningservices", "ComponentVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
-    )
+    word = "component"
+    schema = Schema("machinelearningservices", "ComponentVersionArgs", wrapped=True)
 
     def meant(self, context: KindContext, path: ArmPath) -> str:
         """The default version's own id, where it is asked for by its other name."""
         if path.name.lower() != DEFAULT_VERSION:
             return path.text
         rows = context.store.resources.under(path.parent, self.type)
-        active = [row for row in rows if not row.body["properties"].get("isArchived")]
+        active = [row for row in rows if not _archived(row)]
         return active[-1].id if active else path.text
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has a specification; what that runs in must be there when a job is made of it."""
-        if before is not None:
-            self.check_same(body, before, "component", f"{path.names[-2]}:{path.name}")
-            return
-        where = "properties.componentSpec"
-        if body["properties"].get("componentSpec") is None:
+        where, spec = "properties.componentSpec", properties.get("componentSpec")
+        if spec is None:
             raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
-        pipeline_body.check(body["properties"]["componentSpec"], where)
-        for name, step in (body["properties"]["componentSpec"].get("jobs") or {}).items():
+        pipeline_body.check(spec, where)
+        for name, step in (spec.get("jobs") or {}).items():
             # They come first, so that no component can be a step of itself.
             if isinstance(step, dict) and isinstance(step.get("componentId"), str):
                 pipeline_body.find(context.store, step["componentId"], f"{where}.jobs.{name}")
-
-
-CONTAINERS = Containers("components", "a component", "ComponentContainerArgs")
-VERSIONS = ComponentVersions()
 
 
 class DataContainers(Containers):
@@ -316,26 +280,18 @@ class DataVersions(Versions):
 
     type = f"{ML}/workspaces/data/versions"
     noun = "a data version"
-    schema = Schema(
-        "machinelearningservices", "DataVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
-    )
+    word = "data"
+    address = "dataUri"
+    schema = Schema("machinelearningservices", "DataVersionArgs", wrapped=True)
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """It has an address; one among a job's files is that of the files themselves."""
-        self.take_address(context, path, body, "dataUri")
-        if before is not None:
-            self.check_same(body, before, "data", f"{path.names[-2]}:{path.name}")
-        elif not body["properties"]["dataUri"]:
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
+        """It has an address."""
+        if not properties["dataUri"]:
             raise invalid("properties.dataUri", "the required property is empty.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Nothing more: a data version has no provisioning state."""
-        del context, resource
         return {}
-
-
-DATA_CONTAINERS = DataContainers("data", "a data asset", "DataContainerArgs")
-DATA_VERSIONS = DataVersions()
 
 
 class ModelVersions(Versions):
@@ -343,23 +299,23 @@ class ModelVersions(Versions):
 
     type = f"{ML}/workspaces/models/versions"
     noun = "a model version"
-    schema = Schema(
-        "machinelearningservices", "ModelVersionArgs", PLACE | {"version"}, envelope=frozenset(), wrapped=True
-    )
+    word = "model"
+    address = "modelUri"
+    defaults: ClassVar[Body] = Versions.defaults | {"flavors": {}}  # clients go through the flavors of every model
+    schema = Schema("machinelearningservices", "ModelVersionArgs", wrapped=True)
 
-    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
-        """It has an address; one among a job's files is that of the files themselves."""
-        self.take_address(context, path, body, "modelUri")
-        if before is not None:
-            self.check_same(body, before, "model", f"{path.names[-2]}:{path.name}")
-        elif not body["properties"].get("modelUri"):
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
+        """It has an address."""
+        if not properties.get("modelUri"):
             raise invalid("properties.modelUri", "the required property is missing.")
 
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The service's defaults; clients go through the flavors of every model."""
-        filled = super().fill(context, path, body)
-        return {**filled, "properties": {"flavors": {}, **filled["properties"]}}
 
-
-MODELS_CONTAINERS = Containers("models", "a model", "ModelContainerArgs")
-MODELS_VERSIONS = ModelVersions()
+MODELS = Containers("models", "a model", "ModelContainerArgs")
+KINDS = (
+    *(Containers("codes", "a code asset", "CodeContainerArgs"), CodeVersions()),
+    *(Containers("environments", "an environment", "EnvironmentContainerArgs"), EnvironmentVersions()),
+    *(Containers("components", "a component", "ComponentContainerArgs"), ComponentVersions()),
+    *(DataContainers("data", "a data asset", "DataContainerArgs"), DataVersions()),
+    *(MODELS, ModelVersions()),
+)
+"""The kinds of this module; a new one is a row here."""

@@ -34,10 +34,7 @@ class Computes(ResourceKind):
         r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
         "3 to 24 letters, digits and '-', a letter first, no '-' at the end",
     )
-    schema = Schema(
-        "machinelearningservices", "ComputeArgs", frozenset({"resourceGroupName", "workspaceName", "computeName"}),
-        envelope=frozenset({"location", "tags", "identity", "sku"}), wrapped=True,
-    )  # fmt: skip
+    schema = Schema("machinelearningservices", "ComputeArgs", wrapped=True)
     ticks = 2
     ticks_delete = 1
     patches = True
@@ -72,17 +69,14 @@ class Computes(ResourceKind):
 
     def changed(self, context: KindContext, resource: ResourceRow) -> None:
         """Another scale is the scheduler's to act on."""
-        del resource
         context.wake.set()
 
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
         """A cluster that is made or gone is the scheduler's to act on."""
-        del resource, operation
         context.wake.set()
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults for a cluster."""
-        del context, path
         compute = body["properties"]
         cluster = compute["properties"]
         defaults = {"vmPriority": "Dedicated", "osType": "Linux", "enableNodePublicIp": True, "isolatedNetwork": False}

@@ -146,10 +146,7 @@ class JobKind(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
-    schema = Schema(
-        "machinelearningservices", "JobArgs", frozenset({"resourceGroupName", "workspaceName", "id"}),
-        envelope=frozenset(), wrapped=True,
-    )  # fmt: skip
+    schema = Schema("machinelearningservices", "JobArgs", wrapped=True)
     tracked = False
     actions = ("cancel",)
 
@@ -171,7 +168,6 @@ class JobKind(ResourceKind):
 
     def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
         """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
-        del body
         if name.lower() != "cancel":
             raise not_emulated(f"the action '{name}' of {TYPE}")
         key = context.store.jobs.key_of(path.parent, path.name)

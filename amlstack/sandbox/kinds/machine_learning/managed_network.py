@@ -229,15 +229,11 @@ class OutboundRules(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"
     )
-    schema = Schema(
-        "machinelearningservices", "ManagedNetworkSettingsRuleArgs",
-        frozenset({"resourceGroupName", "workspaceName", "ruleName"}), envelope=frozenset(), wrapped=True,
-    )  # fmt: skip
+    schema = Schema("machinelearningservices", "ManagedNetworkSettingsRuleArgs", wrapped=True)
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """By the mode of the workspace."""
-        del before
         workspace = context.store.resources.get(path.parent)
         check_rule(context, mode_of(workspace), body["properties"], "properties")
 

@@ -39,13 +39,7 @@ class ScheduleKind(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
-    schema = Schema(
-        "machinelearningservices",
-        "ScheduleArgs",
-        frozenset({"resourceGroupName", "workspaceName", "name"}),
-        envelope=frozenset(),
-        wrapped=True,
-    )
+    schema = Schema("machinelearningservices", "ScheduleArgs", wrapped=True)
     tracked = False
     ticks = 1
     ticks_delete = 1
@@ -53,7 +47,6 @@ class ScheduleKind(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The trigger can fire, and the job could be submitted."""
-        del before
         properties = body["properties"]
         action = properties["action"]
         if action["actionType"] != "CreateJob":
@@ -63,7 +56,6 @@ class ScheduleKind(ResourceKind):
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults."""
-        del context, path
         return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
@@ -90,7 +82,6 @@ class ScheduleKind(ResourceKind):
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """An enabled one stays."""
-        del context
         if resource.body["properties"]["isEnabled"]:
             message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
             raise Refused(409, "UserError", message)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from amlstack.sandbox.files import datastores
-from amlstack.sandbox.files.datastores import CONTAINER, DEFAULT_STORE, account_and_container
+from amlstack.sandbox.files.datastores import (
+    ARTIFACT_STORE,
+    CONTAINER,
+    DEFAULT_STORE,
+    account_and_container,
+    grant,
+)
 from amlstack.sandbox.kinds import network
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
@@ -23,19 +28,24 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.tables import Operation
 
 
+TYPE: Final = f"{ML}/workspaces"
+
+
 class Datastores(ResourceKind):
     """Datastores: a name for a container of a storage account."""
 
-    type = f"{ML}/workspaces/datastores"
+    type = f"{TYPE}/datastores"
     noun = "a datastore"
     names = NameRule(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
-    schema = Schema(
-        "machinelearningservices",
-        "DatastoreArgs",
-        frozenset({"resourceGroupName", "workspaceName", "name", "skipValidation"}),
-        envelope=frozenset(),
-        wrapped=True,
-    )
+    schema = Schema("machinelearningservices", "DatastoreArgs", wrapped=True)
+    defaults: ClassVar[Body] = {
+        "endpoint": "core.windows.net",
+        "protocol": "https",
+        "serviceDataAccessAuthIdentity": "None",
+        "isDefault": False,
+        "tags": {},
+        "properties": {},
+    }
     tracked = False
     actions = ("listSecrets",)
 
@@ -50,30 +60,25 @@ class Datastores(ResourceKind):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")
             requests.check_folder_name(str(properties[name]), f"properties.{name}")
-        if before is not None and _is_own(before):
+        if before is not None and before.name in _OWN:
             old, new = map(account_and_container, (before.body["properties"], properties))
             if old != new:
                 message = f"The datastore '{path.name}' belongs to the workspace; its account and container stay."
                 raise Refused(400, "UserError", message)
-        del context
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """The service's own word on which is the default stays."""
-        kept = {name: before.body["properties"][name] for name in ("isDefault",) if name in before.body["properties"]}
-        return {**body, "properties": {**body["properties"], **kept}}
+        return {**body, "properties": {**body["properties"], "isDefault": before.body["properties"]["isDefault"]}}
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults; of credentials only their type, as every answer has them."""
-        del context, path
         given = body["properties"]
         credentials = {name: value for name, value in given["credentials"].items() if name != "secrets"}
-        defaults: Body = {"endpoint": "core.windows.net", "protocol": "https", "serviceDataAccessAuthIdentity": "None"}
-        rest: Body = {"isDefault": False, "tags": {}, "properties": {}}
-        return {**body, "properties": {**defaults, **rest, **given, "credentials": credentials}}
+        return super().fill(context, path, {**body, "properties": {**given, "credentials": credentials}})
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """All, or the default one (``isDefault``), or those named (``names``)."""
-        rows = context.store.resources.under(path.parent, self.type)
+        rows = super().select(context, path, query)
         if query.get("isDefault", "").lower() == "true":
             rows = tuple(row for row in rows if row.body["properties"]["isDefault"])
         if names := query.get("names"):
@@ -82,8 +87,7 @@ class Datastores(ResourceKind):
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A workspace keeps what it was born with."""
-        del context
-        if _is_own(resource):
+        if resource.name in _OWN:
             message = f"The datastore '{resource.name}' belongs to the workspace and cannot be deleted."
             raise Refused(400, "UserError", message)
 
@@ -91,65 +95,48 @@ class Datastores(ResourceKind):
         """``listSecrets``: a SAS for the container, as for an account without shared keys."""
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
-        token = datastores.grant(context.key, *account_and_container(resource.body["properties"]), "racwl")
+        token = grant(context.key, *account_and_container(resource.body["properties"]), "racwl")
         return Reply(200, {"secretsType": "Sas", "sasToken": token})
 
 
-def _is_own(resource: ResourceRow) -> bool:
-    return resource.name in _OWN
-
-
 _OWN = {
-    DEFAULT_STORE: "AzureBlob",
-    "workspaceartifactstore": "AzureBlob",
-    "workspacefilestore": "AzureFile",
-    "workspaceworkingdirectory": "AzureFile",
+    DEFAULT_STORE: ("AzureBlob", "azureml-blobstore-{}"),
+    ARTIFACT_STORE: ("AzureBlob", "azureml"),
+    "workspacefilestore": ("AzureFile", "azureml-filestore-{}"),
+    "workspaceworkingdirectory": ("AzureFile", "code-{}"),
 }
-"""What every workspace is born with, with types (learn.microsoft.com/azure/machine-learning/how-to-datastore)."""
+"""The datastores that every workspace is born with: type, and container by the workspace's id.
+
+Source: learn.microsoft.com/azure/machine-learning/how-to-datastore."""
 
 
 def make_defaults(context: KindContext, workspace: ResourceRow) -> None:
     """The datastores of a new workspace, in its storage account."""
     properties = workspace.body["properties"]
-    account = properties["storageAccount"].rsplit("/", 1)[-1]
-    containers = {
-        DEFAULT_STORE: f"azureml-blobstore-{properties['workspaceId']}",
-        "workspaceartifactstore": "azureml",
-        "workspacefilestore": f"azureml-filestore-{properties['workspaceId']}",
-        "workspaceworkingdirectory": f"code-{properties['workspaceId']}",
-    }
-    for name, container in containers.items():
-        body = {
-            "properties": {
-                "datastoreType": _OWN[name],
-                "accountName": account,
-                CONTAINER[_OWN[name]]: container,
-                "endpoint": "core.windows.net",
-                "protocol": "https",
-                "credentials": {"credentialsType": "None"},
-                "serviceDataAccessAuthIdentity": "WorkspaceSystemAssignedIdentity",
-                "isDefault": name == DEFAULT_STORE,
-                "tags": {},
-                "properties": {},
-            }
+    for name, (kind, container) in _OWN.items():
+        own = {
+            **Datastores.defaults,
+            "datastoreType": kind,
+            "accountName": properties["storageAccount"].rsplit("/", 1)[-1],
+            CONTAINER[kind]: container.format(properties["workspaceId"]),
+            "credentials": {"credentialsType": "None"},
+            "serviceDataAccessAuthIdentity": "WorkspaceSystemAssignedIdentity",
+            "isDefault": name == DEFAULT_STORE,
         }
-        context.store.resources.put(f"{workspace.id}/datastores/{name}", DATASTORES.type, workspace.key, body)
+        identity = f"{workspace.id}/datastores/{name}"
+        context.store.resources.put(identity, Datastores.type, workspace.key, {"properties": own})
 
 
-DATASTORES = Datastores()
-
-
-_VAULT = "Microsoft.KeyVault/vaults"
 _KEY = re.compile(r"https://([0-9a-z-]+)\.vault\.[^/]+/keys/([0-9a-z-]+)(?:/[0-9a-f]{32})?", re.IGNORECASE)
 
 
-def check(context: KindContext, body: Body, before: Body | None) -> None:
+def _check_fixed(context: KindContext, body: Body, before: ResourceRow | None) -> None:
     """Refuses identities that are none, and what cannot be changed on a workspace that exists.
 
     Raises:
         Refused: 400.
     """
-    properties, old = body["properties"], (before or {}).get("properties", {})
+    properties, old = body["properties"], {} if before is None else before.body["properties"]
     entra.check(context.store, body)
     _check_primary(body)
     if before is not None and properties.get("hbiWorkspace", old.get("hbiWorkspace")) != old.get("hbiWorkspace"):
@@ -177,9 +164,10 @@ def _check_key(context: KindContext, given: Body, was: Body | None) -> None:
     vault_id, key = given["keyVaultProperties"]["keyVaultArmId"], given["keyVaultProperties"]["keyIdentifier"]
     if was is not None and vault_id.lower() != was["keyVaultProperties"]["keyVaultArmId"].lower():
         raise invalid(f"{where}.keyVaultArmId", "another key comes from the same key vault.")
-    vault = context.store.resources.get(vault_id)
-    if vault is None or vault.type.lower() != _VAULT.lower():
-        raise invalid(f"{where}.keyVaultArmId", f"'{vault_id}' was not found; expected the id of a {_VAULT}.")
+    vault = context.store.resources.get(vault_id, NEIGHBOURS["keyVault"])
+    if vault is None:
+        expected = f"expected the id of a {NEIGHBOURS['keyVault']}."
+        raise invalid(f"{where}.keyVaultArmId", f"'{vault_id}' was not found; {expected}")
     protected = vault.body["properties"]
     if not (protected.get("enablePurgeProtection") and protected.get("enableSoftDelete")):
         raise invalid(f"{where}.keyVaultArmId", "the key vault has no soft delete and purge protection.")
@@ -190,9 +178,8 @@ def _check_key(context: KindContext, given: Body, was: Body | None) -> None:
         raise invalid(f"{where}.keyIdentifier", f"the vault '{vault.name}' has no key '{found[2]}'.")
 
 
-_WORKSPACE: Final = f"{ML}/workspaces"
-EMPTY: Final = ("features", "connections")
-"""Lists with nothing in them, as nothing makes an entry here."""
+LISTS: Final = ("privateendpointconnections", "privatelinkresources", "features", "connections")
+"""Lists of a workspace without records; the last two are empty, as nothing makes an entry here."""
 
 
 def answer(context: KindContext, path: ArmPath) -> Reply | None:
@@ -208,25 +195,25 @@ def answer(context: KindContext, path: ArmPath) -> Reply | None:
         # The registries of the group itself; azureml is Microsoft's own, and in no list of a subscription.
         return Reply(200, {"value": []})
     above, _, what = kind.rpartition("/")
-    made = {"privateendpointconnections": _connections, "privatelinkresources": _link_resources}
-    if above != _WORKSPACE.lower() or (what not in made and what not in EMPTY):
+    if above != TYPE.lower() or what not in LISTS:
         return None
     workspace = context.store.resources.get(path.parent)
     if workspace is None:
-        message = f"The Resource '{_WORKSPACE}/{path.parent.rpartition('/')[2]}' was not found."
+        message = f"The Resource '{TYPE}/{path.parent.rpartition('/')[2]}' was not found."
         raise Refused(404, "ResourceNotFound", message)
-    return Reply(200, {"value": made[what](context, workspace) if what in made else []})
+    rows: list[Body] = []
+    if what == "privateendpointconnections":
+        rows = _connections(context, workspace)
+    elif what == "privatelinkresources":
+        rows = _link_resources(workspace)
+    return Reply(200, {"value": rows})
 
 
 def _connections(context: KindContext, workspace: ResourceRow) -> list[Body]:
     """One for each private endpoint that leads to the workspace, approved as all are here."""
     found: list[Body] = []
     for row in context.store.resources.of_type(network.ENDPOINTS):
-        properties = row.body["properties"]
-        links = [
-            *(properties.get("privateLinkServiceConnections") or ()),
-            *(properties.get("manualPrivateLinkServiceConnections") or ()),
-        ]
+        links = network.connections(row.body["properties"])
         targets = {str(link.get("properties", {}).get("privateLinkServiceId")).lower() for link in links}
         if workspace.key in targets:
             shown = {
@@ -235,25 +222,22 @@ def _connections(context: KindContext, workspace: ResourceRow) -> list[Body]:
                 "provisioningState": "Succeeded",
             }
             own = f"{workspace.id}/privateEndpointConnections/{row.name}"
-            kind = f"{_WORKSPACE}/privateEndpointConnections"
+            kind = f"{TYPE}/privateEndpointConnections"
             found.append({"id": own, "name": row.name, "type": kind, "properties": shown})
     return found
 
 
-def _link_resources(context: KindContext, workspace: ResourceRow) -> list[Body]:
+def _link_resources(workspace: ResourceRow) -> list[Body]:
     """The one part that a private endpoint leads to, with the zones of its names.
 
     Source: learn.microsoft.com/azure/private-link/private-endpoint-dns (2026-11-22).
     """
-    del context
     zones = ["privatelink.api.azureml.ms", "privatelink.notebooks.azure.net"]
     properties = {"groupId": "amlworkspace", "requiredMembers": ["default"], "requiredZoneNames": zones}
     own = f"{workspace.id}/privateLinkResources/amlworkspace"
-    kind = f"{_WORKSPACE}/privateLinkResources"
+    kind = f"{TYPE}/privateLinkResources"
     return [{"id": own, "name": "amlworkspace", "type": kind, "properties": properties}]
 
-
-TYPE = f"{ML}/workspaces"
 
 NEIGHBOURS = {
     "storageAccount": "Microsoft.Storage/storageAccounts",
@@ -278,7 +262,7 @@ class Workspaces(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
     )
-    schema = Schema("machinelearningservices", "WorkspaceArgs", frozenset({"resourceGroupName", "workspaceName"}))
+    schema = Schema("machinelearningservices", "WorkspaceArgs", ("workspaceName",))
     ticks = 3
     ticks_delete = 2
     patches = True
@@ -289,14 +273,13 @@ class Workspaces(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Require that all a workspace stands on exists, and that its fixed parts do not change."""
-        del path
         properties = body["properties"]
-        check(context, body, None if before is None else before.body)
+        _check_fixed(context, body, before)
         for name, kind in NEIGHBOURS.items():
             given = properties.get(name)
             if given is None and name in REQUIRED:
                 raise invalid(f"properties.{name}", "the required property is missing.")
-            if given is not None and not _is(context, given, kind):
+            if given is not None and context.store.resources.get(given, kind) is None:
                 raise invalid(f"properties.{name}", f"'{given}' was not found; expected the id of a {kind}.")
             old = None if before is None else before.body["properties"].get(name)
             if old is not None and name in REQUIRED and str(given).lower() != old.lower():
@@ -361,9 +344,4 @@ class Workspaces(ResourceKind):
         make_defaults(context, resource)
 
 
-def _is(context: KindContext, given: str, kind: str) -> bool:
-    found = context.store.resources.get(given)
-    return found is not None and found.type.lower() == kind.lower()
-
-
-KIND = Workspaces()
+KINDS = (Workspaces(), Datastores())

@@ -31,7 +31,7 @@ def _create(context: KindContext, workspace: str, fields: Fields) -> Any:
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Registered Model (name={name}) already exists.")
     tags = {str(each["key"]): str(each["value"]) for each in fields.get("tags") or ()}
     labels = {"description": fields.get("description"), "tags": tags, "properties": {}, "isArchived": False}
-    kind, body = assets.MODELS_CONTAINERS.type, {"properties": labels}
+    kind, body = assets.MODELS.type, {"properties": labels}
     row = context.store.resources.put(f"{workspace}/models/{name}", kind, workspace, body)
     return {"registered_model": _model(context, row)}
 
@@ -41,7 +41,7 @@ def _get(context: KindContext, workspace: str, fields: Fields) -> Any:
 
 
 def _search(context: KindContext, workspace: str, fields: Fields) -> Any:
-    rows = context.store.resources.under(workspace, assets.MODELS_CONTAINERS.type)
+    rows = context.store.resources.under(workspace, assets.MODELS.type)
     text = str(fields.get("filter") or "")
     kept = [row for row in rows if runs.matches(text, {"attributes": {"name": row.name}, "tags": _tags(row)})]
     some, more = runs.page(kept, fields, 100)
@@ -78,7 +78,7 @@ def _create_version(context: KindContext, workspace: str, fields: Fields) -> Any
             **({"jobName": str(fields["run_id"])} if fields.get("run_id") else {}),
         }
     }
-    row = context.store.resources.put(identity, assets.MODELS_VERSIONS.type, model.id, body)
+    row = context.store.resources.put(identity, assets.ModelVersions.type, model.id, body)
     return {"model_version": _version(row)}
 
 
@@ -88,7 +88,7 @@ def _get_version(context: KindContext, workspace: str, fields: Fields) -> Any:
 
 def _search_versions(context: KindContext, workspace: str, fields: Fields) -> Any:
     text, kept = str(fields.get("filter") or ""), []
-    for row in context.store.resources.of_type(assets.MODELS_VERSIONS.type):
+    for row in context.store.resources.of_type(assets.ModelVersions.type):
         if not row.key.startswith(f"{workspace.lower()}/"):
             continue
         shown = _version(row)
@@ -134,7 +134,7 @@ def _move(context: KindContext, workspace: str, fields: Fields) -> Any:
 def _named(fields: Fields) -> str:
     name = str(fields.get("name") or "")
     try:
-        assets.MODELS_CONTAINERS.names.check(name, assets.MODELS_CONTAINERS.noun)
+        assets.MODELS.names.check(name, assets.MODELS.noun)
     except Refused as refused:
         raise MlflowRefused(400, "INVALID_PARAMETER_VALUE", refused.message) from None
     return name
@@ -158,7 +158,7 @@ def _found_version(context: KindContext, workspace: str, fields: Fields) -> Reso
 
 
 def _versions(context: KindContext, model: ResourceRow) -> tuple[ResourceRow, ...]:
-    return context.store.resources.under(model.key, assets.MODELS_VERSIONS.type)
+    return context.store.resources.under(model.key, assets.ModelVersions.type)
 
 
 def _newest(context: KindContext, model: ResourceRow, stages: Any) -> list[Any]:

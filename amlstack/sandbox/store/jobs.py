@@ -200,11 +200,6 @@ class JobTable:
         row = self._db.one("SELECT * FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
         return job_row(row, self._db.path) if row else None
 
-    def key_of(self, workspace: str, name: str) -> str | None:
-        """The table key of the job of this name, as `find` finds it."""
-        row = self._db.one("SELECT id FROM jobs WHERE name = ? AND lower(workspace) = ?", name, workspace.lower())
-        return None if row is None else str(row["id"])
-
     def look(self, key: str) -> ActiveJob | None:
         """The part of one job that the scheduler looks at, also of one that has ended."""
         row = self._db.one(_LOOK, key)

@@ -53,7 +53,8 @@ def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
         message = f"The VM size '{size.name}' is not available to this subscription in '{region}'."
         raise Refused(400, "InvalidVmSize", message, f"{where}.vmSize")
     asked = cluster["scaleSettings"].get("minNodeCount", 0) * (size.vcpus or 0)
-    used, limit = _used(context, region)[family(size)], _limit(size, quota)
+    used = _used(context, region)[family(size)]
+    limit = min(quota.get("families", {}).get(family(size), LIMIT), quota.get("dedicated", LIMIT))
     if cluster.get("vmPriority", "Dedicated") == "Dedicated" and used + asked > limit:
         message = (
             f"minNodeCount asks for {asked} vCPUs of '{family(size)}' in '{region}', of which {limit - used} are free."
@@ -202,10 +203,6 @@ def _quota(context: KindContext, region: str) -> Mapping[str, Any]:
 
 def _withheld(size: Size, quota: Mapping[str, Any]) -> bool:
     return size.name.lower() in {str(name).lower() for name in quota.get("withheld", ())}
-
-
-def _limit(size: Size, quota: Mapping[str, Any]) -> int:
-    return int(min(quota.get("families", {}).get(family(size), LIMIT), quota.get("dedicated", LIMIT)))
 
 
 def _used(context: KindContext, region: str) -> Counter[str]:

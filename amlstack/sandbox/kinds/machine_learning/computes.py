@@ -10,7 +10,7 @@ from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_netw
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
-from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Computes(ResourceKind):
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""
         entra.check(context.store, body)
-        compute = body.get("properties")
-        if compute is None:
+        compute = body["properties"]
+        if not compute:
             raise invalid("properties", "the required property is missing.")
         if compute["computeType"] != "AmlCompute":
             raise not_emulated(f"computes of type '{compute['computeType']}', only AmlCompute")
@@ -57,14 +57,12 @@ class Computes(ResourceKind):
         _check_login(compute, cluster, where, known=before is not None)
         if before is None:
             capacity.check(context, body["location"], cluster, where)
-        workspace = context.store.resources.get(path.parent)
-        if before is None and workspace is not None:
-            managed_network.check_compute(context, workspace, body)
+            managed_network.check_compute(context, context.store.resources[path.parent], body)
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The first compute takes the managed network along, where nobody has provisioned it."""
-        workspace = context.store.resources.get(resource.parent)
-        if workspace is not None and managed_network.is_awaited(workspace):
+        workspace = context.store.resources[resource.parent]
+        if managed_network.is_awaited(workspace):
             managed_network.start(context, workspace)
 
     def changed(self, context: KindContext, resource: ResourceRow) -> None:
@@ -92,30 +90,22 @@ class Computes(ResourceKind):
         """
         compute = before.body["properties"]
         scale = {**SCALE_DEFAULTS, **body["properties"]["properties"]["scaleSettings"]}
-        return {
-            **before.body,
-            **({"identity": body["identity"]} if body.get("identity") else {}),
-            **({"tags": body["tags"]} if "tags" in body else {}),
-            "properties": {**compute, "properties": {**compute["properties"], "scaleSettings": scale}},
-        }
+        changed: Body = {name: body[name] for name in ("identity", "tags") if name in body}
+        properties = {**compute, "properties": {**compute["properties"], "scaleSettings": scale}}
+        return {**before.body, **changed, "properties": properties}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Node counts, live from the scheduler's table."""
         compute = resource.body["properties"]
         nodes = context.store.nodes.of(resource.key)
-        states = Counter(node.state for node in nodes)
-        counts = {
-            "idleNodeCount": states["idle"],
-            "runningNodeCount": states["busy"],
-            "preparingNodeCount": states["provisioning"],
-            **dict.fromkeys(("unusableNodeCount", "leavingNodeCount", "preemptedNodeCount"), 0),
-        }
+        states = Counter(_NODE_STATES[node.state] for node in nodes)
+        kinds = ("idle", "running", "preparing", "unusable", "leaving", "preempted")
         live: dict[str, Any] = {
-            "allocationState": "Resizing" if states["provisioning"] else "Steady",
+            "allocationState": "Resizing" if states["preparing"] else "Steady",
             "allocationStateTransitionTime": iso(max((node.since for node in nodes), default=resource.created)),
-            "currentNodeCount": len(nodes) - states["provisioning"],
+            "currentNodeCount": len(nodes) - states["preparing"],
             "targetNodeCount": len(nodes),
-            "nodeStateCounts": counts,
+            "nodeStateCounts": {f"{kind}NodeCount": states[kind] for kind in kinds},
         }
         return {
             "computeLocation": resource.body["location"],
@@ -169,22 +159,18 @@ def _check_scale(scale: Any, where: str) -> None:
         raise invalid(where, f"minNodeCount {low} and maxNodeCount {high}: 0 <= minimum <= maximum must hold.")
     idle = scale.get("nodeIdleTimeBeforeScaleDown")
     if idle is not None and text.seconds(idle) is None:
-        message = f"'{idle}' is no ISO-8601 duration such as 'PT120S'." + near(idle, ())
-        raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", message)
+        raise invalid(f"{where}.nodeIdleTimeBeforeScaleDown", f"'{idle}' is no ISO-8601 duration such as 'PT120S'.")
 
 
 def _check_login(compute: Body, cluster: Body, where: str, *, known: bool) -> None:
     account = cluster.get("userAccountCredentials")
     # No answer shows the password: who changes what it got sends the account without one.
-    if account is not None and not known and not _opens(account):
+    opens = account is not None and (account.get("adminUserSshPublicKey") or account.get("adminUserPassword"))
+    if account is not None and not known and not opens:
         message = "an administrator needs adminUserSshPublicKey or adminUserPassword."
         raise invalid(f"{where}.userAccountCredentials", message)
     if account is not None and compute.get("disableLocalAuth"):
         raise invalid("properties.disableLocalAuth", "it is true, and userAccountCredentials names a local account.")
-
-
-def _opens(account: Body) -> bool:
-    return bool(account.get("adminUserSshPublicKey") or account.get("adminUserPassword"))
 
 
 def _without_password(cluster: Body) -> Body:

@@ -33,52 +33,46 @@ SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(@latest|:[^/@:]+)")
 """The short form of a curated environment, which the service expands itself."""
 
 
-def check(context: KindContext, path: ArmPath, properties: Body) -> None:
+def _check_command(context: KindContext, path: ArmPath, properties: Body) -> None:
     """Refuses a command job whose compute, code, environment or size does not exist, or whose nodes do not fit."""
-    resources = properties.get("resources") or {}
     for kind in ("inputs", "outputs"):
         for name, port in (properties.get(kind) or {}).items():
             where = f"properties.{kind}.{name}"
             requests.check_folder_name(name, where)
             requests.check_uri(str((port or {}).get("uri") or ""), f"{where}.uri")
-    _check_place(context, path, properties, resources)
+    _check_compute(context, path, properties)
     if (code := properties.get("codeId")) is not None:
-        _check_known(context, path, code, "codes", "properties.codeId")
+        _named(context, path, code, "codes", "properties.codeId")
     _check_environment(context, path, properties["environmentId"])
 
 
-def _check_place(context: KindContext, path: ArmPath, properties: Body, resources: Body) -> None:
-    compute = properties.get("computeId")
+def _check_compute(context: KindContext, path: ArmPath, properties: Body) -> None:
+    """Checks where a job runs; with neither compute nor size the service chooses a size that the quota has room for."""
+    compute, resources = properties.get("computeId"), properties.get("resources") or {}
     count = resources.get("instanceCount", 1)
     if count < 1:
         raise invalid("properties.resources.instanceCount", f"{count} nodes; at least 1 is needed.")
     if compute:
-        _check_known(context, path, compute, "computes", "properties.computeId")
-        _check_fits(context, compute, count)
+        cluster = _named(context, path, compute, "computes", "properties.computeId")
+        high = cluster.body["properties"]["properties"]["scaleSettings"]["maxNodeCount"]
+        if count > high:
+            message = (
+                f"The job asks for {count} nodes, but the compute '{cluster.name}' has at most {high} "
+                "(scaleSettings.maxNodeCount)."
+            )
+            raise Refused(400, "InvalidNodeCount", message, "properties.resources.instanceCount")
     elif size := resources.get("instanceType"):
         check_size(size, "properties.resources.instanceType")
-    # With neither the job is serverless, and the service chooses a size that the quota has room for.
 
 
-def _check_fits(context: KindContext, compute: str, count: int) -> None:
-    cluster = context.store.resources.get(compute)
-    if cluster is None:
-        return
-    high = cluster.body["properties"]["properties"]["scaleSettings"]["maxNodeCount"]
-    if count > high:
-        message = (
-            f"The job asks for {count} nodes, but the compute '{cluster.name}' has at most {high} "
-            "(scaleSettings.maxNodeCount)."
-        )
-        raise Refused(400, "InvalidNodeCount", message, "properties.resources.instanceCount")
-
-
-def _check_known(context: KindContext, path: ArmPath, given: str, word: str, where: str) -> None:
+def _named(context: KindContext, path: ArmPath, given: str, word: str, where: str) -> ResourceRow:
+    """The resource of the workspace that a job names; refused where there is none."""
     root = f"{path.parent}/{word}/".lower()
     known = context.store.resources.get(given)
     if known is None or not known.key.startswith(root):
         names = [row.id for row in context.store.resources.below(path.parent) if row.key.startswith(root)]
         raise Refused(400, "UserError", f"'{given}' was not found in the workspace.{near(given, names)}", where)
+    return known
 
 
 def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
@@ -91,7 +85,7 @@ def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
     if handed.curated(given) is not None and context.store.resources.get(given) is None:
         return
     if not given.startswith("azureml:"):
-        _check_known(context, path, given, "environments", where)
+        _named(context, path, given, "environments", where)
         return
     found = CURATED.fullmatch(given)
     if found is None:
@@ -170,10 +164,7 @@ class JobKind(ResourceKind):
         """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
         if name.lower() != "cancel":
             raise not_emulated(f"the action '{name}' of {TYPE}")
-        key = context.store.jobs.key_of(path.parent, path.name)
-        if key is None:
-            raise _missing(path)
-        cancel(context, key)
+        cancel(context, found(context, path).id)
         return Reply(200)
 
     def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
@@ -199,13 +190,9 @@ def found(context: KindContext, path: ArmPath) -> JobRow:
     """The job, or its own 404."""
     job = context.store.jobs.find(path.parent, path.name)
     if job is None:
-        raise _missing(path)
+        message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+        raise Refused(404, "ResourceNotFound", message)
     return job
-
-
-def _missing(path: ArmPath) -> Refused:
-    message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
-    return Refused(404, "ResourceNotFound", message)
 
 
 def render(job: JobRow) -> Body:
@@ -295,9 +282,8 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
             context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
             return Reply(200, render(context.store.jobs[before.id]))
         check_references(context, path, properties)
-        workspace = context.store.resources.get(path.parent)
-        home = path.parent if workspace is None else workspace.id  # in its maker's letters, as a GET answers it
-        job = context.store.jobs.add(home, path.name, {"properties": properties})
+        workspace = context.store.resources[path.parent].id  # in its maker's letters, as a GET answers it
+        job = context.store.jobs.add(workspace, path.name, {"properties": properties})
         if scale is not None:
             context.store.scales.put(job.id, scale)
     context.wake.set()
@@ -308,7 +294,7 @@ def check_references(context: KindContext, path: ArmPath, properties: Body) -> N
     """Require that all a job refers to is there; of a sweep or a pipeline what each of its children would refer to."""
     kind = properties["jobType"]
     if kind == "Command":
-        check(context, path, properties)
+        _check_command(context, path, properties)
         return
     if kind not in PARENTS:
         raise not_emulated(f"jobs of type '{kind}', only Command, {' and '.join(sorted(PARENTS))}")

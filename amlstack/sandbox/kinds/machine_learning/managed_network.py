@@ -52,9 +52,14 @@ def mode_of(workspace: ResourceRow | None) -> str:
     return str(_settings(workspace).get("isolationMode") or OFF)
 
 
+def status_of(workspace: ResourceRow) -> Body:
+    """The status of its network; empty without one."""
+    return dict(_settings(workspace).get("status") or {})
+
+
 def is_active(workspace: ResourceRow) -> bool:
     """True where its network has been provisioned."""
-    return (_settings(workspace).get("status") or {}).get("status") == ACTIVE
+    return status_of(workspace).get("status") == ACTIVE
 
 
 def is_awaited(workspace: ResourceRow) -> bool:
@@ -70,25 +75,26 @@ def check(context: KindContext, body: Body, before: ResourceRow | None) -> None:
     if STRICTER.index(new) < STRICTER.index(old):
         message = f"The isolation mode cannot be changed from '{old}' to '{new}'."
         raise Refused(400, "ManagedNetworkIsolationModeNotSupported", message, "properties.managedNetwork")
-    if before is not None and (old, new) != (OFF, OFF) and old == OFF:
-        names = [row.name for row in context.store.resources.under(before.key, COMPUTE)]
-        if names:
-            message = (
-                f"A managed network cannot be enabled while the workspace has computes: {', '.join(names)}. Delete "
-                "them first."
-            )
-            raise Refused(400, "ManagedNetworkCannotBeEnabled", message, "properties.managedNetwork")
-    for name, rule in (given.get("outboundRules") or {}).items():
-        if str(rule.get("category", "UserDefined")) == "UserDefined":
-            where = f"properties.managedNetwork.outboundRules.{name}"
-            check_rule(context, new, rule, where)
+    names = [row.name for row in context.store.resources.under(before.key, COMPUTE)] if before is not None else []
+    if old == OFF != new and names:
+        message = (
+            f"A managed network cannot be enabled while the workspace has computes: {', '.join(names)}. Delete "
+            "them first."
+        )
+        raise Refused(400, "ManagedNetworkCannotBeEnabled", message, "properties.managedNetwork")
+    for name, rule in _user_rules(given).items():
+        check_rule(context, new, rule, f"properties.managedNetwork.outboundRules.{name}")
+
+
+def _user_rules(network: Mapping[str, Any]) -> dict[str, Body]:
+    rules = (network.get("outboundRules") or {}).items()
+    return {name: rule for name, rule in rules if rule.get("category", "UserDefined") == "UserDefined"}
 
 
 def kept(new: Mapping[str, Any], before: ResourceRow) -> Body:
     """The settings to store at a second PUT: what it does not name stays, and only the service writes the status."""
-    old = _settings(before)
     given = {name: value for name, value in (new.get("managedNetwork") or {}).items() if name != "status"}
-    merged = {**old, **given}
+    merged = {**_settings(before), **given}
     return {"managedNetwork": merged} if merged else {}
 
 
@@ -98,9 +104,8 @@ def filled(context: KindContext, path: ArmPath, body: Body) -> Body:
     if not given:
         return body
     network = {name: value for name, value in given.items() if name != "outboundRules"}
-    for name, rule in (given.get("outboundRules") or {}).items():
-        if str(rule.get("category", "UserDefined")) == "UserDefined":
-            put_rule(context, path.text, name, rule)
+    for name, rule in _user_rules(given).items():
+        put_rule(context, path.text, name, rule)
     if network.get("isolationMode", OFF) != OFF:
         network.setdefault("status", {"status": INACTIVE, "sparkReady": False})
     return {**body, "properties": {**body["properties"], "managedNetwork": network}}
@@ -110,7 +115,7 @@ def shown(context: KindContext, workspace: ResourceRow) -> Body:
     """The settings with all rules, those of the service itself included once the network is provisioned."""
     if mode_of(workspace) == OFF:
         return {}
-    rules = {row.name: _rule(row) for row in context.store.resources.under(workspace.key, RULES)}
+    rules = {row.name: row.body["properties"] for row in context.store.resources.under(workspace.key, RULES)}
     system = _required(context, workspace) if is_active(workspace) else {}
     return {"managedNetwork": {**_settings(workspace), "outboundRules": {**system, **rules}}}
 
@@ -135,12 +140,6 @@ def finish(context: KindContext, workspace: ResourceRow) -> None:
     context.store.resources.put(workspace.id, workspace.type, workspace.parent, body, workspace.state)
     for row in context.store.resources.under(workspace.key, RULES):
         put_rule(context, workspace.id, row.name, row.body["properties"])
-
-
-def result(context: KindContext, workspace: str) -> Body:
-    """The answer of the operation at its end."""
-    row = context.store.resources.get(workspace)
-    return dict(_settings(row).get("status") or {})
 
 
 def check_compute(context: KindContext, workspace: ResourceRow, body: Body) -> None:
@@ -182,14 +181,17 @@ def check_rule(context: KindContext, mode: str, rule: Mapping[str, Any], where: 
             raise invalid(f"{where}.destination.subresourceTarget", "the required property is missing.")
 
 
-def put_rule(context: KindContext, workspace: str, name: str, rule: Mapping[str, Any]) -> ResourceRow:
-    """Stores a rule: active as soon as the network is."""
+def put_rule(context: KindContext, workspace: str, name: str, rule: Mapping[str, Any]) -> None:
+    """Stores a rule."""
+    body = {"properties": _stored(context, workspace, rule)}
+    context.store.resources.put(f"{workspace}/outboundRules/{name}", RULES, workspace, body)
+
+
+def _stored(context: KindContext, workspace: str, rule: Mapping[str, Any]) -> Body:
+    """A user's rule as it is stored: active as soon as the network is."""
     found = context.store.resources.get(workspace)
     active = found is not None and is_active(found)
-    properties = {**rule, "category": "UserDefined", "status": ACTIVE if active else INACTIVE}
-    return context.store.resources.put(
-        f"{workspace}/outboundRules/{name}", RULES, workspace, {"properties": properties}
-    )
+    return {**rule, "category": "UserDefined", "status": ACTIVE if active else INACTIVE}
 
 
 def _required(context: KindContext, workspace: ResourceRow) -> dict[str, Body]:
@@ -213,10 +215,6 @@ def _system(kind: str, destination: Any) -> Body:
     return {"type": kind, "category": "Required", "status": ACTIVE, "destination": destination}
 
 
-def _rule(row: ResourceRow) -> Body:
-    return dict(row.body["properties"])
-
-
 def _settings(workspace: ResourceRow | None) -> dict[str, Any]:
     return {} if workspace is None else dict(workspace.body["properties"].get("managedNetwork") or {})
 
@@ -234,14 +232,12 @@ class OutboundRules(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """By the mode of the workspace."""
-        workspace = context.store.resources.get(path.parent)
-        check_rule(context, mode_of(workspace), body["properties"], "properties")
+        mode = mode_of(context.store.resources[path.parent])
+        check_rule(context, mode, body["properties"], "properties")
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """Category and status."""
-        workspace = context.store.resources.get(path.parent)
-        status = ACTIVE if workspace is not None and is_active(workspace) else INACTIVE
-        return {**body, "properties": {**body["properties"], "category": "UserDefined", "status": status}}
+        return {**body, "properties": _stored(context, path.parent, body["properties"])}
 
 
 KIND = OutboundRules()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.protocol.addresses import ML
@@ -36,6 +36,7 @@ class ScheduleKind(ResourceKind):
 
     type = f"{ML}/workspaces/schedules"
     noun = "a schedule"
+    defaults: ClassVar[Body] = {"isEnabled": True, "tags": {}, "properties": {}}
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
@@ -54,10 +55,6 @@ class ScheduleKind(ResourceKind):
         _check_trigger(properties["trigger"])
         _check_job(context, path, action["jobDefinition"])
 
-    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """The service's defaults."""
-        return {**body, "properties": {"isEnabled": True, "tags": {}, "properties": {}, **body["properties"]}}
-
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """``trigger``: the job in it, once, under a name of its own; only an enabled one can be triggered."""
         if name.lower() != "trigger":
@@ -73,10 +70,7 @@ class ScheduleKind(ResourceKind):
                 raise Refused(400, "UserError", f"The job '{source}' was not found in the workspace.")
             definition = {key: value for key, value in first.properties.items() if key != "displayName"}
         run = f"{resource.name}-{uuid.uuid4().hex[:8]}"
-        workspace = context.store.resources.get(resource.parent)
-        home = resource.parent if workspace is None else workspace.id
-        with context.store.transaction():
-            context.store.jobs.add(home, run, {"properties": definition})
+        context.store.jobs.add(context.store.resources[resource.parent].id, run, {"properties": definition})
         context.wake.set()
         return Reply(200, {"scheduleActionType": "CreateJob", "submissionId": run})
 
@@ -90,11 +84,8 @@ class ScheduleKind(ResourceKind):
         """The enabled ones, the others, or all (``listViewType``)."""
         rows = super().select(context, path, query)
         view = query.get("listViewType", "EnabledOnly")
-        return (
-            rows
-            if view == "All"
-            else tuple(row for row in rows if row.body["properties"]["isEnabled"] is (view != "DisabledOnly"))
-        )
+        enabled = view != "DisabledOnly"
+        return tuple(row for row in rows if view == "All" or row.body["properties"]["isEnabled"] is enabled)
 
 
 def _check_trigger(trigger: Body) -> None:
@@ -149,10 +140,8 @@ def _check_job(context: KindContext, path: ArmPath, definition: Body) -> None:
     if source is not None:
         known = {job.name: job.arm_id for job in context.store.jobs.list(path.parent)}
         if source not in known and source.lower() not in {each.lower() for each in known.values()}:
-            where = f"{_JOB}.sourceJobId"
-            raise Refused(
-                400, "UserError", f"The job '{source}' was not found in the workspace.{near(source, known)}", where
-            )
+            message = f"The job '{source}' was not found in the workspace.{near(source, known)}"
+            raise Refused(400, "UserError", message, f"{_JOB}.sourceJobId")
     if source is not None and not _defines(definition):
         return
     draft: dict[str, Any] = {key: value for key, value in definition.items() if key != "sourceJobId"}

@@ -320,8 +320,9 @@ class Workspaces(ResourceKind):
 
     def result(self, context: KindContext, operation: Operation) -> Body | None:
         """The status of the managed network."""
-        provisions = operation.kind == managed_network.PROVISION
-        return managed_network.result(context, operation.resource) if provisions else None
+        if operation.kind != managed_network.PROVISION:
+            return None
+        return managed_network.status_of(context.store.resources[operation.resource])
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
         """Keys and a diagnosis.

@@ -48,8 +48,7 @@ class Parent:
     @classmethod
     def of(cls, store: Store, job: JobRow) -> Parent:
         """Reads it."""
-        rows = {place: store.jobs.get(key) for place, key in store.family.children(job.id).items()}
-        return cls(store, job, {place: row for place, row in rows.items() if row is not None})
+        return cls(store, job, store.children(job.id))
 
     @property
     def active(self) -> dict[str, JobRow]:

@@ -371,9 +371,7 @@ def outputs_of(store: Store, job: JobRow) -> dict[str, tuple[str, str]]:
     """The outputs of a job that have a place: name → (type as in a body, URI in its long form)."""
     declared = job.properties.get("outputs") or {}
     if job.properties.get("jobType") == "Pipeline":
-        rows = {place: store.jobs.get(key) for place, key in store.family.children(job.id).items()}
-        made = {place: row for place, row in rows.items() if row is not None}
-        places = pipeline_outputs(store, job, made)
+        places = pipeline_outputs(store, job, store.children(job.id))
     else:
         places = {
             name: output_uri(job.name, name, (port or {}).get("uri"), kind=(port or {}).get("jobOutputType"))

@@ -115,7 +115,7 @@ def _check_wanted(store: Store, job: JobRow) -> None:
 
 def _progress(store: Store, job: JobRow, line: str) -> None:
     note(line)
-    store.history.add("job", job.id, "Preparing", line)
+    store.history.record("job", job.id, "Preparing", line)
 
 
 @contextlib.contextmanager

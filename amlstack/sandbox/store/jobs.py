@@ -1,7 +1,4 @@
-"""The record of one job: what was asked, where it stands, which process runs it.
-
-Job records: what was asked, where it stands, which process runs it.
-"""
+"""Job records: what was asked, where a job stands, which process runs it."""
 
 from __future__ import annotations
 
@@ -12,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.database import reading
+from amlstack.sandbox.store.tables import Table
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from amlstack.sandbox.store.database import Database
-    from amlstack.sandbox.store.tables import HistoryTable
 
 TERMINAL = frozenset({"Completed", "Failed", "Canceled"})
 """Statuses that never change again."""
@@ -164,12 +160,8 @@ def listed_job(row: sqlite3.Row) -> ListedJob:
     return ListedJob(row["id"], str(kind), bool(archived), tags or {}, properties or {})
 
 
-class JobTable:
+class JobTable(Table):
     """The jobs table. Every change of status is also written to the history, in the same transaction."""
-
-    def __init__(self, database: Database, history: HistoryTable) -> None:
-        self._db = database
-        self._history = history
 
     def add(self, workspace: str, name: str, body: dict[str, Any]) -> JobRow:
         """Records a new job as ``NotStarted``; names are unique in a workspace (sqlite3.IntegrityError)."""
@@ -180,7 +172,7 @@ class JobTable:
                 "INSERT INTO jobs (id, workspace, name, body, status, created) VALUES (?, ?, ?, ?, 'NotStarted', ?)",
                 *(key, workspace, name, json.dumps(body), time.time()),
             )
-            self._history.add("job", key, "NotStarted")
+            self.record("job", key, "NotStarted")
             return self[key]
 
     def __getitem__(self, key: str) -> JobRow:
@@ -290,7 +282,7 @@ class JobTable:
                 key,
             )
             if status != before:
-                self._history.add("job", key, status, detail)
+                self.record("job", key, status, detail)
             return True
 
     def request_cancel(self, key: str) -> bool:
@@ -316,9 +308,11 @@ class JobTable:
         """Replaces the body (metadata edits: tags, description, display name, archived)."""
         self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", json.dumps(body), key)
 
-    def delete(self, key: str) -> bool:
-        """Removes the record; its history stays."""
-        return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
+    def delete(self, key: str) -> None:
+        """Removes the record with its place in a family, its scale and its metrics; its history stays."""
+        with self._db.transaction():
+            for statement in _DELETE:
+                self._db.execute(statement, key)
 
 
 _ACTIVE_COLUMNS = """
@@ -330,6 +324,10 @@ _LOOK = f"{_ACTIVE_COLUMNS} WHERE id = ?"
 _ACTIVE = f"""{_ACTIVE_COLUMNS} WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id
 """
 _NOT_WAITING = "AND NOT (status = 'Queued' AND nodes = '[]' AND runner_pid IS NULL AND NOT cancel_requested)"
+_DELETE = (
+    *("DELETE FROM family WHERE job = ?", "DELETE FROM scales WHERE job = ?", "DELETE FROM metrics WHERE job = ?"),
+    "DELETE FROM jobs WHERE id = ?",
+)
 _CHUNK = 256
 _LISTED = """
 SELECT jobs.id, json_extract(body, '$.properties.jobType', '$.properties.isArchived', '$.properties.tags',

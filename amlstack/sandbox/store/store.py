@@ -83,18 +83,23 @@ class Store:
         self.home = home
         self.database = Database(folder(home) / "state.db")
         self.history = HistoryTable(self.database)
-        self.jobs = JobTable(self.database, self.history)
+        self.jobs = JobTable(self.database)
         self.family = FamilyTable(self.database)
         self.scales = ScaleTable(self.database)
         self.metrics = MetricTable(self.database)
-        self.nodes = NodeTable(self.database, self.history)
+        self.nodes = NodeTable(self.database)
         self.blobs = BlobTable(self.database, folder(home) / "blobs")
         self.operations = OperationTable(self.database)
-        self.resources = ResourceTable(self.database, self.history)
+        self.resources = ResourceTable(self.database)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Joins several calls into one transaction, across processes too."""
         return self.database.transaction()
+
+    def children(self, job: str) -> dict[str, JobRow]:
+        """The children of a job (its table key) by place, in the order in which they were made."""
+        rows = {place: self.jobs.get(key) for place, key in self.family.children(job).items()}
+        return {place: row for place, row in rows.items() if row is not None}
 
     def clusters(self) -> tuple[ResourceRow, ...]:
         """The compute resources; scale settings under ``body["properties"]["properties"]["scaleSettings"]``."""

@@ -46,23 +46,27 @@ class Transition:
     detail: str
 
 
-class HistoryTable:
-    """Transitions with timestamps, kept after their subject is deleted."""
+class Table:
+    """A table of the database, whose changes go into the history."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, kind: Kind, subject: str, state: str, detail: str = "") -> None:
+    def record(self, kind: Kind, subject: str, state: str, detail: str = "") -> None:
         """Appends one transition, stamped now. A node's subject is ``<cluster id>#<number>``."""
         self._db.execute(
             "INSERT INTO history (kind, subject, state, at, detail) VALUES (?, ?, ?, ?, ?)",
             *(kind, subject, state, time.time(), detail),
         )
 
+
+class HistoryTable(Table):
+    """Transitions with timestamps, kept after their subject is deleted."""
+
     def of(self, kind: Kind, subject: str) -> tuple[Transition, ...]:
         """All transitions of one subject, oldest first."""
-        rows = self._db.all("SELECT * FROM history WHERE kind = ? AND subject = ? ORDER BY seq", kind, subject)
-        return tuple(Transition(row["kind"], row["subject"], row["state"], row["at"], row["detail"]) for row in rows)
+        query = "SELECT kind, subject, state, at, detail FROM history WHERE kind = ? AND subject = ? ORDER BY seq"
+        return tuple(Transition(**dict(row)) for row in self._db.all(query, kind, subject))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +106,8 @@ class ScaledCluster:
     settings: dict[str, Any]
 
 
-class ResourceTable:
+class ResourceTable(Table):
     """The resources table; ids are taken in any letter case."""
-
-    def __init__(self, database: Database, history: HistoryTable) -> None:
-        self._db = database
-        self._history = history
 
     def __getitem__(self, resource_id: str) -> ResourceRow:
         """The resource of this id; KeyError when there is none."""
@@ -146,7 +146,7 @@ class ResourceTable:
                 *(uuid.uuid4().hex, now, now),
             )
             if before is None or before.state != state:
-                self._history.add("resource", key, state)
+                self.record("resource", key, state)
             return self[key]
 
     def set_state(self, resource_id: str, state: str) -> bool:
@@ -155,7 +155,7 @@ class ResourceTable:
         with self._db.transaction():
             moved = self._db.execute("UPDATE resources SET state = ? WHERE key = ? AND state <> ?", state, key, state)
             if moved:
-                self._history.add("resource", key, state)
+                self.record("resource", key, state)
             return moved > 0
 
     def under(self, parent: str, kind: str | None = None) -> tuple[ResourceRow, ...]:
@@ -184,7 +184,7 @@ class ResourceTable:
         with self._db.transaction():
             gone = self._db.execute("DELETE FROM resources WHERE key = ?", key) > 0
             if gone:
-                self._history.add("resource", key, "Deleted")
+                self.record("resource", key, "Deleted")
             return gone
 
     def _rows(self, rows: Iterable[sqlite3.Row]) -> Iterator[ResourceRow]:
@@ -220,11 +220,8 @@ class Operation:
     error: str | None
 
 
-class OperationTable:
+class OperationTable(Table):
     """The operations table."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     def start(self, resource: str, kind: OperationKind, ticks: int) -> Operation:
         """Begins an operation; one of the same kind that is under way already is returned instead."""
@@ -243,14 +240,13 @@ class OperationTable:
     def get(self, operation: str) -> Operation | None:
         """The operation of this id."""
         row = self._db.one("SELECT * FROM operations WHERE id = ?", operation)
-        return _operations_row(row) if row else None
+        return Operation(**dict(row)) if row else None
 
     def running(self, resource: str | None = None) -> tuple[Operation, ...]:
         """Operations under way; of one resource."""
-        rows = map(
-            _operations_row, self._db.all("SELECT * FROM operations WHERE status = 'InProgress' ORDER BY started")
-        )
-        return tuple(row for row in rows if resource is None or row.resource == resource.lower())
+        rows = self._db.all("SELECT * FROM operations WHERE status = 'InProgress' ORDER BY started")
+        found = (Operation(**dict(row)) for row in rows)
+        return tuple(row for row in found if resource is None or row.resource == resource.lower())
 
     def tick(self, operation: str) -> int:
         """One step nearer to the end; the ticks that are left."""
@@ -268,10 +264,6 @@ class OperationTable:
         self._db.execute("UPDATE operations SET status = 'Failed', ticks = 0, error = ? WHERE id = ?", error, operation)
 
 
-def _operations_row(row: sqlite3.Row) -> Operation:
-    return Operation(**dict(row))
-
-
 State = Literal["provisioning", "idle", "busy"]
 
 
@@ -286,29 +278,24 @@ class NodeRow:
     since: float
 
 
-class NodeTable:
+class NodeTable(Table):
     """The nodes table; clusters are named by their ARM id in any letter case."""
-
-    def __init__(self, database: Database, history: HistoryTable) -> None:
-        self._db = database
-        self._history = history
 
     def of(self, cluster: str) -> tuple[NodeRow, ...]:
         """The nodes of one cluster, by number."""
-        return tuple(
-            NodeRow(**dict(row))
-            for row in self._db.all("SELECT * FROM nodes WHERE cluster = ? ORDER BY number", cluster.lower())
-        )
+        return self._nodes("WHERE cluster = ?", cluster.lower())
 
     def all(self) -> tuple[NodeRow, ...]:
         """All nodes of all clusters."""
-        return tuple(NodeRow(**dict(row)) for row in self._db.all("SELECT * FROM nodes ORDER BY cluster, number"))
+        return self._nodes("")
 
     def held_by(self, job: str) -> tuple[NodeRow, ...]:
         """The nodes that a job (table key) holds, by number."""
-        return tuple(
-            NodeRow(**dict(row)) for row in self._db.all("SELECT * FROM nodes WHERE job = ? ORDER BY number", job)
-        )
+        return self._nodes("WHERE job = ?", job)
+
+    def _nodes(self, where: str, *values: str) -> tuple[NodeRow, ...]:
+        rows = self._db.all(f"SELECT * FROM nodes {where} ORDER BY cluster, number", *values)  # noqa: S608 - our words
+        return tuple(NodeRow(**dict(row)) for row in rows)
 
     def put(self, cluster: str, number: int, state: State, job: str | None = None) -> None:
         """Makes a node or takes it to a state; ``since`` moves only when something changed."""
@@ -323,7 +310,7 @@ class NodeTable:
                 "since = excluded.since",
                 *(key, number, state, job, time.time()),
             )
-            self._history.add("node", f"{key}#{number}", state, job or "")
+            self.record("node", f"{key}#{number}", state, job or "")
 
     def release(self, job: str) -> int:
         """Makes a job's nodes idle again; how many there were. May be repeated."""
@@ -340,18 +327,15 @@ class NodeTable:
             gone = [node for node in self.of(key) if number is None or node.number == number]
             for node in gone:
                 self._db.execute("DELETE FROM nodes WHERE cluster = ? AND number = ?", key, node.number)
-                self._history.add("node", f"{key}#{node.number}", "gone")
+                self.record("node", f"{key}#{node.number}", "gone")
             return len(gone)
 
 
-class FamilyTable:
+class FamilyTable(Table):
     """The family table; jobs are named by their table keys.
 
     A child's place is what tells it from its siblings: a step's name, a trial's number.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     def add(self, job: str, parent: str, place: str) -> None:
         """Makes a job a child; a place is taken once (sqlite3.IntegrityError)."""
@@ -380,16 +364,9 @@ class FamilyTable:
         """Keys of all jobs that are children."""
         return frozenset(row["job"] for row in self._db.all("SELECT job FROM family"))
 
-    def forget(self, job: str) -> None:
-        """Removes a job from its family."""
-        self._db.execute("DELETE FROM family WHERE job = ?", job)
 
-
-class ScaleTable:
+class ScaleTable(Table):
     """The scales table; jobs are named by their table keys. A table of its own, since no body may hold a scale."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     def put(self, job: str, scale: RehearsalScale) -> None:
         """Records the scale of a new job."""
@@ -399,10 +376,6 @@ class ScaleTable:
         """A job's scale; None for one that is started as it declares."""
         row = self._db.one("SELECT scale FROM scales WHERE job = ?", job)
         return None if row is None else RehearsalScale.read(row["scale"])
-
-    def forget(self, job: str) -> None:
-        """Removes the scale of a job that is deleted."""
-        self._db.execute("DELETE FROM scales WHERE job = ?", job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,11 +388,8 @@ class Logged:
     at: float
 
 
-class MetricTable:
+class MetricTable(Table):
     """The metrics table; jobs are named by their table keys."""
-
-    def __init__(self, database: Database) -> None:
-        self._db = database
 
     def log(self, job: str, name: str, value: float, step: int = 0, at: float | None = None) -> None:
         """Appends one value."""
@@ -430,11 +400,11 @@ class MetricTable:
 
     def of(self, job: str, name: str | None = None) -> tuple[Logged, ...]:
         """The values that a job logged, of one metric or of all, in order."""
-        if name is None:
-            rows = self._db.all("SELECT * FROM metrics WHERE job = ? ORDER BY seq", job)
-        else:
-            rows = self._db.all("SELECT * FROM metrics WHERE job = ? AND name = ? ORDER BY seq", job, name)
-        return tuple(Logged(row["name"], _value(row["value"]), row["step"], row["at"]) for row in rows)
+        rows = self._db.all("SELECT * FROM metrics WHERE job = ? AND name = ifnull(?, name) ORDER BY seq", job, name)
+        return tuple(
+            Logged(row["name"], math.nan if row["value"] is None else row["value"], row["step"], row["at"])
+            for row in rows
+        )
 
     def values(self, job: str, name: str) -> tuple[float, ...]:
         """The values of one metric that are numbers, in order."""
@@ -443,7 +413,3 @@ class MetricTable:
     def forget(self, job: str) -> None:
         """Removes what a job logged."""
         self._db.execute("DELETE FROM metrics WHERE job = ?", job)
-
-
-def _value(stored: float | None) -> float:
-    return math.nan if stored is None else stored

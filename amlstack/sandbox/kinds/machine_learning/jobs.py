@@ -348,14 +348,10 @@ def _delete(context: KindContext, path: ArmPath) -> Reply:
 
 
 def _forget(context: KindContext, job: JobRow) -> None:
-    for child in context.store.family.children(job.id).values():
-        if (row := context.store.jobs.get(child)) is not None:
-            _forget(context, row)
+    for child in context.store.children(job.id).values():
+        _forget(context, child)
     datastores.forget_artifacts(context.store, job)
     context.store.nodes.release(job.id)
-    context.store.family.forget(job.id)
-    context.store.scales.forget(job.id)
-    context.store.metrics.forget(job.id)
     for run in context.store.resources.below(job.arm_id):  # those that it made with MLflow
         context.store.metrics.forget(run.key)
         context.store.resources.delete(run.key)

@@ -9,6 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
+from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files import datastores, storage
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.refusals import status_and_code
@@ -67,9 +68,10 @@ def test_azures_own_client_uploads_code_that_becomes_a_version(
     assert [row["id"] for row in other] == [f"{workspace}/codes/abc/versions/1"], "the hash is looked up in all names"
     assert arm.get(f"{workspace}/codes/never-seen/versions", hash="babe").body == {"value": []}
     store = Store(sandbox.home)
-    assert storage.unpack_code(store, made.body["id"], tmp_path) == len(FILES)
+    code = storage.Storage(store, workspace)
+    code.fetch(code.locate(uri, "The code"), tmp_path / "code", "The code")
     store.close()
-    assert (tmp_path / "deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
+    assert (tmp_path / "code/deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
 
 
 @pytest.mark.usefixtures("trusted")
@@ -276,5 +278,5 @@ def test_a_blob_name_that_climbs_out_of_its_folder_is_refused(store: Store, tmp_
     file.write_bytes(b"x")
     store.blobs.put("a", "c", "src/../../../evil", file)
 
-    with pytest.raises(ValueError, match="leads out of its folder"):
-        store.blobs.unpack("a", "c", "src", tmp_path / "target")
+    with pytest.raises(RefusedError, match="leads out of its folder"):
+        storage.Storage(store, "/w").fetch(storage.Location("a", "c", "src"), tmp_path / "target", "The code")

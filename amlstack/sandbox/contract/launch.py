@@ -227,28 +227,6 @@ def _tf_config(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> str:
     return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
 
 
-def run_variables(workspace: str, name: str, experiment: str, root: str | None = None) -> dict[str, str]:
-    """The variables that tell a process which run it belongs to.
-
-    Args:
-        workspace: ARM id of the workspace.
-        name: The job's name.
-        experiment: Name of the experiment.
-        root: The job at the top of its family; None for itself.
-    """
-    words = workspace.strip("/").split("/")
-    return {
-        "AZUREML_RUN_ID": name,
-        "AZUREML_ROOT_RUN_ID": root or name,
-        "AZUREML_ARM_SUBSCRIPTION": words[1],
-        "AZUREML_ARM_RESOURCEGROUP": words[3],
-        "AZUREML_ARM_WORKSPACE_NAME": words[-1],
-        "AZUREML_ARM_PROJECT_NAME": experiment,
-        # By its presence DeepSpeed knows that it is on Azure ML.
-        "AZUREML_EXPERIMENT_ID": experiment_id(workspace, experiment),
-    }
-
-
 def experiment_id(workspace: str, experiment: str) -> str:
     """The id of an experiment in a workspace (ARM id)."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{workspace}/experiments/{experiment}"))
@@ -276,15 +254,6 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         # Logs are files here: without it torchrun, which copies its ranks' lines, would show them all at its end.
         "PYTHONUNBUFFERED": "1",
-    }
-
-
-def replaced_interfaces(spec: Spec) -> dict[str, tuple[str, str]]:
-    """Job variables that the sandbox overrides: name → (declared, used)."""
-    return {
-        name: (spec.variables[name], used)
-        for name, used in STAND_INS.items()
-        if name in spec.variables and spec.variables[name] != used
     }
 
 
@@ -341,27 +310,30 @@ def tracking_variables(store: Store, job: JobRow, experiment: str) -> dict[str, 
         job: The job's row.
         experiment: Its experiment.
     """
-    above = store.family.above(job.id)
-    root = store.jobs.get(above[-1]) if above else None
-    named = run_variables(job.workspace, job.name, experiment, None if root is None else root.name)
-    return {**named, **_mlflow(store.home, job, named["AZUREML_EXPERIMENT_ID"], experiment)}
-
-
-def _mlflow(home: Path, job: JobRow, experiment_id: str, experiment: str) -> dict[str, str]:
-    """MLflow's own variables, as Azure ML sets them; none while no server runs."""
-    place = folder(home)
+    words = job.workspace.strip("/").split("/")
+    variables = {
+        "AZUREML_RUN_ID": job.name,
+        "AZUREML_ROOT_RUN_ID": store.jobs[(job.id, *store.family.above(job.id))[-1]].name,
+        "AZUREML_ARM_SUBSCRIPTION": words[1],
+        "AZUREML_ARM_RESOURCEGROUP": words[3],
+        "AZUREML_ARM_WORKSPACE_NAME": words[-1],
+        "AZUREML_ARM_PROJECT_NAME": experiment,
+        # By its presence DeepSpeed knows that it is on Azure ML.
+        "AZUREML_EXPERIMENT_ID": experiment_id(job.workspace, experiment),
+    }
+    place = folder(store.home)
     try:
         endpoint = json.loads((place / "endpoint.json").read_text())
         key = (place / "key").read_text()
-    except OSError:
-        return {}
-    return {
+    except OSError:  # MLflow's variables need a server
+        return variables
+    return variables | {
         "MLFLOW_TRACKING_URI": f"{endpoint['url']}/mlflow/v1.0{job.workspace}",
         "MLFLOW_TRACKING_TOKEN": entra.issue(key, endpoint["url"], seconds=TOKEN_SECONDS),
         # Not the service's: its certificate is no one's that clients know.
         "MLFLOW_TRACKING_SERVER_CERT_PATH": endpoint["ca"],
         "MLFLOW_RUN_ID": job.name,
-        "MLFLOW_EXPERIMENT_ID": experiment_id,
+        "MLFLOW_EXPERIMENT_ID": variables["AZUREML_EXPERIMENT_ID"],
         "MLFLOW_EXPERIMENT_NAME": experiment,
     }
 
@@ -389,8 +361,8 @@ def environment(
         job: The job's row.
         spec: What it asked for.
         place: Where the process stands.
-        run: What tells it which run it belongs to (`tracking.variables`).
-        addresses: Free ports, as `contract.rank_variables` wants them.
+        run: What tells it which run it belongs to (`tracking_variables`).
+        addresses: Free ports, as `rank_variables` wants them.
         built: Folder of the environment.
         root: Folder of the node.
         temp: The job's temporary folder.
@@ -428,7 +400,8 @@ def environment(
 
 def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
     """Job variables that cannot hold on one machine: name → (declared, used); an empty ``used`` means dropped."""
-    found = replaced_interfaces(spec)
+    declared = {name: spec.variables[name] for name in STAND_INS if name in spec.variables}
+    found = {name: (value, STAND_INS[name]) for name, value in declared.items() if value != STAND_INS[name]}
     for name in ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"):
         file = spec.variables.get(name)
         if file and not Path(file).is_file():  # a file of the real image
@@ -443,4 +416,4 @@ def torchrun_logs(folder: Path, rank: int) -> Path:
 
 def gpus_here() -> int:
     """GPUs of this machine."""
-    return len([path for path in Path("/dev").glob("nvidia*") if path.name[len("nvidia") :].isdigit()])
+    return sum(path.name.removeprefix("nvidia").isdigit() for path in Path("/dev").glob("nvidia*"))

@@ -8,12 +8,13 @@ runs a copy: messages name the file that a person edits. A job that another clie
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base.files import write_whole
 from amlstack.sandbox.store.folders import job_folder, private
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import JobRow, Store
 
-INPUTS = "inputs.json"
-GIVEN = "given.json"
+INPUTS, GIVEN, CODE = "inputs.json", "given.json", "code.json"
 _BELOW = ".jobs."
 """Between the names of a step and of a step in it."""
 
@@ -38,12 +38,14 @@ def write_inputs(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]]
         by_step: From step and input to an absolute path of this machine.
         given: Steps that are not run, as what others read of them is given.
     """
-    if given:
-        write_whole(private(job_folder(home, job)) / GIVEN, json.dumps(sorted(given)) + "\n")
-    if not any(by_step.values()):
-        return
-    data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items()}
-    write_whole(private(job_folder(home, job)) / INPUTS, json.dumps(data, indent=1) + "\n")
+    _write(home, job, GIVEN, sorted(given))
+    data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items() if inputs}
+    _write(home, job, INPUTS, data)
+
+
+def _write(home: Path, job: str, name: str, data: Collection[Any]) -> None:
+    if data:
+        write_whole(private(job_folder(home, job)) / name, json.dumps(data, indent=1) + "\n")
 
 
 def inputs_of(store: Store, job: JobRow) -> dict[str, Path]:
@@ -76,9 +78,6 @@ def outermost(store: Store, job: JobRow) -> tuple[str, str]:
         if store.jobs[parent].properties.get("jobType") == "Pipeline"
     ]
     return line[-1], _BELOW.join(reversed(steps))
-
-
-CODE = "code.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +115,14 @@ def write_code(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> N
         by_step: From step to folders of this machine.
     """
     data = {step: [str(path.resolve()) for path in roots] for step, roots in by_step.items() if roots}
-    if data:
-        write_whole(private(job_folder(home, job)) / CODE, json.dumps(data, indent=1) + "\n")
+    _write(home, job, CODE, data)
 
 
 def code_of(store: Store, job: JobRow) -> CodeCopies:
     """The copies of one job's code; of a trial or step as its outermost job was submitted."""
     root, step = outermost(store, job)
-    return CodeCopies(job_folder(store.home, job.id), _read(job_folder(store.home, root), step))
-
-
-def _read(folder: Path, step: str) -> tuple[Path, ...]:
-    try:
-        data = json.loads((folder / CODE).read_text())
-    except (OSError, ValueError):
-        return ()
+    data = {}
+    with contextlib.suppress(OSError, ValueError):
+        data = json.loads((job_folder(store.home, root) / CODE).read_text())
     found = data.get(step) or data.get("") or ()
-    return tuple(Path(root) for root in dict.fromkeys(found))
+    return CodeCopies(job_folder(store.home, job.id), tuple(Path(each) for each in dict.fromkeys(found)))

@@ -39,28 +39,6 @@ def locate_blob(uri: str) -> tuple[str, str, str] | None:
     return None
 
 
-def unpack_code(store: Store, code_id: str, target: Path) -> int:
-    """Writes the files of a code version (``<workspace>/codes/<name>/versions/<version>``) into a folder.
-
-    Returns:
-        The number of files.
-
-    Raises:
-        LookupError: The version is not registered, or its files are gone.
-    """
-    version = store.resources.get(code_id)
-    if version is None:
-        message = f"the code version {code_id} is not registered"
-        raise LookupError(message)
-    uri = version.body["properties"]["codeUri"]
-    place = locate_blob(uri)
-    count = 0 if place is None else store.blobs.unpack(*place, target)
-    if not count:
-        message = f"there are no files at {uri}, where the code version {code_id} should have them"
-        raise LookupError(message)
-    return count
-
-
 _DATASTORE = re.compile(
     r"azureml://(?:subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)/(?:providers/[^/]+/)?"
     r"workspaces/(?P<workspace>[^/]+)/)?datastores/(?P<store>[^/]+)(?:/paths)?/(?P<path>.*)",
@@ -229,7 +207,11 @@ class Storage:
             if not place.exists():
                 message = f"{what} is {place}, which does not exist."
                 raise RefusedError(message)
-            _copy(place, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if place.is_dir():
+                shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(place, target)
             return
         found = False
         for relative, file in self.files(place):
@@ -311,21 +293,8 @@ def _linked(file: Path, name: Path) -> bool:
     return True
 
 
-def _copy(place: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_dir():
-        shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
-    else:
-        shutil.copyfile(place, target)
-
-
-def merge(source: Path, target: Path) -> int:
-    """Moves the files below one folder into another; a file that is there already gives way to a newer one.
-
-    Returns:
-        How many files were moved.
-    """
-    moved = 0
+def merge(source: Path, target: Path) -> None:
+    """Moves the files below one folder into another; a file that is there already gives way to a newer one."""
     for file in sorted(source.rglob("*")) if source.is_dir() else ():
         if not file.is_file():
             continue
@@ -333,13 +302,7 @@ def merge(source: Path, target: Path) -> int:
         if goal.exists() and goal.stat().st_mtime > file.stat().st_mtime:
             continue
         goal.parent.mkdir(parents=True, exist_ok=True)
-        if _same_disk(file, target):
+        if not file.is_symlink() and file.stat().st_dev == target.stat().st_dev:
             file.replace(goal)
         else:
             shutil.copyfile(file, goal)
-        moved += 1
-    return moved
-
-
-def _same_disk(file: Path, target: Path) -> bool:
-    return not file.is_symlink() and file.stat().st_dev == target.stat().st_dev

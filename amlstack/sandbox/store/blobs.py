@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -222,23 +221,6 @@ class BlobTable:
         for path in files:
             path.unlink()
         return len(files)
-
-    def unpack(self, account: str, container: str, prefix: str, target: Path) -> int:
-        """Copies the blobs under a folder prefix to a folder on disk; how many.
-
-        Raises:
-            ValueError: A blob's name would leave the folder.
-        """
-        root = prefix.rstrip("/") + "/" if prefix else ""
-        found = [blob for blob in self.under(account, container, root) if not blob.folder]
-        for blob in found:
-            place = target / blob.name.removeprefix(root)
-            if not place.resolve().is_relative_to(target.resolve()):
-                message = f"the blob name '{blob.name}' leads out of its folder"
-                raise ValueError(message)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(blob.path, place)
-        return len(found)
 
     def _row(self, row: sqlite3.Row) -> Blob:
         values = dict(row)

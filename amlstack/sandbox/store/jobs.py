@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.store.database import reading
-from amlstack.sandbox.store.tables import Table
+from amlstack.sandbox.store.tables import StoreTable
 
 if TYPE_CHECKING:
     import sqlite3
@@ -160,7 +160,7 @@ def listed_job(row: sqlite3.Row) -> ListedJob:
     return ListedJob(row["id"], str(kind), bool(archived), tags or {}, properties or {})
 
 
-class JobTable(Table):
+class JobTable(StoreTable):
     """The jobs table. Every change of status is also written to the history, in the same transaction."""
 
     def add(self, workspace: str, name: str, body: dict[str, Any]) -> JobRow:
@@ -308,11 +308,12 @@ class JobTable(Table):
         """Replaces the body (metadata edits: tags, description, display name, archived)."""
         self._db.execute("UPDATE jobs SET body = ? WHERE id = ?", json.dumps(body), key)
 
-    def delete(self, key: str) -> None:
+    def delete(self, key: str) -> bool:
         """Removes the record with its place in a family, its scale and its metrics; its history stays."""
         with self._db.transaction():
-            for statement in _DELETE:
-                self._db.execute(statement, key)
+            for table in ("family", "scales", "metrics"):
+                self._db.execute(f"DELETE FROM {table} WHERE job = ?", key)  # noqa: S608 - our words
+            return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
 
 
 _ACTIVE_COLUMNS = """
@@ -324,10 +325,6 @@ _LOOK = f"{_ACTIVE_COLUMNS} WHERE id = ?"
 _ACTIVE = f"""{_ACTIVE_COLUMNS} WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id
 """
 _NOT_WAITING = "AND NOT (status = 'Queued' AND nodes = '[]' AND runner_pid IS NULL AND NOT cancel_requested)"
-_DELETE = (
-    *("DELETE FROM family WHERE job = ?", "DELETE FROM scales WHERE job = ?", "DELETE FROM metrics WHERE job = ?"),
-    "DELETE FROM jobs WHERE id = ?",
-)
 _CHUNK = 256
 _LISTED = """
 SELECT jobs.id, json_extract(body, '$.properties.jobType', '$.properties.isArchived', '$.properties.tags',

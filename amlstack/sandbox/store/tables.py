@@ -46,7 +46,7 @@ class Transition:
     detail: str
 
 
-class Table:
+class StoreTable:
     """A table of the database, whose changes go into the history."""
 
     def __init__(self, database: Database) -> None:
@@ -60,7 +60,7 @@ class Table:
         )
 
 
-class HistoryTable(Table):
+class HistoryTable(StoreTable):
     """Transitions with timestamps, kept after their subject is deleted."""
 
     def of(self, kind: Kind, subject: str) -> tuple[Transition, ...]:
@@ -106,7 +106,7 @@ class ScaledCluster:
     settings: dict[str, Any]
 
 
-class ResourceTable(Table):
+class ResourceTable(StoreTable):
     """The resources table; ids are taken in any letter case."""
 
     def __getitem__(self, resource_id: str) -> ResourceRow:
@@ -220,7 +220,7 @@ class Operation:
     error: str | None
 
 
-class OperationTable(Table):
+class OperationTable(StoreTable):
     """The operations table."""
 
     def start(self, resource: str, kind: OperationKind, ticks: int) -> Operation:
@@ -278,7 +278,7 @@ class NodeRow:
     since: float
 
 
-class NodeTable(Table):
+class NodeTable(StoreTable):
     """The nodes table; clusters are named by their ARM id in any letter case."""
 
     def of(self, cluster: str) -> tuple[NodeRow, ...]:
@@ -331,7 +331,7 @@ class NodeTable(Table):
             return len(gone)
 
 
-class FamilyTable(Table):
+class FamilyTable(StoreTable):
     """The family table; jobs are named by their table keys.
 
     A child's place is what tells it from its siblings: a step's name, a trial's number.
@@ -365,7 +365,7 @@ class FamilyTable(Table):
         return frozenset(row["job"] for row in self._db.all("SELECT job FROM family"))
 
 
-class ScaleTable(Table):
+class ScaleTable(StoreTable):
     """The scales table; jobs are named by their table keys. A table of its own, since no body may hold a scale."""
 
     def put(self, job: str, scale: RehearsalScale) -> None:
@@ -388,7 +388,7 @@ class Logged:
     at: float
 
 
-class MetricTable(Table):
+class MetricTable(StoreTable):
     """The metrics table; jobs are named by their table keys."""
 
     def log(self, job: str, name: str, value: float, step: int = 0, at: float | None = None) -> None:

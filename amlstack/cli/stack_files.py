@@ -18,7 +18,7 @@ from amlstack.base.text import did_you_mean
 from amlstack.engine import STACK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from amlstack.base.findings import Finding
@@ -131,8 +131,12 @@ def judge_settings(stack: str, account: Mapping[str, str] | None = None) -> Stac
     return replace(found, findings=(*unknown, *declaration.findings))
 
 
-def client_of(config: Mapping[str, str]) -> ArmClient:
+def client_of(config: Mapping[str, str], announce: Callable[[str], None] | None = None) -> ArmClient:
     """Azure as the providers of a stack with such settings reach it.
+
+    Args:
+        config: The settings.
+        announce: Takes the messages of requests that wait.
 
     Raises:
         ArmError: The settings name a cloud or an endpoint that there is not.
@@ -142,7 +146,8 @@ def client_of(config: Mapping[str, str]) -> ArmClient:
     prefix = "azure-native:"
     given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     sign_in = arm.SignIn.read({name: value for name, value in given.items() if name in arm.VARIABLES})
-    return arm.ArmClient(arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud), sign_in=sign_in)
+    endpoint = arm.endpoint(config.get("amlstack:armEndpoint"), sign_in.cloud)
+    return arm.ArmClient(endpoint, sign_in=sign_in, announce=announce)
 
 
 def project_name() -> str:

@@ -89,7 +89,7 @@ def test_a_stack_names_its_workspace_subscription_and_cloud(nowhere: Path) -> No
     mine = found(stack="mine")
     assert mine.workspaces == (arm_id(OTHER, "rg-amlstack-mine", "ws-stack"),)
     assert mine.arm.endpoint == "https://management.usgovcloudapi.net"
-    assert mine.tenant.startswith("2222")
+    assert mine.arm.tenant.startswith("2222")
     assert job_search.studio_of_workspace(mine.arm, mine.workspace).startswith(
         "https://ml.azure.us/?wsid=/subscriptions/"
     )

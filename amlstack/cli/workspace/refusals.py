@@ -70,7 +70,7 @@ def opened(asked: AskedWorkspace) -> Iterator[tuple[WorkspacePlace, Reached]]:
 
 def words(error: ArmError, place: WorkspacePlace | None) -> str:
     """One of the service's refusals with what helps."""
-    tenant = f" The tenant that is named here is {place.tenant}." if place is not None and place.tenant else ""
+    tenant = f" The tenant that is named here is {place.arm.tenant}." if place is not None and place.arm.tenant else ""
     if any(mark in error.code or mark in error.message for mark in _OTHER_TENANT):
         return (
             f"The sign-in is of another tenant than the subscription: {error.message.rstrip('.')}.{tenant} Set "

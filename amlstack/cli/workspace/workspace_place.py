@@ -3,11 +3,10 @@
 The first of these that names one counts, and one line says which it was. Settings and variables for signing in are
 those of the providers (`amlstack.provider.arm.sign_in`), and so is the client.
 
-The parts by which a workspace is named: options, ``.azureml/config.json``, variables.
-
-The first that names a part counts. The file is that of azure-ai-ml and the Azure ML CLI v1. It is looked for as
-azure-ai-ml 1.35 does (``MLClient.from_config``): in each of three places below a folder, for two names, from the
-working folder upwards, 20 folders in all; the first place and name that is found anywhere counts.
+The parts of a workspace's id may be named apart; the first that names a part counts. The file is that of azure-ai-ml
+and the Azure ML CLI v1. It is looked for as azure-ai-ml 1.35 does (``MLClient.from_config``): in each of three places
+below a folder, for two names, from the working folder upwards, 20 folders in all; the first place and name that is
+found anywhere counts.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from urllib.parse import urlsplit
 
 from amlstack.base import paths
 from amlstack.base.text import did_you_mean
+from amlstack.cli import stack_files
 from amlstack.cli.logs.follower import is_local
-from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient, SignIn, endpoint
+from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +39,8 @@ _PARTS: Final = {"subscription": "subscriptions", "group": "resourcegroups", "wo
 _LARGEST: Final = 1 << 20
 
 
-class ConfigFileError(Exception):
-    """A file was found and names no workspace; the message says what is wrong with it."""
+class NoWorkspaceError(Exception):
+    """No workspace is named, or what names it is wrong; the message is for the user."""
 
 
 def config_file(start: Path) -> Path | None:
@@ -61,11 +61,11 @@ def read_config_file(file: Path) -> dict[str, str]:
     """The names that a file gives: ``subscription``, ``group``, ``workspace``.
 
     Raises:
-        ConfigFileError: It is no JSON object, or lacks one of the three.
+        NoWorkspaceError: It is no JSON object, or lacks one of the three.
     """
     found = _content(file)
     if found is None:
-        raise ConfigFileError(f"{file} must be a JSON object with {', '.join(_KEYS.values())}.")
+        raise NoWorkspaceError(f"{file} must be a JSON object with {', '.join(_KEYS.values())}.")
     if isinstance(scope := found.get("Scope"), str):
         words = [word for word in scope.split("/") if word]
         named = {words[index].lower(): words[index + 1] for index in range(0, len(words) - 1, 2)}
@@ -75,7 +75,7 @@ def read_config_file(file: Path) -> dict[str, str]:
     for part, value in values.items():
         if not isinstance(value, str) or not value.strip():
             seen = f"got {json.dumps(value)}" if value else "it is missing"
-            raise ConfigFileError(
+            raise NoWorkspaceError(
                 f"{file}: `{_KEYS[part]}` must be a text, {seen}. The file names a workspace by "
                 f"{', '.join(_KEYS.values())}. Write all three (the studio's menu downloads the file), or name the "
                 "workspace with --workspace."
@@ -107,17 +107,8 @@ VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 the Azure CLI's defaults."""
 
 
-class NoWorkspaceError(Exception):
-    """No workspace is named, or what names it is wrong; the message is for the user."""
-
-
-def given_options(asked: AskedWorkspace) -> tuple[tuple[str, str | None], ...]:
-    """The options that name a part, each with its value."""
-    return (
-        ("--workspace", asked.workspace),
-        ("--resource-group", asked.group),
-        ("--subscription", asked.subscription),
-    )
+OPTIONS: Final = {"workspace": "--workspace", "group": "--resource-group", "subscription": "--subscription"}
+"""Part → the option that names it."""
 
 
 def named_parts(asked: AskedWorkspace) -> tuple[dict[str, str], dict[str, str]]:
@@ -139,15 +130,12 @@ def named_parts(asked: AskedWorkspace) -> tuple[dict[str, str], dict[str, str]]:
             )
         for part, index in (("subscription", 1), ("group", 3), ("workspace", 7)):
             take(part, words[index], "--workspace")
-    for part, (option, value) in zip(("workspace", "group", "subscription"), given_options(asked), strict=True):
-        take(part, value, option)
+    for part, option in OPTIONS.items():
+        take(part, getattr(asked, part), option)
     if len(values) < len(VARIABLES) and (file := config_file(Path.cwd())) is not None:
-        try:
-            in_file = read_config_file(file)
-        except ConfigFileError as error:
-            raise NoWorkspaceError(str(error)) from None
-        for part, value in in_file.items():
-            take(part, value, _shown(file))
+        shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+        for part, value in read_config_file(file).items():
+            take(part, value, str(shown))
     for part, variables in VARIABLES.items():
         name = next((name for name in variables if os.environ.get(name)), None)
         if name is not None:
@@ -162,31 +150,14 @@ def nothing_names_one(values: Mapping[str, str], sources: Mapping[str, str]) -> 
     )
 
 
-def together(sources: Mapping[str, str]) -> str:
-    """The sources of the parts, each once, for a line."""
-    alike: dict[str, list[str]] = {}
-    for part in VARIABLES:
-        if part in sources:
-            alike.setdefault(sources[part], []).append(part)
-    return ", ".join(alike)
-
-
-def _shown(file: Path) -> str:
-    here = Path.cwd()
-    return str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
-
-
 def unnamed(values: Mapping[str, str]) -> str:
     """The message where no workspace, or none as a whole, is named."""
-    seen = (
-        f"`{values['workspace']}` is named, its subscription is not"
-        if "workspace" in values
-        else "no workspace is named"
-    )
+    named = f"`{values['workspace']}` is named, its subscription is not" if "workspace" in values else ""
     return (
-        f"{seen[:1].upper()}{seen[1:]}. Give --stack NAME, or --workspace with --resource-group and --subscription, or "
-        f"work in a folder with .azureml/config.json, or set {VARIABLES['workspace'][0]}, {VARIABLES['group'][0]} and "
-        f"{VARIABLES['subscription'][0]}. There is no sandbox here either (amlstack sandbox up)."
+        f"{named or 'No workspace is named'}. Give --stack NAME, or --workspace with --resource-group and "
+        "--subscription, or work in a folder with .azureml/config.json, or set "
+        f"{VARIABLES['workspace'][0]}, {VARIABLES['group'][0]} and {VARIABLES['subscription'][0]}. There is no sandbox "
+        "here either (amlstack sandbox up)."
     )
 
 
@@ -204,14 +175,12 @@ class WorkspacePlace:
         workspaces: ARM ids: one, or on a sandbox, where none is named, all.
         source: What named it, for a line.
         stack: The stack that was named; None for none.
-        tenant: The directory in which to sign in, where one is named.
     """
 
     arm: ArmClient
     workspaces: tuple[str, ...]
     source: str
     stack: str | None = None
-    tenant: str = ""
 
     @property
     def workspace(self) -> str:
@@ -253,7 +222,7 @@ def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePla
         ArmError: The service was asked, and did not answer.
     """
     if asked.stack is not None:
-        if given := [option for option, value in given_options(asked) if value]:
+        if given := [option for part, option in OPTIONS.items() if getattr(asked, part)]:
             raise NoWorkspaceError(f"--stack names the workspace: leave {' and '.join(given)} out, or --stack.")
         return _of_stack(asked.stack, announce, sandbox=asked.sandbox)
     values, sources = named_parts(asked)
@@ -265,18 +234,17 @@ def find(asked: AskedWorkspace, announce: Callable[[str], None]) -> WorkspacePla
         return _on_the_sandbox(local, values)
     if asked.sandbox:
         raise NoWorkspaceError("There is no sandbox here (amlstack sandbox up).")
-    sign_in = SignIn.read({})
-    arm = ArmClient(endpoint(None, sign_in.cloud), sign_in=sign_in, announce=announce)
-    source = f"named by {together(sources)}"
+    arm = stack_files.client_of({}, announce)
+    source = f"named by {', '.join(dict.fromkeys(sources[part] for part in VARIABLES if part in sources))}"
     if "subscription" not in values:
         raise NoWorkspaceError(unnamed(values))
     if values.keys() >= {"group", "workspace"}:
-        return WorkspacePlace(arm, (_id(**values),), source, tenant=sign_in.values.get("tenantId", ""))
+        return WorkspacePlace(arm, (_id(**values),), source)
     found = tuple(_fitting(arm, values))
     if not found and (values.keys() - {"subscription"} or not is_local(arm.endpoint)):
         raise NoWorkspaceError(_none_fits(values, names_in(arm, values["subscription"])))
-    place = WorkspacePlace(arm, found, source, tenant=sign_in.values.get("tenantId", ""))
-    if not is_local(arm.endpoint):
+    place = WorkspacePlace(arm, found, source)
+    if not place.is_local:
         _ = place.workspace  # on Azure a job is not looked for in somebody else's workspaces
     return place
 
@@ -287,8 +255,6 @@ def settings_file(stack: str) -> Path:
     Raises:
         NoStackError: There is no such stack; near misses are in the message.
     """
-    from amlstack.cli import stack_files
-
     here = Path.cwd() / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     return here if here.is_file() else stack_files.settings_file(stack)
 
@@ -313,7 +279,8 @@ def names_in(arm: ArmClient, subscription: str) -> tuple[str, ...]:
 
 def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> WorkspacePlace:
     from amlstack.base import yamltext
-    from amlstack.cli import stack_files
+    from amlstack.cli.sandbox_arm import connect
+    from amlstack.engine import STACK
     from infra.names import Names, resolve_account
 
     try:
@@ -330,41 +297,24 @@ def _of_stack(stack: str, announce: Callable[[str], None], *, sandbox: bool) -> 
         for key, value in (whole or {}).items()
         if str(key).startswith("amlstack:")
     }
-    name, source = stack.rpartition("/")[2], f"that of the stack `{stack}`"
-    where = {"project": stack_files.project_name(), "stack": name}
-    if sandbox or name == _sandbox_stack():
-        local = _started()
-        names = Names.of_workspace(settings, subscription=local.subscription, **where)
-        recorded = _recorded(name, local)
-        if names is None and not recorded:
-            raise NoWorkspaceError(f"{file.name} names no workspace: write `amlstack:workspace: NAME`.")
-        return _signed_in(local, (recorded or names.workspace_id,), source, stack)  # type: ignore[union-attr]
-    account, unknown = resolve_account(config, os.environ)
-    for finding in unknown:
-        if finding.where.endswith("subscriptionId"):
-            raise NoWorkspaceError(f"{file.name}: {finding.message}")
-    names = Names.of_workspace(settings, subscription=account.subscription, **where)
-    if names is None:
+    name, workspace = stack.rpartition("/")[2], ""
+    local = _started() if sandbox or name == STACK else None
+    if local is not None:
+        subscription = local.subscription
+        outputs = stack_files.read_state(stack_files.backend_of(name, local.home), name).outputs() or {}
+        workspace = str((outputs.get("workspace") or {}).get("id") or "")
+    else:
+        account, unknown = resolve_account(config, os.environ)
+        for finding in unknown:
+            if finding.where.endswith("subscriptionId"):
+                raise NoWorkspaceError(f"{file.name}: {finding.message}")
+        subscription = account.subscription
+    names = Names.of_workspace(settings, project=stack_files.project_name(), stack=name, subscription=subscription)
+    if not workspace and names is None:
         raise NoWorkspaceError(f"{file.name} names no workspace: write `amlstack:workspace: NAME`.")
-    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("azure-native:")}
-    sign_in = SignIn.read(own)
-    chosen = endpoint(config.get("amlstack:armEndpoint") or None, sign_in.cloud)
-    arm = ArmClient(chosen, sign_in=sign_in, announce=announce)
-    return WorkspacePlace(arm, (names.workspace_id,), source, stack, sign_in.values.get("tenantId", ""))
-
-
-def _sandbox_stack() -> str:
-    from amlstack.engine import STACK
-
-    return STACK
-
-
-def _recorded(stack: str, local: Endpoint) -> str:
-    """The workspace that a stack's state on the sandbox names; empty where it names none."""
-    from amlstack.cli import stack_files
-
-    outputs = stack_files.read_state(stack_files.backend_of(stack, local.home), stack).outputs()
-    return str(((outputs or {}).get("workspace") or {}).get("id") or "")
+    workspaces, source = (workspace or names.workspace_id,), f"that of the stack `{stack}`"  # type: ignore[union-attr]
+    arm = stack_files.client_of(config, announce) if local is None else connect(local)
+    return WorkspacePlace(arm, workspaces, source, stack)
 
 
 def _sandbox_of_home() -> Endpoint | None:
@@ -383,18 +333,14 @@ def _started() -> Endpoint:
         raise NoWorkspaceError(str(error)) from None
 
 
-def _signed_in(local: Endpoint, workspaces: tuple[str, ...], source: str, stack: str | None = None) -> WorkspacePlace:
+def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlace:
     from amlstack.cli.sandbox_arm import connect
 
-    return WorkspacePlace(connect(local), workspaces, source, stack, local.tenant)
-
-
-def _on_the_sandbox(local: Endpoint, values: Mapping[str, str]) -> WorkspacePlace:
-    place = _signed_in(local, (), "named by nothing else, and there is a sandbox here")
-    found = tuple(_fitting(place.arm, {**values, "subscription": local.subscription}))
+    arm = connect(local)
+    found = tuple(_fitting(arm, {**values, "subscription": local.subscription}))
     if not found and values:
-        raise NoWorkspaceError(_none_fits(values, names_in(place.arm, local.subscription)))
-    return _signed_in(local, found, place.source)
+        raise NoWorkspaceError(_none_fits(values, names_in(arm, local.subscription)))
+    return WorkspacePlace(arm, found, "named by nothing else, and there is a sandbox here")
 
 
 def _fitting(arm: ArmClient, values: Mapping[str, str]) -> Iterator[str]:

@@ -107,6 +107,11 @@ class ArmClient:
         return self._ca
 
     @property
+    def tenant(self) -> str:
+        """The directory in which to sign in; empty where none is named."""
+        return self._sign_in.values.get("tenantId", "")
+
+    @property
     def cloud(self) -> Cloud:
         """The cloud of the endpoint; the one that is configured when the endpoint is none of Azure's own.
 

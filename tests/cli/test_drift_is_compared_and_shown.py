@@ -15,7 +15,7 @@ from amlstack.cli.main import main
 from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift import report
 from amlstack.cli.stack.drift.look import Comparison, look_through
-from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, value_at
+from amlstack.cli.stack.drift.mending import StackMending, differences, value_at
 from amlstack.cli.stack.drift.report import Declaring, Look, PropertyDrift, ResourceDrift
 from amlstack.cli.stack.pulumi_stack import PulumiStack, lock_file
 from amlstack.cli.stack_files import State
@@ -98,7 +98,7 @@ def cluster(name: str, most: int) -> dict[str, Any]:
         ({}, {"a": {"b.c": 1}}, [('a["b.c"]', None, 1)]),
         ({"a": [1, 2]}, {"a": [1]}, [("a", [1, 2], [1])]),
         ({"a": {"b": 1}}, {"a": "text"}, [("a", {"b": 1}, "text")]),
-        (MISSING, {"a": False}, [("a", None, False)]),
+        ({}, {"a": False}, [("a", None, False)]),
     ],
 )
 def test_differences_name_each_property_once(old: Any, new: Any, expected: Any) -> None:
@@ -110,7 +110,7 @@ def test_a_path_finds_its_value() -> None:
     assert value_at(values, 'a["b.c"][0].d') == 1
     assert value_at(values, 'a["q\\""]') == 2
     assert value_at(values, "n") is None
-    assert all(value_at(values, path) is MISSING for path in ("a.x", "n.x", 'a["b.c"][1]', "a[0]"))
+    assert all(value_at(values, path) is None for path in ("a.x", "n.x", 'a["b.c"][1]', "a[0]"))
 
 
 def test_a_cluster_changed_outside_names_the_setting_its_place_and_the_command(mending: StackMending) -> None:

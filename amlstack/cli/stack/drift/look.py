@@ -20,7 +20,7 @@ from amlstack.catalog import resources
 from amlstack.cli import stack_files
 from amlstack.cli.console import name_of
 from amlstack.cli.stack import pulumi_stack
-from amlstack.cli.stack.drift.mending import MISSING, StackMending, differences, parts, value_at
+from amlstack.cli.stack.drift.mending import StackMending, differences, parts, value_at
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
 from amlstack.cli.stack.plan import NO_RESOURCES
 from amlstack.cli.stack_files import type_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_files import State
     from amlstack.engine import Outcome
 
 JOB: Final = "amlstack:jobs:Job"
@@ -82,8 +81,9 @@ class Comparison:
             self.look.resources.append(self._drift(meta, DELETED))
             return
         found = list(self._declared(meta))
-        if kind == SCHEDULE:
-            found += _of_schedule(_values(old, "inputs"), _values(new, "outputs"))
+        if kind == SCHEDULE:  # our provider's note of one that somebody changed keeps no values of others
+            declared, paths = _values(old, "inputs"), map(str, _values(new, "outputs").get("drifted") or ())
+            found += [(path, value_at(declared, path), "changed outside") for path in paths]
         properties = []
         for path, was, there in found:
             change = self._by_itself(kind, path, there)
@@ -123,7 +123,7 @@ class Comparison:
                     yield path, before, after
                 elif whole not in rules:
                     rules.add(whole)
-                    yield whole, _or_none(value_at(old, whole)), _or_none(value_at(new, whole))
+                    yield whole, value_at(old, whole), value_at(new, whole)
 
     def _by_itself(self, kind: str, path: str, there: Any) -> tuple[str, str] | None:
         """The service that changes a property by itself, and the source of that knowledge."""
@@ -137,10 +137,6 @@ def _rule_of(path: str) -> str | None:
     """The path of the rule of a managed network that a path lies in; None for another path."""
     found = re.match(rf'{re.escape(_RULES)}(?:\.[^.\[]+|\["(?:[^"\\]|\\.)*"\])', path)
     return found[0] if found else None
-
-
-def _or_none(value: Any) -> Any:
-    return None if value is MISSING else value
 
 
 def _values(state: Mapping[str, Any] | None, which: str) -> dict[str, Any]:
@@ -160,12 +156,6 @@ def _run(urn: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> See
     gone = not new or bool(now.get("gone"))
     status = None if gone else str(now.get("status") or "Unknown")
     return SeenRun(urn.rsplit("::", 1)[-1], str(old.get("id") or ""), before.get("status"), status, gone)
-
-
-def _of_schedule(declared: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield our provider's note of a schedule that somebody changed; it keeps no values of others."""
-    for path in now.get("drifted") or ():
-        yield str(path), _or_none(value_at(declared, str(path))), "changed outside"
 
 
 def _written_by_the_service(kind: str, meta: Mapping[str, Any], known: Sequence[str]) -> Iterator[LeftOut]:
@@ -217,7 +207,7 @@ def look_through(
     outcome = engine.run(command, stack.env, cwd=cwd, on_event=taken, owner=stack.owner)
     if busy := pulumi_stack.engine_is_locked(outcome, stack.name):
         raise pulumi_stack.BusyError(busy)
-    if _recorded(stack.state()) != _recorded(before):
+    if stack.state() != before:
         raise pulumi_stack.BusyError(
             f"another command changed the state of `{stack.name}` while it was looked at; run this again when it ended"
         )
@@ -231,10 +221,6 @@ def look_through(
     return found
 
 
-def _recorded(state: State) -> tuple[object, ...]:
-    return state.resources, state.pending
-
-
 def _errors(outcome: Outcome) -> list[str]:
     if not outcome.code:
         return []
@@ -242,20 +228,14 @@ def _errors(outcome: Outcome) -> list[str]:
     for severity, urn, text in outcome.diagnostics:
         words = text.removeprefix("Preview failed: ")
         if severity == "error" and words and words != "preview failed":
-            together.setdefault(words, []).append(_name(urn))
-    reasons = [_in_one_line(words, names) for words, names in sorted(together.items())]
+            of_stack = not urn or "::pulumi:pulumi:Stack::" in urn
+            together.setdefault(words, []).append("" if of_stack else name_of(urn))
+    reasons = []
+    for words, names in sorted(together.items()):
+        # One cause that many resources share is one line: ``Compute a100 (and 3 more): no answer``.
+        first, more = min(names), f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+        reasons.append(f"{first}{more}: {words}" if first else words)
     return reasons or [outcome.output.strip() or f"the engine ended with {outcome.code}"]
-
-
-def _in_one_line(words: str, names: Sequence[str]) -> str:
-    """``Compute a100 (and 3 more): no answer``: one cause that many resources share is one line."""
-    first, more = min(names), len(names) - 1
-    return f"{first}{f' (and {more} more)' if more else ''}: {words}" if first else words
-
-
-def _name(urn: str) -> str:
-    """The resource of a message; empty for the stack as a whole."""
-    return "" if not urn or "::pulumi:pulumi:Stack::" in urn else name_of(urn)
 
 
 def look_at(name: str, progress: Progress, *, sandbox: bool) -> Look:

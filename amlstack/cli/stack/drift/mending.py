@@ -11,6 +11,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.findings import Finding
 from amlstack.cli.stack.drift.report import Declaring
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from infra.settings import Reading
 
 _PART: Final = re.compile(r'\.?(?P<name>[^.\[\]"]+)|\["(?P<quoted>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d+)\]')
-MISSING: Final = object()
-"""Stands for a value that is not there; None is one that is."""
 
 
 def parts(path: str) -> list[str | int]:
@@ -38,12 +37,12 @@ def parts(path: str) -> list[str | int]:
 
 
 def value_at(values: Any, path: str) -> Any:
-    """The value of a path; `MISSING` where there is none."""
+    """The value of a path; None where there is none."""
     for part in parts(path):
         if isinstance(part, str):
-            values = values.get(part, MISSING) if isinstance(values, dict) else MISSING
+            values = values.get(part) if isinstance(values, dict) else None
         else:
-            values = values[part] if isinstance(values, list) and part < len(values) else MISSING
+            values = values[part] if isinstance(values, list) and part < len(values) else None
     return values
 
 
@@ -60,7 +59,7 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, 
 
     Nothing there, None and an empty object are the same: services differ in which of them they answer.
     """
-    old, new = (None if value is MISSING or value == {} else value for value in (old, new))
+    old, new = (None if value == {} else value for value in (old, new))
     if old == new:
         return
     if isinstance(old, dict | None) and isinstance(new, dict | None):
@@ -91,8 +90,8 @@ class StackMending:
 
     stack: str
     up: str
-    reading: Reading | None
-    file: Path | None
+    reading: Reading
+    file: Path
     plain: bool
 
     def put_back(self) -> str:
@@ -114,7 +113,7 @@ class StackMending:
             inputs: The resource as Azure has it.
         """
         names = parts(path)
-        if kind == CLUSTER and (found := self._cluster(urn)) is not None:
+        if kind == CLUSTER and (found := self._entry("clusters", urn.rsplit("::", 1)[-1])) is not None:
             return self._of_cluster(found, path, there, inputs)
         if names[0] == "tags" and kind.startswith("azure-native:"):
             tag = str(names[1]) if len(names) > 1 else ""
@@ -125,14 +124,10 @@ class StackMending:
 
     def adopt_absence(self, urn: str, kind: str, inputs: Mapping[str, Any]) -> Declaring:
         """The way to declare that a resource no longer exists."""
-        index, key, name = None, "", ""
-        if kind == CLUSTER:
-            key, name = "clusters", urn.rsplit("::", 1)[-1]
-            index = self._cluster(urn)
-        elif kind == ENVIRONMENT:
-            key, name = "environments", str(inputs.get("name") or "")
-            index = self._entry(key, name)
-        if index is None or self.reading is None:
+        key = {CLUSTER: "clusters", ENVIRONMENT: "environments"}.get(kind, "")
+        name = urn.rsplit("::", 1)[-1] if kind == CLUSTER else str(inputs.get("name") or "")
+        index = self._entry(key, name) if key else None
+        if index is None:
             return Declaring("the stack needs it, or no setting of its own declares it: put it back")
         place = self._place((key, index))
         words = f"remove `{name}` from `amlstack:{key}` ({place}), then `{self.up}`"
@@ -148,8 +143,11 @@ class StackMending:
         if setting == ("tags",):
             rest = parts(path)[1:]
             return self._written((*loc, *map(str, rest)), there)
-        value = _setting_value(setting, inputs)
-        return self._written(loc, there if value is MISSING else value)
+        from amlstack.cli.stack import adoption
+
+        body = {"name": "", **inputs, "properties": inputs.get("properties") or {}}
+        value = value_at(adoption.cluster_settings(body, ""), ".".join(setting))
+        return self._written(loc, there if value is None else value)
 
     def _of_workspace(self, path: str, there: Any) -> Declaring:
         from infra.workspace_properties import PROPERTIES
@@ -173,31 +171,26 @@ class StackMending:
             return Declaring(f"remove `{setting}` in {place}{beside}, then `{self.up}`", setting, None, place)
         shown = json.dumps(value, ensure_ascii=False)
         command = ""
-        if self.plain and not isinstance(value, dict | list) and not self._is_included(loc):
+        is_included = self.reading.origins.written(loc)[0] is not None
+        if self.plain and not isinstance(value, dict | list) and not is_included:
             text = shown if not isinstance(value, str) else value
-            # `config set` writes a number for a text that looks like one.
-            if not isinstance(value, str) or not _looks_like_another(value):
+            # `config set` takes a text that looks like a number or a truth value for one.
+            if text == shown or (text not in {"true", "false"} and not text.lstrip("-").isdigit()):
                 words = f"pulumi config set --path {shlex.quote(setting)} {shlex.quote(text)}"
                 command = f"{words} --stack {self.stack}"
         return Declaring(
             f"write `{setting}: {shown}` in {place}{beside}, then `{self.up}`", setting, value, place, command
         )
 
-    def _cluster(self, urn: str) -> int | None:
-        return self._entry("clusters", urn.rsplit("::", 1)[-1])
-
     def _entry(self, key: str, name: str) -> int | None:
-        settings = self.reading.partial if self.reading else None
-        entries = getattr(settings, key) if settings is not None else ()
+        """The index of a named entry of a setting."""
+        entries = getattr(self.reading.partial, key, ())
         names = [str(getattr(each, "name", "")).lower() for each in entries]
         return names.index(name.lower()) if name.lower() in names else None
 
-    def _is_included(self, loc: tuple[str | int, ...]) -> bool:
-        return self.reading is not None and self.reading.origins.written(loc)[0] is not None
-
     def _where(self, loc: tuple[str | int, ...]) -> str:
         """The setting as its file has it, in the grammar of `pulumi config set --path`."""
-        _, written = self.reading.origins.written(loc) if self.reading else (None, loc)
+        _, written = self.reading.origins.written(loc)
         text = ""
         for part in written:
             if isinstance(part, int):
@@ -210,27 +203,5 @@ class StackMending:
 
     def _place(self, loc: tuple[str | int, ...]) -> str:
         """The file that has the setting, or would have it, and the line of what is closest."""
-        if self.reading is None or self.file is None:
-            return "the stack's settings"
-        from amlstack.base.findings import Finding
-
         found = self.reading.origins.located(loc, Finding("drift", "", "", ""))
         return f"{found.file or self.file.name}{f':{found.line}' if found.line else ''}"
-
-
-def _setting_value(setting: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
-    """The value of a cluster's setting by which Azure's properties are declared; `MISSING` where that is not known."""
-    from amlstack.cli.stack import adoption
-
-    body = {"name": "", **inputs, "properties": inputs.get("properties") or {}}
-    found: Any = adoption.cluster_settings(body, "")
-    for name in setting:
-        if not isinstance(found, dict) or name not in found:
-            return MISSING
-        found = found[name]
-    return found
-
-
-def _looks_like_another(text: str) -> bool:
-    """True where `pulumi config set --path` would take a text for a number or a truth value."""
-    return text in {"true", "false"} or text.lstrip("-").isdigit()

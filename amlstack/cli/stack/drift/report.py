@@ -208,37 +208,28 @@ def _of_resource(resource: ResourceDrift) -> Iterator[str]:
     else:
         yield f"{resource.name} was changed"
         for each in resource.properties:
-            yield from _of_property(each)
+            yield f"    {each.path}: declared {shown(each.declared)}, there {shown(each.there)}"
+            yield f"        adopt: {each.adopt.words}"
+            if each.adopt.command:
+                yield f"               {each.adopt.command}"
     if resource.put_back_alone:
         yield f"    put back alone: {resource.put_back_alone}"
 
 
-def _of_property(each: PropertyDrift) -> Iterator[str]:
-    yield f"    {each.path}: declared {shown(each.declared)}, there {shown(each.there)}"
-    yield f"        adopt: {each.adopt.words}"
-    if each.adopt.command:
-        yield f"               {each.adopt.command}"
-
-
 def _of_runs(look: Look, *, everything: bool) -> Iterator[str]:
-    shown = [run for run in look.runs if everything or run.gone or run.status != run.recorded]
     if look.runs:
-        number = len(look.runs)
-        yield f"runs are no drift; `up` neither runs one again nor forgets it ({number} of the stack)"
-        yield from (f"    {run.job}, {run.run}: {run.words}" for run in shown)
+        yield f"runs are no drift; `up` neither runs one again nor forgets it ({len(look.runs)} of the stack)"
+    for run in look.runs:
+        if everything or run.gone or run.status != run.recorded:
+            yield f"    {run.job}, {run.run}: {run.words}"
 
 
 def _left_out(look: Look, *, everything: bool) -> Iterator[str]:
     if not look.left_out:
         return
     number = len(look.left_out)
-    plural = "y" if number == 1 else "ies"
-    yield (
-        f"{number} propert{plural} changed by itself and is left out"
-        if number == 1
-        else (f"{number} properties changed by themselves and are left out")
-        + ("" if everything else " (`--all` lists them)")
-    )
+    what = "property changed by itself and is" if number == 1 else "properties changed by themselves and are"
+    yield f"{number} {what} left out{'' if everything else ' (`--all` lists them)'}"
     if everything:
         for each in look.left_out:
             was, there = shown(each.was), shown(each.there)

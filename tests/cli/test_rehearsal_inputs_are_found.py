@@ -240,8 +240,8 @@ def test_data_that_a_stack_declares_are_read_in_place_by_name(job: Path, monkeyp
     monkeypatch.chdir(job.parent)
     where = targets.find(None, None)
     planned = plan(job)
-    named = inputs.NamedData.of(where.of_file(job))
-    found = inputs.resolve(planned, {}, {}, job, lambda _: False, named=named)
+    on = where.of_file(job)
+    found = inputs.resolve(planned, {}, {}, job, lambda _: False, where=on)
 
     assert found.by_step == {"": {"words": job.parent / "sets" / "words"}}
     assert found.lines == (
@@ -250,7 +250,7 @@ def test_data_that_a_stack_declares_are_read_in_place_by_name(job: Path, monkeyp
     (missing,) = found.findings
     assert (missing.code, missing.where) == ("input-elsewhere", "inputs.there.path")
     (job.parent / "sets" / "words").rmdir()
-    (first, _) = inputs.resolve(planned, {}, {}, job, lambda _: False, named=named).findings
+    (first, _) = inputs.resolve(planned, {}, {}, job, lambda _: False, where=on).findings
     assert (first.code, first.file) == ("input-substitute", "Pulumi.team.yaml")
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import Chosen
-    from infra.data.assets import StackData
 
 GROUP = "rehearsal"
 """The resource group and the workspace in which jobs are rehearsed."""
@@ -173,36 +172,17 @@ class Data:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedData:
-    """Data of this machine that a stack declares, by what jobs call them.
+def _of_stack(path: str, where: Targets | None) -> tuple[Path | None, str]:
+    """The file or folder that ``azureml:NAME@latest`` means in a stack, and where that is declared; None for none."""
+    if where is None or not path.startswith("azureml:") or (known := where.named_data()) is None:
+        return None, ""
+    from infra.data.assets import asset_of
+    from jobs.local_data import absolute
 
-    Attributes:
-        known: The stack's data; None for none.
-        root: The folder that their paths start from.
-        stack: Its name.
-    """
-
-    known: StackData | None = None
-    root: Path = Path()
-    stack: str = ""
-
-    @classmethod
-    def of(cls, where: Targets) -> NamedData:
-        """Those of the stack that was read."""
-        return cls(where.named_data(), where.root, where.stack or "")
-
-    def find(self, path: str) -> tuple[Path | None, str]:
-        """The file or folder that ``azureml:NAME@latest`` means, and where that is declared; None for other data."""
-        if self.known is None or not path.startswith("azureml:"):
-            return None, ""
-        from infra.data.assets import asset_of
-        from jobs.local_data import absolute
-
-        asset = asset_of(path, self.known)
-        if asset is None or not asset.spec.local:
-            return None, ""
-        return absolute(asset.spec.path, self.root), f"Pulumi.{self.stack}.yaml"
+    asset = asset_of(path, known)
+    if asset is None or not asset.spec.local:
+        return None, ""
+    return absolute(asset.spec.path, where.root), f"Pulumi.{where.stack}.yaml"
 
 
 def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
@@ -237,7 +217,7 @@ def resolve(
     stored: Callable[[str], bool],
     *,
     alone: bool = False,
-    named: NamedData = NamedData(),
+    where: Targets | None = None,
 ) -> Data:
     """Finds the data of every input of a job.
 
@@ -248,7 +228,7 @@ def resolve(
         job: The job file.
         stored: Whether the sandbox's own storage holds what an address names.
         alone: The file is a component, whose inputs a pipeline would give.
-        named: Data of a stack.
+        where: The stack whose data the jobs name; None for none.
     """
     by_step: dict[str, dict[str, Path]] = {}
     lines: list[str] = []
@@ -260,7 +240,7 @@ def resolve(
     for each in inputs:
         if within(each.step, given):
             continue
-        path, origin = _substitute(each, chosen, mapped, named)
+        path, origin = _substitute(each, chosen, mapped, where)
         if path is not None:
             found += _unusable(each, path, origin, job) if each.is_data else ()
             declared_as = each.path if each.is_data else str(each.value)
@@ -302,12 +282,12 @@ def without_substituted(
 
 
 def _substitute(
-    each: DeclaredInput, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], named: NamedData
+    each: DeclaredInput, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], where: Targets | None
 ) -> tuple[Path | None, str]:
     for label in (each.label, each.written):
         if label in chosen:
             return chosen[label], OPTION
-    return mapped.get(each.path) or named.find(each.path)
+    return mapped.get(each.path) or _of_stack(each.path, where)
 
 
 def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterator[Finding]:

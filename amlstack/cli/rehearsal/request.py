@@ -110,10 +110,9 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, mapped.secrets)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
-    named = inputs.NamedData.of(where.of_file(file))
-    sources = []
+    on, sources = where.of_file(file), []
     for plan in plans:
-        data = inputs.resolve(plan, chosen, mapped.inputs, file, inputs.is_stored, alone=alone, named=named)
+        data = inputs.resolve(plan, chosen, mapped.inputs, file, inputs.is_stored, alone=alone, where=on)
         stand_ins, lines = environments.resolve(plan, mapped.stand_ins, data.given)
         placed = ((each if each.file else checked.source.locate(each)).at(str(file)) for each in data.findings)
         sources.append(replace(data, findings=tuple(placed), stand_ins=stand_ins, environments=lines, secrets=secrets))

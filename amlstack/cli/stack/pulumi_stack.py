@@ -257,11 +257,8 @@ class PulumiStack:
         Raises:
             EngineError: There is no such stack, or the backend is out of reach.
         """
-        done = self._pulumi("stack", "export")
-        if done.returncode:
-            raise engine.EngineError(_without_stack(self.name, done.stderr.strip()))
         try:
-            return dict(json.loads(done.stdout))
+            return dict(json.loads(self._pulumi("stack", "export")))
         except (ValueError, TypeError):
             raise engine.EngineError(self._unknown_form) from None
 
@@ -277,10 +274,7 @@ class PulumiStack:
         """
         if (recorded := self.state().outputs()) is not None:
             return recorded
-        done = self._pulumi("stack", "output", "--json")
-        if done.returncode:
-            raise engine.EngineError(done.stderr.strip())
-        outputs: dict[str, Any] = json.loads(done.stdout)
+        outputs: dict[str, Any] = json.loads(self._pulumi("stack", "output", "--json"))
         return outputs
 
     def unprotect(self) -> None:
@@ -289,15 +283,30 @@ class PulumiStack:
         Raises:
             EngineError: The engine refused.
         """
-        done = self._pulumi("state", "unprotect", "--all", "--yes")
-        if done.returncode:
-            raise engine.EngineError(f"the protection could not be lifted: {done.stderr.strip()}")
+        self._pulumi("state", "unprotect", "--all", "--yes")
 
-    def _pulumi(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = ["pulumi", *words, "--stack", self.name, "--non-interactive"]
-        return subprocess.run(
-            command, cwd=paths.PROJECT, env=dict(self.env), capture_output=True, text=True, check=False
-        )
+    def _pulumi(self, *words: str) -> str:
+        return _pulumi(*words, stack=self.name, env=self.env, cwd=paths.PROJECT)
+
+
+def _pulumi(*words: str, stack: str, env: Mapping[str, str], cwd: Path) -> str:
+    """The output of a command of the engine on a stack.
+
+    Raises:
+        EngineError: It failed; the message says what helps where that is known.
+    """
+    command = ["pulumi", *words, "--stack", stack, "--non-interactive"]
+    done = subprocess.run(command, cwd=cwd, env=dict(env), capture_output=True, text=True, check=False)
+    if not done.returncode:
+        return done.stdout
+    error = done.stderr.strip()
+    if "no stack named" in error:
+        error = f"there is no stack `{stack}` in the backend yet: `pulumi stack init {stack}` makes it"
+    elif "PULUMI_ACCESS_TOKEN" in error or "pulumi login" in error:
+        error += "\nPulumi needs a backend for the state: `pulumi login URL`; docs/azure.md says which"
+    else:
+        error = f"`pulumi {' '.join(words[:2])}` failed for `{stack}`: {error}"
+    raise engine.EngineError(error)
 
 
 def reach(stack: str, settings: StackSettings, pulumi: Engine, *, sandbox: bool) -> PulumiStack:
@@ -395,14 +404,6 @@ def lock_file(stack: str, *, sandbox: bool) -> Path:
     return paths.home() / "pulumi" / "turn" if name == engine.STACK else StackFolder.on_sandbox(name).lock
 
 
-def _without_stack(stack: str, words: str) -> str:
-    if "no stack named" in words:
-        return f"there is no stack `{stack}` in the backend yet: `pulumi stack init {stack}` makes it"
-    if "PULUMI_ACCESS_TOKEN" in words or "pulumi login" in words:
-        return f"{words}\nPulumi needs a backend for the state: `pulumi login URL`; docs/azure.md says which"
-    return words
-
-
 @dataclass(frozen=True, slots=True)
 class StackFolder:
     """The folder of a stack of the user's own on the sandbox: its settings without what belongs to Azure, its state.
@@ -459,10 +460,10 @@ class StackFolder:
         content = {"config": config, "encryptionsalt": engine.SALT}
         write_whole(self.config, yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
         if self.stack not in stack_files.state_files(self.backend):
-            self._run("stack", "init", self.stack, "--no-select", env=env)
+            self._pulumi("stack", "init", "--no-select", env=env)
         for path in secret:
-            words = ("config", "set", "--secret", "--path", path, MADE_UP, "--stack", self.stack)
-            self._run(*words, "--config-file", str(self.config), env=env)
+            words = ("config", "set", "--secret", "--path", path, MADE_UP, "--config-file", str(self.config))
+            self._pulumi(*words, env=env)
         return tuple(secret)
 
     def restore(self, exported: Mapping[str, Any], env: Mapping[str, str]) -> None:
@@ -479,14 +480,10 @@ class StackFolder:
         own = {"secrets_providers": {"type": "passphrase", "state": {"salt": engine.SALT}}}
         file = self.folder / "state.json"
         write_whole(file, json.dumps({**exported, "deployment": {**_closed(exported["deployment"]), **own}}))
-        self._run("stack", "import", "--stack", self.stack, "--file", str(file), env=env)
+        self._pulumi("stack", "import", "--file", str(file), env=env)
 
-    def _run(self, *words: str, env: Mapping[str, str]) -> None:
-        command = ["pulumi", *words, "--non-interactive"]
-        done = subprocess.run(command, cwd=self.folder, env=dict(env), capture_output=True, text=True, check=False)
-        if done.returncode:
-            message = f"`pulumi {' '.join(words[:2])}` failed on the copy of `{self.stack}`: {done.stderr.strip()}"
-            raise engine.EngineError(message)
+    def _pulumi(self, *words: str, env: Mapping[str, str]) -> None:
+        _pulumi(*words, stack=self.stack, env=env, cwd=self.folder)
 
 
 def _is_ours(key: str) -> bool:

@@ -22,7 +22,7 @@ from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store import inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from amlstack.cli.stack.pulumi_stack import PulumiStack
@@ -117,21 +117,14 @@ def _others(home: Path) -> tuple[str, ...]:
 def _losses(home: Path) -> Iterator[str]:
     yield from inventory.find_holdings(home).lines()
     if others := _others(home):
-        yield f"the state of {len(others)} stack{_s(others)} on the sandbox: {', '.join(others)}"
-    if more := [name for name in stack_files.state_files(_backend(home)) if name != engine.STACK]:
-        yield f"the state of {len(more)} more stack{_s(more)}: {', '.join(more)}"
-
-
-def _s(names: Sequence[str]) -> str:
-    return "" if len(names) == 1 else "s"
-
-
-def _backend(home: Path) -> Path:
-    return stack_files.backend_of(engine.STACK, home)
+        yield f"the state of {len(others)} stack{'' if len(others) == 1 else 's'} on the sandbox: {', '.join(others)}"
+    backend = stack_files.backend_of(engine.STACK, home)
+    if more := [name for name in stack_files.state_files(backend) if name != engine.STACK]:
+        yield f"the state of {len(more)} more stack{'' if len(more) == 1 else 's'}: {', '.join(more)}"
 
 
 def _own_destroyed(progress: Progress) -> bool:
-    if engine.STACK not in stack_files.state_files(_backend(paths.home())):
+    if engine.STACK not in stack_files.state_files(stack_files.backend_of(engine.STACK)):
         return True
     try:
         stack = pulumi_stack.sandbox_stack(engine.find(), daemon.up())

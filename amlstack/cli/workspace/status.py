@@ -219,13 +219,9 @@ def row(job: WorkspaceJob, why: str, now: dt.datetime) -> dict[str, Any]:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The rows as lines, headings first; a reason for waiting stands at the end of its line."""
-    cells = [
-        (
-            str(each["name"]), str(each["type"]), str(each["status"]), str(each["compute"]), _some(each["nodes"]),
-            _some(each["ranks"]), age(each["age_seconds"]), str(each["why"]),
-        )
-        for each in rows
-    ]  # fmt: skip
+    names = ("name", "type", "status", "compute", "nodes", "ranks", "age", "why")
+    shown = ({**each, "age": age(each["age_seconds"])} for each in rows)
+    cells = [tuple("" if each[name] is None else str(each[name]) for name in names) for each in shown]
     yield from columns([HEADINGS, *cells])
 
 
@@ -238,7 +234,15 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
     runs = Runs(place.arm)
     known = runs.plane.details(job.workspace, job.name) or {}
     error = ((known.get("error") or {}).get("error") or {}).get("message")
-    below = [_child(job, one) for one in children(place, job)]
+    below = [
+        {
+            "name": str(one["runId"]),
+            "label": label(job.kind, one),
+            "status": str(one.get("status") or "Unknown"),
+            "values": (one.get("tags") or {}).get("hyperparameters"),
+        }
+        for one in children(place, job)
+    ]
     return {
         **row(job, why, now),
         "started": known.get("startTimeUtc"),
@@ -262,18 +266,17 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:
-    size = " × ".join(
-        f"{found[name]} {name if found[name] != 1 else name[:-1]}" for name in ("nodes", "ranks") if found[name]
-    ).replace(" × ", ", ")
+    size = [f"{found[name]} {name if found[name] != 1 else name[:-1]}" for name in ("nodes", "ranks") if found[name]]
+    started, ended = when(found["started"]), when(found["ended"])
     yield f"{found['name']}: {found['type']}, {found['status']}" + (f": {found['why']}" if found["why"] else "")
     pairs = [
-        ("on", ", ".join(part for part in (found["compute"], size) if part)),
+        ("on", ", ".join(part for part in (found["compute"], *size) if part)),
         ("display name", found["display_name"] if found["display_name"] != found["name"] else ""),
         ("experiment", found["experiment"]),
         ("submitted", f"{found['created']} ({age(found['age_seconds'])} ago)" if found["created"] else ""),
         ("started", found["started"]),
         ("ended", found["ended"]),
-        ("ran", _ran(found)),
+        ("ran", age((ended - started).total_seconds()) if started and ended else ""),
         ("error", found["error"]),
         ("tags", ", ".join(f"{name}={value}" for name, value in found["tags"].items())),
         ("logs", ", ".join(found["logs"])),
@@ -299,15 +302,6 @@ def age(seconds: float | None) -> str:
     return f"{max(0, int(seconds))}s"
 
 
-def _child(job: WorkspaceJob, one: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": str(one["runId"]),
-        "label": label(job.kind, dict(one)),
-        "status": str(one.get("status") or "Unknown"),
-        "values": (one.get("tags") or {}).get("hyperparameters"),
-    }
-
-
 def _on_nodes(place: WorkspacePlace, job: WorkspaceJob) -> Iterator[dict[str, str]]:
     """The nodes of its cluster that run the job now; none where they cannot be asked for."""
     compute = str(job.record.properties.get("computeId") or "")
@@ -320,12 +314,3 @@ def _on_nodes(place: WorkspacePlace, job: WorkspaceJob) -> Iterator[dict[str, st
     for node in answer.body.get("nodes") or () if answer.status < 400 else ():
         if str(node.get("runId")) == job.name:
             yield {"id": str(node.get("nodeId")), "state": str(node.get("nodeState"))}
-
-
-def _ran(found: Mapping[str, Any]) -> str:
-    started, ended = when(found["started"]), when(found["ended"])
-    return "" if started is None or ended is None else age((ended - started).total_seconds())
-
-
-def _some(value: Any) -> str:
-    return "" if value is None else str(value)

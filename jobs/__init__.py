@@ -55,17 +55,15 @@ from jobs.model.sweep import (
 )
 from jobs.planning.job import plan
 from jobs.planning.pipeline import PipelinePlan
-from jobs.planning.plans import Added, Plan, Target
+from jobs.planning.plans import Plan, Target
 from jobs.planning.sweep import SweepPlan
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service, Source
-from jobs.wire.command import API_VERSION, Rendered, body
+from jobs.wire.command import Rendered, body
 from jobs.wire.component import component_id
-from jobs.wire.references import Refs, conda_text, environment_properties
+from jobs.wire.references import Refs, environment_properties
 
 __all__ = [
-    "API_VERSION",
     "Accelerate",
-    "Added",
     "Bandit",
     "Bayesian",
     "Build",
@@ -131,7 +129,6 @@ __all__ = [
     "Uniform",
     "body",
     "component_id",
-    "conda_text",
     "environment_properties",
     "load",
     "plan",

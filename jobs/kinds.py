@@ -70,21 +70,6 @@ class SchedulePlan(BasePlan):
         return {**written_fields(self.job, leave=("create_job", "source")), "create_job": started}
 
 
-def plan_schedule(schedule: Schedule, started: Plan | SweepPlan | PipelinePlan | None, source: Source) -> SchedulePlan:
-    """The plan of a schedule.
-
-    Args:
-        schedule: As declared.
-        started: The plan of what it starts; None for a job that ran before.
-        source: The schedule's file.
-    """
-    found = tuple(source.locate(finding) for finding in schedule_findings(schedule))
-    if started is not None:
-        of_start = started.findings
-        found += of_start if schedule.source else tuple(finding.under("create_job") for finding in of_start)
-    return SchedulePlan(schedule, started, findings=found, base=source.base)
-
-
 def schedule_findings(schedule: Schedule) -> Iterator[Finding]:
     """Findings on a schedule beside those on what it starts."""
     if not isinstance(schedule.create_job, Pipeline | str):
@@ -178,11 +163,14 @@ def with_enrich(declared: Declared, enrich: bool) -> Declared:
 
 
 def _plan_schedule(schedule: Schedule, find: Find, *, source: Source, **context: Any) -> SchedulePlan:
-    started = schedule.create_job
-    if isinstance(started, str):
-        return plan_schedule(schedule, None, source)
+    found = tuple(source.locate(finding) for finding in schedule_findings(schedule))
+    if isinstance(schedule.create_job, str):
+        return SchedulePlan(schedule, None, findings=found, base=source.base)
     own_file = schedule.source or Source(base=source.base)
-    return plan_schedule(schedule, _kind(started).plan(started, find, source=own_file, **context), source)
+    started = _kind(schedule.create_job).plan(schedule.create_job, find, source=own_file, **context)
+    of_start = started.findings
+    found += of_start if schedule.source else tuple(finding.under("create_job") for finding in of_start)
+    return SchedulePlan(schedule, started, findings=found, base=source.base)
 
 
 def _render_schedule(schedule: Schedule, refs: Refs, steps: Mapping[str, Refs]) -> Rendered:

@@ -71,17 +71,19 @@ class LocalData:
 
     Attributes:
         uploads: By the input's place (``inputs.raw``, ``jobs.train.inputs.raw``).
-        types: Types of the same inputs.
+        addresses: Addresses of the same inputs, by place.
         assets: ``azureml:NAME:VERSION`` of inputs that name a data asset by another version than that: by a label.
     """
 
     uploads: Mapping[str, DataUpload] = field(default_factory=dict)
-    types: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     assets: Mapping[str, str] = field(default_factory=dict)
 
     def addressed(self, declared: Any) -> Any:
         """A declaration whose inputs have the addresses of their uploads and the versions of their data assets."""
-        return with_addresses(declared, self._address) if self.uploads or self.assets else declared
+        return (
+            with_addresses(declared, {**self.assets, **self.addresses}.get) if self.uploads or self.assets else declared
+        )
 
     def identity(self, declaration: Any) -> Any:
         """A run's declaration for its identity: with the content of its data, where it has such."""
@@ -90,10 +92,6 @@ class LocalData:
             contents = {where: each.content.hash for where, each in sorted(self.uploads.items())}
             result = {**result, "local_data": contents}
         return {**result, "data_assets": dict(sorted(self.assets.items()))} if self.assets else result
-
-    def _address(self, where: str) -> str | None:
-        upload = self.uploads.get(where)
-        return self.assets.get(where) if upload is None else upload.address(self.types[where])
 
 
 @dataclass(slots=True)
@@ -105,7 +103,7 @@ class DataFolders:
     def scanned(self, plan: Planned) -> tuple[LocalData, list[Finding]]:
         """The data of a run, and what is wrong with them; the places of findings are those of inputs, or files."""
         uploads: dict[str, DataUpload] = {}
-        types: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         found: list[Finding] = []
         known = {finding.where for finding in plan.findings if finding.code == MISSING}
         # What a schedule starts may stand in a file of its own.
@@ -114,9 +112,9 @@ class DataFolders:
             content = self.content(each.path)
             found += (one for one in wrong(each, content) if one.where not in known)
             if content.hash:
-                uploads[each.where] = DataUpload(each.path, each.datastore, content)
-                types[each.where] = each.type
-        return LocalData(uploads, types), list(dict.fromkeys(found))
+                uploads[each.where] = upload = DataUpload(each.path, each.datastore, content)
+                addresses[each.where] = upload.address(each.type)
+        return LocalData(uploads, addresses), list(dict.fromkeys(found))
 
     def content(self, path: Path) -> snapshot.Snapshot:
         """The content of an upload of a file or folder."""

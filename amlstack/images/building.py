@@ -151,18 +151,14 @@ def check_programs(standin: StandIn) -> None:
         ImageBuildError: A program for what is compiled here.
     """
     for layer in standin.layers:
-        _check_layer(layer)
-
-
-def _check_layer(standin: StandIn) -> None:
-    needed = standin.compiled.programs if standin.compiled is not None else ()
-    missing = {package: program for program, package in needed if shutil.which(program) is None}
-    if missing:
-        message = (
-            f"The environment {standin.name} is compiled here and needs {', '.join(missing.values())}, which this "
-            f"machine has not. Install once: apt-get install {' '.join(missing)}"
-        )
-        raise ImageBuildError(message)
+        needed = layer.compiled.programs if layer.compiled is not None else ()
+        missing = {package: program for program, package in needed if shutil.which(program) is None}
+        if missing:
+            message = (
+                f"The environment {layer.name} is compiled here and needs {', '.join(missing.values())}, which this "
+                f"machine has not. Install once: apt-get install {' '.join(missing)}"
+            )
+            raise ImageBuildError(message)
 
 
 @contextmanager

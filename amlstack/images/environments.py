@@ -283,30 +283,21 @@ class Chosen:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as JSON takes it."""
-        return {
-            "declared": {key: _plain(value) for key, value in asdict(self.declared).items()},
-            "own": None if self.own is None else {key: _plain(value) for key, value in asdict(self.own).items()},
-        }
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
+        return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Chosen:
         """From what `as_dict` gave."""
-        declared = {**data["declared"]}
-        for key in ("folder", "context"):
-            declared[key] = _path(declared[key])
-        own = data["own"]
-        if own is not None:
-            files = {key: _path(own[key]) for key in ("requirements_file", "folder")}
-            own = OwnStandIn(**{**own, **files, "requirements": tuple(own["requirements"])})
-        return cls(Declared(**declared), own)
+        declared, own = Declared(**_with_paths(data["declared"])), data["own"]
+        if own is None:
+            return cls(declared)
+        return cls(declared, OwnStandIn(**{**_with_paths(own), "requirements": tuple(own["requirements"])}))
 
 
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
-
-
-def _path(value: str | None) -> Path | None:
-    return None if value is None else Path(value)
+def _with_paths(fields: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("folder", "context", "requirements_file")
+    return {key: Path(value) if value is not None and key in names else value for key, value in fields.items()}
 
 
 State = Literal["ready", "build", "unavailable"]

@@ -99,24 +99,9 @@ _WITH_VALUE = frozenset(
     {
         *("--no-binary", "--only-binary", "--trusted-host", "--target", "-t", "--prefix", "--root", "--cache-dir"),
         *("--timeout", "--retries", "--proxy", "--cert", "--client-cert", "--log", "--global-option", "--src"),
-        *(
-            "--build-option",
-            "--config-settings",
-            "-C",
-            "--python-version",
-            "--platform",
-            "--upgrade-strategy",
-            "--python",
-        ),
-        *(
-            "--progress-bar",
-            "--use-feature",
-            "--exists-action",
-            "--root-user-action",
-            "--implementation",
-            "--abi",
-            "--report",
-        ),
+        *("--build-option", "--config-settings", "-C", "--python-version", "--platform", "--upgrade-strategy"),
+        *("--python", "--progress-bar", "--use-feature", "--exists-action", "--root-user-action", "--implementation"),
+        *("--abi", "--report"),
     }
 )
 
@@ -309,7 +294,6 @@ def read_conda(text: str, folder: Path | None, found: PipLines) -> str:
     Args:
         text: The conda file, as YAML.
         folder: Where it lies, when that is known: paths in its pip section start there.
-        found: Gets its packages.
         found: Gets its packages.
 
     Returns:

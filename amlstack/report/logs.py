@@ -305,7 +305,8 @@ def series_of(folder: Path) -> tuple[Series, ...]:
 def _numbers_of_logs(folder: Path, logs: Iterable[Log]) -> tuple[Series, ...]:
     """Of the first rank that prints any; what the sandbox itself writes about the job are no numbers of it."""
     ranks = [log for log in logs if log.name != _RUNNER and (folder / log.name).suffix != ".json"]
-    return next((each for log in ranks[:MOST_SEARCHED] if (each := _series_of_log(folder, log))), ())
+    searched = ((log, min(log.ranks) if log.ranks else None) for log in ranks[:MOST_SEARCHED])
+    return next((each for log, rank in searched if (each := from_log(folder / log.name, log.name, rank))), ())
 
 
 def _turn(log: Log) -> tuple[int, int, bool, str]:
@@ -341,7 +342,3 @@ def _marks(log: Log, verdict: Diagnosis) -> dict[int, str]:
     ended = [event for event in log.events if event.origin in (Origin.LINE, Origin.TRACEBACK)]
     first = min((event.line for event in ended if event.role in (EventRole.CULPRIT, EventRole.VICTIM)), default=None)
     return {} if first is None else {first: "victim"}
-
-
-def _series_of_log(folder: Path, log: Log) -> tuple[Series, ...]:
-    return from_log(folder / log.name, log.name, min(log.ranks) if log.ranks else None)

@@ -17,7 +17,18 @@ from jobs.model.job import NO_ENVIRONMENT, Component, Job
 from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Schedule, Step, SweepStep
 from jobs.model.sweep import SEARCH_DISTRIBUTIONS, Sweep
 from jobs.values import Environment, Input
-from jobs.wire.command import DISTRIBUTIONS, IDENTITIES, INPUT_MODES, OUTPUT_MODES, PRIORITIES, SERVICES, TIERS, body
+from jobs.wire.command import (
+    DISTRIBUTIONS,
+    IDENTITIES,
+    INPUT_MODES,
+    OUTPUT_MODES,
+    PRIORITIES,
+    SERVICES,
+    TIERS,
+    body,
+    dumped,
+    some,
+)
 from jobs.wire.component import resources_file
 from jobs.wire.keys import BLOCKS, RESOURCES, blocks
 from jobs.wire.pipeline import BOUND
@@ -46,18 +57,24 @@ def command_file(job: Job) -> dict[str, Any]:
     }
 
 
-def _kept(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def _back(table: Mapping[str, Any], wire: Any) -> Any:
     """The word for a wire value; of several the most telling, which is the last."""
     return None if wire is None else [word for word, value in table.items() if value == wire][-1]
 
 
+def _bare_file(**fields: Any) -> dict[str, Any]:
+    """The file of a job that has these fields and no command."""
+    return command_file(Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, **fields}))
+
+
+def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that say something."""
+    return {key: value for key, value in values.items() if value is not None and value not in ({}, [])}
+
+
 def _environment(job: Job, sent: Any) -> Any:
     if isinstance(job.environment, Environment):
-        return job.environment.model_dump(exclude_none=True)
+        return dumped(job.environment)
     if job.environment.startswith("azureml:"):
         return None if job.environment == NO_ENVIRONMENT else job.environment
     return sent
@@ -66,7 +83,7 @@ def _environment(job: Job, sent: Any) -> Any:
 def _input(declared: Any, wire: dict[str, Any]) -> Any:
     if not isinstance(declared, Input):
         return declared
-    return _kept(
+    return some(
         type=declared.type,
         path=declared.path,
         mode=_back(INPUT_MODES, wire.get("mode")),
@@ -76,7 +93,7 @@ def _input(declared: Any, wire: dict[str, Any]) -> Any:
 
 
 def _output(wire: dict[str, Any]) -> Any:
-    return _kept(
+    return some(
         type=wire["jobOutputType"],
         mode=_back(OUTPUT_MODES, wire.get("mode")),
         path=wire.get("uri"),
@@ -110,7 +127,7 @@ def _resources(wire: dict[str, Any] | None) -> Any:
 
 
 def _service(wire: dict[str, Any]) -> Any:
-    return _kept(
+    return some(
         type=_back(SERVICES, wire.get("jobServiceType")) or "Custom",
         nodes="all" if "nodes" in wire else None,
         port=wire.get("port"),
@@ -127,7 +144,7 @@ _WRITTEN: Mapping[str, Callable[[Job, Any], Any]] = {
     "compute": lambda job, _: job.compute,
     "distribution": lambda _, sent: _typed(sent, "distributionType", DISTRIBUTIONS),
     "resources": lambda _, sent: _resources(sent),
-    "limits": lambda job, _: None if job.limits is None else _kept(timeout=job.limits.timeout),
+    "limits": lambda job, _: None if job.limits is None else some(timeout=job.limits.timeout),
     "queue_settings": lambda _, sent: _words(sent, jobTier=TIERS, priority=PRIORITIES),
     "identity": lambda _, sent: _typed(sent, "identityType", IDENTITIES),
     "services": lambda _, sent: sent and {name: _service(value) for name, value in sent.items()},
@@ -183,10 +200,9 @@ def _other(step: PassthroughStep) -> dict[str, Any]:
     """A parallel or spark step, or a pipeline in the pipeline, which names its file."""
     named = step.component
     result = {"type": step.kind, **_names(step)}
-    bare = Job.model_validate({"command": "", "environment": NO_ENVIRONMENT, "inputs": step.inputs})
-    result |= {key: each for key, each in _given(command_file(bare), step).items() if key == "inputs"}
+    result |= {key: each for key, each in _given(_bare_file(inputs=step.inputs), step).items() if key == "inputs"}
     result |= _outputs(step.outputs) | {"compute": step.compute}
-    result["identity"] = None if step.identity is None else step.identity.model_dump(exclude_none=True)
+    result["identity"] = dumped(step.identity)
     if named is None:
         result |= step.spec
     elif isinstance(named, str):
@@ -207,14 +223,7 @@ def _same_inline(component: PassthroughComponent) -> bool:
 
 
 def _other_component(component: PassthroughComponent) -> dict[str, Any]:
-    environment = component.environment
-    source = {
-        "code": component.code.path if component.code else None,
-        "environment": environment.model_dump(exclude_none=True)
-        if isinstance(environment, Environment)
-        else environment,
-    }
-    given = {key: value for key, value in source.items() if value is not None}
+    given = _code_and_environment(component)
     result = {
         **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},
         "is_deterministic": component.is_deterministic,
@@ -224,7 +233,15 @@ def _other_component(component: PassthroughComponent) -> dict[str, Any]:
         "$schema": component.schema_uri,
     }
     result |= {"task": {**component.spec.get("task", {}), **given}} if component.kind == "parallel" else given
-    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
+    return _filled(result)
+
+
+def _code_and_environment(component: Component | PassthroughComponent) -> dict[str, Any]:
+    environment = component.environment
+    return some(
+        code=component.code.path if component.code else None,
+        environment=dumped(environment) if isinstance(environment, Environment) else environment,
+    )
 
 
 def _names(step: Step | SweepStep | PassthroughStep) -> dict[str, Any]:
@@ -287,14 +304,8 @@ def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
     """Outputs of a step: bound with a text, named alone, or described."""
     if not outputs:
         return {}
-    described = Job.model_validate(
-        {
-            "command": "",
-            "environment": NO_ENVIRONMENT,
-            "outputs": {name: value for name, value in outputs.items() if value is not None},
-        }
-    )
-    result = command_file(described).get("outputs", {})
+    described = {name: value for name, value in outputs.items() if value is not None}
+    result = _bare_file(outputs=described).get("outputs", {})
     for name, value in outputs.items():
         if value is None or isinstance(value, BareOutput):
             result[name] = None
@@ -313,20 +324,15 @@ def _component(component: Component) -> dict[str, Any]:
         "inputs": {name: _port(port) for name, port in component.inputs.items()},
         "outputs": {name: _port(port) for name, port in component.outputs.items()},
         "command": component.command,
-        "code": component.code.path if component.code else None,
-        "environment": component.environment.model_dump(exclude_none=True)
-        if isinstance(component.environment, Environment)
-        else component.environment,
-        "distribution": component.launcher.distribution.model_dump(exclude_none=True)
-        if component.launcher.distribution
-        else None,
+        **_code_and_environment(component),
+        "distribution": dumped(component.launcher.distribution),
         "resources": resources_file(component),
         "is_deterministic": None if component.is_deterministic else False,
         "additional_includes": list(component.additional_includes),
         **component.extra,
         "$schema": component.schema_uri,
     }
-    return {key: value for key, value in result.items() if value is not None and value not in ({}, [])}
+    return _filled(result)
 
 
 def _port(port: Any) -> dict[str, Any]:
@@ -336,16 +342,10 @@ def _port(port: Any) -> dict[str, Any]:
 
 def pipeline_file(pipeline: Pipeline) -> dict[str, Any]:
     """A pipeline job file; components stand inline in it."""
-    result = command_file(
-        Job.model_validate(
-            {
-                "command": "",
-                "environment": NO_ENVIRONMENT,
-                "inputs": pipeline.inputs,
-                "outputs": {name: value for name, value in pipeline.outputs.items() if value is not None},
-                **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
-            }
-        )
+    result = _bare_file(
+        inputs=pipeline.inputs,
+        outputs={name: value for name, value in pipeline.outputs.items() if value is not None},
+        **{name: getattr(pipeline, name) for name in ("compute", "identity", "services")},
     )
     file = {"$schema": f"{SCHEMAS}/pipelineJob.schema.json", "type": "pipeline", **names(pipeline)}
     outputs = {**result.get("outputs", {}), **{name: None for name, value in pipeline.outputs.items() if value is None}}

@@ -120,11 +120,6 @@ SearchSpace = Annotated[
 ]
 
 
-def distribution_arguments(value: SearchSpace) -> list[Any]:
-    """The arguments of a distribution in the order of the wire, without its type."""
-    return [getattr(value, name) for name in type(value).model_fields if name != "type"]
-
-
 class Objective(Model):
     """The aim of the sweep; the training code logs the metric."""
 

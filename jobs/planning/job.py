@@ -151,14 +151,19 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
             update["nodes"] = shape.nodes
     variables = dict(job.environment_variables)
     for name, (value, reason) in lowered.environment.items():
-        if name not in variables:
-            variables[name] = value
-            added.append(Added(f"environment_variables.{name}", value, by, reason))
+        _add_variable(Added(name, value, by, reason), variables, added)
     if job.typed or job.fabric if job.enrich is None else job.enrich:
         update |= _from_size(job, lowered, shape, target, variables=variables, added=added)
     if variables != job.environment_variables:
         update["environment_variables"] = variables
     return job.model_copy(update=update), tuple(added)
+
+
+def _add_variable(variable: Added, variables: dict[str, Any], added: list[Added]) -> None:
+    """Add a variable, by its name; one that is there stays."""
+    if variable.what not in variables:
+        variables[variable.what] = variable.value
+        added.append(replace(variable, what=f"environment_variables.{variable.what}"))
 
 
 def _from_size(
@@ -171,16 +176,12 @@ def _from_size(
     collectives = job.launcher.collectives(shape)
     starts = isinstance(lowered.distribution, MpiDistribution)
     for setting in fabric.settings(size, collectives=collectives, mpi_starts_ranks=starts, blocks=job.fabric):
-        if setting.name not in variables:
-            variables[setting.name] = setting.value
-            added.append(Added(f"environment_variables.{setting.name}", setting.value, "fabric", setting.why))
+        _add_variable(Added(setting.name, setting.value, "fabric", setting.why), variables, added)
     shm = job.shm_size or size.shm_size()
     if runs_amlnode(lowered.command):
         promised = amlnode_variables(size, nodes=shape.nodes, ranks=lowered.processes_per_node, shm=shm)
         for name, value in promised.items():
-            if name not in variables:
-                variables[name] = value
-                added.append(Added(f"environment_variables.{name}", value, "amlnode", WHY_AMLNODE))
+            _add_variable(Added(name, value, "amlnode", WHY_AMLNODE), variables, added)
     if job.shm_size is None and shm:
         update["shm_size"] = shm
         why = f"Half of {size.name}'s memory, for DataLoader workers and NCCL; Azure ML's own default is 2g."

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
+from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
@@ -21,7 +22,7 @@ from jobs.wire.references import secret_of
 from policies.checks.job_limits import check_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from jobs.launchers.base import Lowered
@@ -153,7 +154,7 @@ def local_files(job: Job, base: Path) -> Iterator[Finding]:
     """Folders and files that the job names on this machine."""
     if job.code is not None and job.code.local:
         code = job.code.path
-        if not exists(_joined(base, code)):
+        if not exists(base / code):
             yield _missing("code-missing", "code", code, base / code, "The code folder is copied to every node")
         for name in job.code.includes:
             yield from _include(name, base / name, base / code)
@@ -171,7 +172,7 @@ def local_files(job: Job, base: Path) -> Iterator[Finding]:
                     base / build.path,
                     "A build context is a folder with a Dockerfile",
                 )
-        case Environment(conda_file=str() as conda) if not is_file(_joined(base, conda)):
+        case Environment(conda_file=str() as conda) if not is_file(base / conda):
             yield _missing(
                 "conda-missing",
                 "environment.conda_file",
@@ -182,11 +183,6 @@ def local_files(job: Job, base: Path) -> Iterator[Finding]:
         case _:
             pass
     yield from missing_inputs(job.inputs, base, typed=job.typed)
-
-
-def _joined(base: Path, name: str) -> str:
-    """The path as text: thousands of jobs ask, and a path of its own takes as long as the question."""
-    return os.path.join(base, name)  # noqa: PTH118
 
 
 def missing_inputs(
@@ -307,7 +303,7 @@ def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Findin
         yield Finding(
             "fabric-block",
             "fabric",
-            f"The job asks for {_listed(job.fabric)} and says `enrich=False`",
+            f"The job asks for {listed(job.fabric)} and says `enrich=False`",
             "Blocks of the fabric are variables that are added to a job",
             "Leave one of the two out.",
         )
@@ -315,23 +311,19 @@ def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Findin
         yield Finding(
             "fabric-block",
             "fabric",
-            f"The job asks for {_listed(job.fabric)}, and {collectives} carries its collectives on {size.name}",
+            f"The job asks for {listed(job.fabric)}, and {collectives} carries its collectives on {size.name}",
             "These blocks are settings of NCCL",
             "Leave `fabric` out.",
         )
     elif size is not None and (missing := [block for block in job.fabric if block not in fabric.blocks(size)]):
-        known = _listed(fabric.blocks(size))
+        known = listed(fabric.blocks(size))
         yield Finding(
             "fabric-block",
             "fabric",
-            f"There is no block {_listed(missing)} for {size.name}",
+            f"There is no block {listed(missing)} for {size.name}",
             "A block has what Azure publishes for the size",
             f"Of that size there is {known}; leave the rest out." if known else "Leave `fabric` out.",
         )
-
-
-def _listed(names: Collection[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:

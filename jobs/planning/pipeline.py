@@ -107,7 +107,8 @@ def plan_pipeline(
         component: Any = step.runs
         if step.steps:
             inner = inner_pipeline(component, step.compute or pipeline.named_compute)
-            texts = {name: text for name, text in _texts(pipeline, step).items() if inner.inputs.get(name) == ""}
+            given = {name: _text(pipeline, value) for name, value in step.inputs.items()}
+            texts = {name: text for name, text in given.items() if text and inner.inputs.get(name) == ""}
             inner = inner.model_copy(update={"inputs": {**inner.inputs, **texts}})
             own_file = replace(component.source or Source(), base=source.base)  # its paths are seen from the outermost
             whole = plan_pipeline(inner, find, source=own_file, environments=environments)
@@ -137,23 +138,18 @@ def _of_a_step(finding: Finding, job: Job) -> Finding:
     return finding
 
 
-def _texts(pipeline: Pipeline, step: AnyStep) -> dict[str, str]:
-    """The texts that a step gives its pipeline component, of the outer pipeline's inputs where they are bound."""
-    given: dict[str, str] = {}
-    for name, value in step.inputs.items():
-        bound = _BOUND_INPUT.fullmatch(value) if isinstance(value, str) else None
-        text = pipeline.inputs.get(bound["name"]) if bound else value
-        if isinstance(text, str) and text and "${{" not in text:
-            given[name] = text
-    return given
+def _text(pipeline: Pipeline, value: Any) -> str | None:
+    """A text, of the pipeline's input where it is bound to one; None for others, and where an outer pipeline knows."""
+    bound = _BOUND_INPUT.fullmatch(value) if isinstance(value, str) else None
+    text = pipeline.inputs.get(bound["name"]) if bound else value
+    return text if isinstance(text, str) and text and "${{" not in text else None
 
 
 def _compute(pipeline: Pipeline, job: Job) -> str | None:
     """The cluster of a step; None for serverless, and for a binding whose value only the outer pipeline knows."""
     named = job.compute or pipeline.default_compute
-    if named is not None and (bound := _BOUND_INPUT.fullmatch(named)) is not None:
-        value = pipeline.inputs.get(bound["name"])
-        named = value if isinstance(value, str) and value and "${{" not in value else None
+    if named is not None and _BOUND_INPUT.fullmatch(named):
+        named = _text(pipeline, named)
     return None if named is None or named.lower() == "serverless" else named
 
 

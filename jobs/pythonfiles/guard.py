@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from amlstack.base.findings import Finding, Level
-from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS, StoppedError, raise_for, refusing
+from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS, StoppedError, raise_for, refusing, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
         with (
             _output_to_errors(),
             contextlib.redirect_stdout(sys.stderr),
-            _patched(guard),
+            replaced(_replacements(guard)),
             refusing(guard.refuse, guard.ask),
         ):
             yield guard
@@ -135,9 +135,8 @@ def _output_to_errors() -> Iterator[None]:
         os.close(saved)
 
 
-@contextlib.contextmanager
-def _patched(guard: Guarded) -> Iterator[None]:
-    """The calls that end a process, replaced as long as the file runs."""
+def _replacements(guard: Guarded) -> list[tuple[Any, str, Callable[..., Any]]]:
+    """The calls that end a process, each with what stands in its place as long as the file runs."""
     this = os.getpid()
 
     def always(*_: Any) -> bool:
@@ -155,9 +154,10 @@ def _patched(guard: Guarded) -> Iterator[None]:
         (os, "killpg", of_this_group),
         (signal, "raise_signal", always),
     )
-    originals = [(module, name, getattr(module, name)) for module, name, _ in calls]
 
-    def replaced(module: Any, name: str, original: Any, ends: Callable[..., bool]) -> Callable[..., Any]:
+    def noted(module: Any, name: str, ends: Callable[..., bool]) -> Callable[..., Any]:
+        original = getattr(module, name)
+
         def call(*args: Any, **named: Any) -> Any:
             harmless = name in ("kill", "killpg", "raise_signal") and args[-1:] == (0,)  # asks whether it is there
             if not harmless and ends(*args):
@@ -166,13 +166,7 @@ def _patched(guard: Guarded) -> Iterator[None]:
 
         return call
 
-    for (module, name, ends), (_, _, original) in zip(calls, originals, strict=True):
-        setattr(module, name, replaced(module, name, original, ends))
-    try:
-        yield
-    finally:
-        for module, name, original in originals:
-            setattr(module, name, original)
+    return [(module, name, noted(module, name, ends)) for module, name, ends in calls]
 
 
 _GRAVEST = (NETWORK, CREDENTIALS, PROCESS)

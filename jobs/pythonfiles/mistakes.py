@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from amlstack.base.findings import Finding
 from amlstack.base.models import models_in, must
+from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean
 from jobs.launchers import TYPED, Custom
 from jobs.model.job import Component, Job
@@ -56,7 +57,7 @@ def findings_of(error: ValidationError) -> tuple[Finding, ...]:
 
 
 def _finding(place: ErrorPlace, details: list[ErrorDetails], title: str) -> Finding:
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+    where = dotted(place)
     detail = details[0]
     owners = _owners(detail["loc"][:-1], title)
     owner = owners[0].__name__ if owners else title
@@ -134,7 +135,8 @@ def place_of(code: bytes) -> Callable[[str], Place]:
     """
     try:
         module = ast.parse(code)
-        job, several = _job(module), _assigned(module, "jobs") or _job(module)
+        job = _assigned(module, "job")
+        several = _assigned(module, "jobs") or job
     except (SyntaxError, ValueError, RecursionError):
         module, job, several = ast.parse(b""), None, None
 
@@ -147,12 +149,6 @@ def place_of(code: bytes) -> Callable[[str], Place]:
     return place
 
 
-def job_expression(module: ast.Module) -> ast.expr | None:
-    """The expression that is assigned to ``job``; None where there is none."""
-    found = _job(module)
-    return found and found[1]
-
-
 def assigns_jobs(code: bytes) -> bool:
     """True where a module assigns `job` or `jobs`, also where it is no Python; a text in it does not count."""
     try:
@@ -162,12 +158,8 @@ def assigns_jobs(code: bytes) -> bool:
     return any(_assigned(module, name) for name in ("job", "jobs"))
 
 
-def field_spot(value: ast.expr, where: str) -> tuple[int, int]:
-    """Line and column, from 1, of a field of a declaration: its keyword, else the nearest that holds it."""
-    return _nearest(value, value, where)
-
-
 def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: str) -> tuple[int, int]:
+    """Line and column, from 1, of a field of a declaration: its keyword, else the nearest that holds it."""
     for step in _STEP.findall(where):
         found = _field(value, step)
         if found is None:
@@ -176,12 +168,8 @@ def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: st
     return spot.lineno, spot.col_offset + 1
 
 
-def _job(module: ast.Module) -> _Assigned | None:
-    """The last assignment to `job` at the module's level; None where there is none."""
-    return _assigned(module, "job")
-
-
 def _assigned(module: ast.Module, name: str) -> _Assigned | None:
+    """The last assignment to a name at the module's level; None where there is none."""
     found: _Assigned | None = None
     for statement in module.body:
         match statement:
@@ -279,12 +267,13 @@ def placed(mistakes: list[Mistake], code: bytes, file: str) -> tuple[Finding, ..
     """
     module = ast.parse(code)
     calls = {_span(node): node for node in ast.walk(module) if isinstance(node, ast.Call)}
-    paths = dict(_paths("", job_expression(module)))
+    job = _assigned(module, "job")
+    paths = dict(_paths("", job and job[1]))
     found: dict[Finding, None] = {}
     for mistake in mistakes:
         call = calls.get(mistake.call)
         for finding in findings_of(mistake.error):
-            line, column = (mistake.call[0], None) if call is None else field_spot(call, finding.where)
+            line, column = (mistake.call[0], None) if call is None else _nearest(call, call, finding.where)
             path = paths.get(mistake.call, mistake.error.title)
             found[(finding.under(path) if path else finding).at(file, line, column)] = None
     return tuple(found)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from amlstack.base.credentials import form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _OF_SIGN_INS: Final = re.compile(
     r"(?:PULUMI|ARM|AZURE|AWS|GOOGLE|GCLOUD|IDENTITY|MSI|IMDS|ACTIONS_RUNTIME|ACTIONS_ID_TOKEN|ENDPOINT_AUTH)_"
@@ -142,11 +142,6 @@ class Surroundings:
     loader: dict[bytes, bytes]
 
 
-def surroundings() -> Surroundings:
-    """Those of this process."""
-    return _surroundings(tuple(_kept().items()))
-
-
 @lru_cache(maxsize=2)  # they are the same for each of a thousand files
 def _surroundings(kept: tuple[tuple[bytes, bytes], ...]) -> Surroundings:
     variables = {os.fsdecode(name): os.fsdecode(value) for name, value in kept}
@@ -154,12 +149,8 @@ def _surroundings(kept: tuple[tuple[bytes, bytes], ...]) -> Surroundings:
     return Surroundings(dict(kept), hidden, Stores(variables), _loader(dict(kept)))
 
 
-def loader() -> dict[bytes, bytes]:
-    """The variables that decide which program a name is, and which libraries it loads."""
-    return _loader(_kept())
-
-
 def _loader(kept: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    """The variables that decide which program a name is, and which libraries it loads."""
     return {name: value for name, value in kept.items() if name == b"PATH" or name.startswith(b"LD_")}
 
 
@@ -256,7 +247,7 @@ _HARMLESS: Final = (["uname", "-p"], ["/sbin/ldconfig", "-p"])
 def _starts(executable: Any, args: Any = (), cwd: Any = None, *_: Any) -> str | None:
     words = [_text(each) for each in args] if isinstance(args, list | tuple) else [_text(args)]
     harmless = words in _HARMLESS and _text(executable) == words[0] and cwd is None
-    if harmless and _reading is not None and _reading.before.loader == loader():
+    if harmless and _reading is not None and _reading.before.loader == _loader(_kept()):
         return None
     # Arguments may hold secrets: the program is named alone.
     return f"start the process `{(words or [_text(executable)])[0].split(' ')[0]}`"
@@ -337,8 +328,8 @@ def refusing(refuse: Callable[[str, str], None], asked: Callable[[str], None]) -
         _hooked.append(True)
         sys.addaudithook(_hook)
     before = _reading
-    reading = _Reading(threading.get_ident(), refuse, surroundings())
-    with _replaced(), without_credentials(reading.before, asked):
+    reading = _Reading(threading.get_ident(), refuse, _surroundings(tuple(_kept().items())))
+    with replaced(_replacements()), without_credentials(reading.before, asked):
         _reading = reading
         try:
             yield
@@ -347,9 +338,8 @@ def refusing(refuse: Callable[[str, str], None], asked: Callable[[str], None]) -
 
 
 @contextlib.contextmanager
-def _replaced() -> Iterator[None]:
-    """Replace the calls of which no audit hook is told, or is told too late."""
-    replacements = _replacements()
+def replaced(replacements: Sequence[tuple[Any, str, Callable[..., Any]]]) -> Iterator[None]:
+    """Replace functions of modules and classes, each by its owner, its name and what stands in its place."""
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, replacement in replacements:
         setattr(owner, name, replacement)
@@ -362,6 +352,7 @@ def _replaced() -> Iterator[None]:
 
 @lru_cache(maxsize=1)  # made once, for all files
 def _replacements() -> tuple[tuple[Any, str, Callable[..., Any]], ...]:
+    """The calls of which no audit hook is told, or is told too late."""
     import _posixsubprocess  # noqa: PLC0415 - multiprocessing starts its processes by it
 
     def asking(original: Callable[..., Any], tried: Callable[..., str | None]) -> Callable[..., Any]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jobs.model.job import Job, Resources
     from jobs.values import Identity, Model, Output, Scalar, Service
 
-API_VERSION = "2025-12-01"
-"""The API version that bodies are written for."""
 
 INPUT_MODES = {
     "mount": "ReadOnlyMount",
@@ -134,7 +132,7 @@ def output_body(value: Output) -> dict[str, Any]:
     )
 
 
-def _block(value: Model | None, words: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, Any] | None:
+def block(value: Model | None, words: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, Any] | None:
     """A part of a job in the spelling of the wire, its words exchanged; None for none."""
     if value is None:
         return None
@@ -144,8 +142,13 @@ def _block(value: Model | None, words: Mapping[str, Mapping[str, Any]], **more: 
     )
 
 
+def dumped(value: Model | None) -> dict[str, Any] | None:
+    """A part of a job in the spelling of files, without what is unset; None for none."""
+    return None if value is None else value.model_dump(exclude_none=True)
+
+
 def _distribution(value: Distribution | None) -> dict[str, Any] | None:
-    return _block(value, {}, distributionType=value and DISTRIBUTIONS[value.type])
+    return block(value, {}, distributionType=value and DISTRIBUTIONS[value.type])
 
 
 def resources(given: Resources, *, local: bool = False) -> dict[str, Any] | None:
@@ -182,7 +185,7 @@ def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
 
 def identity_body(value: Identity | None) -> dict[str, Any] | None:
     """The identity."""
-    return _block(value, {}, identityType=value and IDENTITIES[value.type])
+    return block(value, {}, identityType=value and IDENTITIES[value.type])
 
 
 def services_body(services: Mapping[str, Service] | None) -> dict[str, Any] | None:
@@ -231,7 +234,7 @@ _SENT: Mapping[str, Callable[[Job, Refs], Any]] = {
     "environment_variables": lambda job, _: plain(job.environment_variables),
     "launcher": lambda job, _: _distribution(getattr(job.launcher, "distribution", None)),
     "limits": lambda job, _: job.limits and some(jobLimitsType="Command", timeout=duration(job.limits.timeout)),
-    "queue_settings": lambda job, _: _block(job.queue_settings, {"job_tier": TIERS, "priority": PRIORITIES}),
+    "queue_settings": lambda job, _: block(job.queue_settings, {"job_tier": TIERS, "priority": PRIORITIES}),
     "identity": lambda job, _: identity_body(job.identity),
     "services": lambda job, _: services_body(job.services),
     "tags": lambda job, _: dict(job.tags),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.launchers import Custom
 from jobs.model.job import NO_ENVIRONMENT
-from jobs.wire.command import plain, some
+from jobs.wire.command import dumped, plain, some
 from jobs.wire.keys import RESOURCES
 from jobs.wire.references import PREFIX, Refs
 
@@ -123,8 +123,7 @@ def _distribution(component: Component) -> dict[str, Any] | None:
     if not isinstance(component.launcher, Custom):
         message = f"the {component.launcher.type} launcher is not lowered yet"
         raise TypeError(message)
-    distribution = component.launcher.distribution
-    return None if distribution is None else distribution.model_dump(exclude_none=True)
+    return dumped(component.launcher.distribution)
 
 
 def ports(declared: Mapping[str, Port]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import snake
-from jobs.wire.command import IDENTITIES, plain, some
+from jobs.wire.command import IDENTITIES, dumped, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
 from jobs.wire.references import PREFIX
 
@@ -48,8 +48,7 @@ def own_keys(step: PassthroughStep, refs: Refs) -> dict[str, Any]:
         return _spark(step, component)
     if step.kind == "data_transfer":
         mode = (component.spec if component else {}).get("data_copy_mode") or step.spec.get("data_copy_mode")
-        identity = None if step.identity is None else step.identity.model_dump(exclude_none=True)
-        return some(**{**step.spec, "data_copy_mode": mode, "identity": identity})
+        return some(**{**step.spec, "data_copy_mode": mode, "identity": dumped(step.identity)})
     return dict(step.spec)
 
 
@@ -125,8 +124,7 @@ def _parallel(step: PassthroughStep, component: PassthroughComponent | None, ref
     result["partition_keys"] = None if partition is None else json.dumps(partition)
     if component is not None:
         result["task"] = _task(component, refs)
-    identity = step.identity
-    result["identity"] = None if identity is None else identity.model_dump(exclude_none=True)
+    result["identity"] = dumped(step.identity)
     return some(**result)
 
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from amlstack.base.text import snake
-from jobs.model.sweep import (
-    SEARCH_DISTRIBUTIONS,
-    Bandit,
-    Choice,
-    MedianStopping,
-    Random,
-    TruncationSelection,
-    distribution_arguments,
-)
-from jobs.wire.command import LOCAL, Rendered, body, duration, is_local, resources, some
+from amlstack.base.text import camel, snake
+from jobs.model.sweep import SEARCH_DISTRIBUTIONS, Choice, MedianStopping
+from jobs.wire.command import LOCAL, Rendered, block, body, dumped, duration, is_local, resources, some
 from jobs.wire.component import resources_file
 from jobs.wire.keys import wire_blocks
 
@@ -64,7 +56,7 @@ def space(value: SearchSpace) -> list[Any]:
     """A distribution: its name and its arguments, ``["uniform", [0.1, 1]]``."""
     if isinstance(value, Choice):
         return [value.type, [[_chosen(each) for each in value.values]]]
-    return [value.type, distribution_arguments(value)]
+    return [value.type, [getattr(value, name) for name in type(value).model_fields if name != "type"]]
 
 
 def _chosen(value: Any) -> Any:
@@ -77,15 +69,9 @@ def _chosen(value: Any) -> Any:
 
 
 def _sampling(value: str | Sampling | None) -> dict[str, Any] | None:
-    match value:
-        case None:
-            return None
-        case str():
-            return {"samplingAlgorithmType": value.capitalize()}
-        case Random():
-            return some(samplingAlgorithmType="Random", rule=value.rule, seed=value.seed, logbase=value.logbase)
-        case _:
-            return {"samplingAlgorithmType": value.type.capitalize()}
+    if isinstance(value, str):
+        return {"samplingAlgorithmType": value.capitalize()}
+    return block(value, {}, samplingAlgorithmType=value and value.type.capitalize())
 
 
 def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
@@ -97,29 +83,11 @@ def early_termination(value: EarlyTermination | None) -> dict[str, Any] | None:
 
 
 def _policy(value: EarlyTermination) -> dict[str, Any]:
-    match value:
-        case Bandit():
-            return {
-                "policyType": "Bandit",
-                "delayEvaluation": value.delay_evaluation or 0,
-                "evaluationInterval": value.evaluation_interval or 0,
-                "slackFactor": value.slack_factor or 0,
-                "slackAmount": value.slack_amount or 0,
-            }
-        case MedianStopping():
-            interval = value.evaluation_interval
-            return {
-                "policyType": "MedianStopping",
-                "delayEvaluation": value.delay_evaluation or 0,
-                "evaluationInterval": 1 if interval is None else interval,
-            }
-        case TruncationSelection():
-            return {
-                "policyType": "TruncationSelection",
-                "delayEvaluation": value.delay_evaluation or 0,
-                "evaluationInterval": value.evaluation_interval or 0,
-                "truncationPercentage": value.truncation_percentage,
-            }
+    names = dict.fromkeys(("delay_evaluation", "evaluation_interval", *type(value).model_fields))
+    sent = {camel(name): getattr(value, name) or 0 for name in names if name != "type"}
+    if isinstance(value, MedianStopping) and value.evaluation_interval is None:
+        sent["evaluationInterval"] = 1
+    return {"policyType": type(value).__name__, **sent}
 
 
 def _limits(value: SweepLimits) -> dict[str, Any]:
@@ -140,7 +108,6 @@ def floored(seconds: int | None) -> int | None:
 def sweep_node_keys(step: SweepStep) -> dict[str, Any]:
     """The keys that only the node of a sweeping step has, in the spelling of nodes."""
     algorithm = step.sampling_algorithm
-    queue = step.queue_settings
     return {
         "search_space": {name: _space_of_a_node(value) for name, value in step.search_space.items()} or None,
         "objective": step.objective.model_dump(exclude_none=True),
@@ -150,11 +117,9 @@ def sweep_node_keys(step: SweepStep) -> dict[str, Any]:
             timeout=floored(step.limits.timeout),
             trial_timeout=floored(step.limits.trial_timeout),
         ),
-        "sampling_algorithm": algorithm
-        if isinstance(algorithm, str | None)
-        else algorithm.model_dump(exclude_none=True),
+        "sampling_algorithm": algorithm if isinstance(algorithm, str) else dumped(algorithm),
         "early_termination": _policy_of_a_node(early_termination(step.early_termination), step),
-        "queue_settings": None if queue is None else queue.model_dump(exclude_none=True),
+        "queue_settings": dumped(step.queue_settings),
         "resources": None if step.resources is None else resources_file(step.resources),
         **step.extra,
     }

@@ -72,17 +72,13 @@ ROLES: Final = (
 
 PRINCIPAL_TYPES: Final = {"user": "User", "group": "Group", "service_principal": "ServicePrincipal"}
 """By the settings' word: Azure's."""
-_BY_NAME: Final = {role.name.lower(): role for role in ROLES}
+BY_NAME: Final = {role.name.lower(): role for role in ROLES}
+"""The roles by their names in small letters."""
 
 
-def role(name: str) -> Role | None:
-    """The role of that name, in any letter case; None for none of them."""
-    return _BY_NAME.get(name.strip().lower())
-
-
-def assignment_name(definition: str, principal: Principal, names: Names) -> str:
+def assignment_name(role: Role, principal: Principal, names: Names) -> str:
     """The name of a role assignment, a UUID: the same for the same role, workspace and principal."""
-    return str(uuid.uuid5(_NAMESPACE, f"{names.workspace_id}\n{definition}\n{principal.id}".lower()))
+    return str(uuid.uuid5(_NAMESPACE, f"{names.workspace_id}\n{role.definition}\n{principal.id}".lower()))
 
 
 def check(reading: Reading, settings: Settings) -> Iterator[Finding]:
@@ -91,7 +87,7 @@ def check(reading: Reading, settings: Settings) -> Iterator[Finding]:
     for index, entry in enumerate(settings.access):
         if reading.doubts("access", index):
             continue
-        found = role(entry.role)
+        found = BY_NAME.get(entry.role.strip().lower())
         if found is None:
             loc: tuple[str | int, ...] = ("access", index, "role")
             names = [each.name for each in ROLES]

@@ -110,32 +110,38 @@ class Shortage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """The source of vCPUs: a family, low priority, or all dedicated nodes of a region."""
+class _Use:
+    """The use of one pool of vCPUs (a family, low priority, or all dedicated nodes of a region) by a stack's clusters.
+
+    Attributes:
+        region: Where it is.
+        pool: Azure's name.
+        members: The clusters, each with the vCPUs of a node.
+        had: The clusters that the workspace has already.
+    """
 
     region: str
-    name: str
-    subscription: str
+    pool: str
+    members: list[tuple[Demand, int]]
+    had: Existing
 
     @property
-    def words(self) -> str:
-        """As a message begins."""
-        return {OF_REGION: OF_REGION, _LOW_PRIORITY: "Low priority, all families together,"}.get(
-            self.name, f"`{self.name}`"
-        )
+    def requested(self) -> int:
+        """The vCPUs of all nodes at most."""
+        return sum(demand.most * vcpus for demand, vcpus in self.members)
 
-    def request(self, number: int) -> str:
-        """The request for more quota; the names in `az quota` are documented for families and for low priority."""
-        if self.name == OF_REGION:
-            return _PORTAL
-        kind = "lowPriority" if self.name == _LOW_PRIORITY else "dedicated"
-        scope = (
-            f"/subscriptions/{self.subscription}/providers/Microsoft.MachineLearningServices/locations/{self.region}"
-        )
-        return (
-            f"{_PORTAL}, or with `az quota create --resource-name '{self.name}' --resource-type {kind} "
-            f"--scope {scope} --limit-object value={number}`"
-        )
+    @property
+    def own(self) -> int:
+        """Those of the nodes that the clusters may have now."""
+        return sum(self.had.most(demand) * vcpus for demand, vcpus in self.members)
+
+    def shortage(self, seen: str, rule: str, remedy: str, level: Level = Level.ERROR) -> Shortage:
+        """A finding at the largest cluster; it ends with the parts of all."""
+        largest = max(self.members, key=lambda member: member[0].most * member[1])[0]
+        parts = ", ".join(f"`{demand.name}` {demand.most} × {vcpus}" for demand, vcpus in self.members)
+        seen = f"{seen}, and `nodes.max` asks for {self.requested}: {parts}"
+        remedy = f"{remedy}, or lower `nodes.max`; `amlstack:quota: warn` shows this and refuses nothing"
+        return Shortage(largest.index, ("nodes", "max"), Finding("quota-exceeded", "", seen, rule, remedy, level))
 
 
 def unchecked(answers: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -193,43 +199,26 @@ def shortages(
             if pool and vcpus:
                 pools[demand.location, pool].append((demand, vcpus))
     for (region, pool), members in pools.items():
+        use = _Use(region, pool, members, had)
         usage = usage_of(pool, answers[region]["usages"])
-        if usage is not None and (short := _short(_Pool(region, pool, subscription), members, usage, had)) is not None:
+        if usage is not None and (short := _beyond_quota(use, usage, subscription)) is not None:
             found.append(short)
         granted = usage_of(pool, answers[region].get("granted") or ())
-        if granted is not None and (short := _beyond_part(region, pool, members, int(granted["limit"]), had)):
+        if granted is not None and (short := _beyond_part(use, int(granted["limit"]))):
             found.append(short)
     return tuple(found)
 
 
-def _beyond_part(
-    region: str, family: str, members: list[tuple[Demand, int]], limit: int, had: Existing
-) -> Shortage | None:
+def _beyond_part(use: _Use, limit: int) -> Shortage | None:
     """The excess over a workspace's part of a family's quota; the use by others there is not known."""
-    requested = sum(demand.most * vcpus for demand, vcpus in members)
-    own = sum(had.most(demand) * vcpus for demand, vcpus in members)
-    if limit < 0 or requested <= max(limit, own):
+    if limit < 0 or use.requested <= max(limit, use.own):
         return None
-    largest, parts = _largest(members), _parts(members)
-    finding = Finding(
-        "quota-exceeded",
-        "",
-        f"The workspace's own part of `{family}` in `{region}` is {limit} vCPUs, and `nodes.max` asks for {requested}: "
-        f"{parts}",
+    return use.shortage(
+        f"The workspace's own part of `{use.pool}` in `{use.region}` is {limit} vCPUs",
         "A workspace uses no more of the subscription's quota than it was given: nodes beyond that never come, and "
         "their jobs wait in the queue",
-        f"Give the workspace {requested} {_PORTAL}, which lists workspaces under each family, or lower `nodes.max`; "
-        "`amlstack:quota: warn` shows this and refuses nothing",
+        f"Give the workspace {use.requested} {_PORTAL}, which lists workspaces under each family",
     )
-    return Shortage(largest.index, ("nodes", "max"), finding)
-
-
-def _largest(members: list[tuple[Demand, int]]) -> Demand:
-    return max(members, key=lambda member: member[0].most * member[1])[0]
-
-
-def _parts(members: list[tuple[Demand, int]]) -> str:
-    return ", ".join(f"`{demand.name}` {demand.most} × {vcpus}" for demand, vcpus in members)
 
 
 def _unoffered(demand: Demand, answer: Mapping[str, Any]) -> Shortage | None:
@@ -257,29 +246,30 @@ def _unoffered(demand: Demand, answer: Mapping[str, Any]) -> Shortage | None:
     return None
 
 
-def _short(pool: _Pool, members: list[tuple[Demand, int]], usage: Mapping[str, Any], had: Existing) -> Shortage | None:
+def _beyond_quota(use: _Use, usage: Mapping[str, Any], subscription: str) -> Shortage | None:
     limit = int(usage["limit"])
-    requested = sum(demand.most * vcpus for demand, vcpus in members)
-    own = sum(had.most(demand) * vcpus for demand, vcpus in members)
-    if limit < 0 or requested <= own:
+    if limit < 0 or use.requested <= use.own:
         return None  # without a limit of its own, or asking for no more than there is
-    others = max(0, int(usage["current"]) - own)
-    at_once = sum(demand.least * vcpus for demand, vcpus in members)
-    if requested <= limit - others:
+    others = max(0, int(usage["current"]) - use.own)
+    at_once = sum(demand.least * vcpus for demand, vcpus in use.members)
+    if use.requested <= limit - others:
         return None
-    level = Level.ERROR if requested > limit or at_once > limit - others else Level.WARNING
-    largest, parts = _largest(members), _parts(members)
+    words = {OF_REGION: OF_REGION, _LOW_PRIORITY: "Low priority, all families together,"}.get(use.pool, f"`{use.pool}`")
     free = f"{limit}" if not others else f"{limit}, of which others use {others},"
-    finding = Finding(
-        "quota-exceeded",
-        "",
-        f"{pool.words} in `{pool.region}` has a quota of {free} vCPUs, and `nodes.max` asks for {requested}: {parts}",
+    wanted, by_command = use.requested + others, ""
+    if use.pool != OF_REGION:  # the names in `az quota` are documented for families and for low priority
+        kind = "lowPriority" if use.pool == _LOW_PRIORITY else "dedicated"
+        scope = f"/subscriptions/{subscription}/providers/Microsoft.MachineLearningServices/locations/{use.region}"
+        by_command = (
+            f", or with `az quota create --resource-name '{use.pool}' --resource-type {kind} "
+            f"--scope {scope} --limit-object value={wanted}`"
+        )
+    return use.shortage(
+        f"{words} in `{use.region}` has a quota of {free} vCPUs",
         "Nodes beyond the quota never come: their jobs wait in the queue",
-        f"Request {requested + others} {pool.request(requested + others)}, or lower `nodes.max`; "
-        "`amlstack:quota: warn` shows this and refuses nothing",
-        level,
+        f"Request {wanted} {_PORTAL}{by_command}",
+        Level.ERROR if use.requested > limit or at_once > limit - others else Level.WARNING,
     )
-    return Shortage(largest.index, ("nodes", "max"), finding)
 
 
 def usage_of(pool: str, usages: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.catalog import resources
 
 if TYPE_CHECKING:
-    from infra.names import Names, Part
+    from infra.names import Part
     from infra.settings import ClusterIdentity
 
 _NAMESPACE: Final = uuid.UUID("6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11")
@@ -166,32 +166,17 @@ def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:
     return {"type": ",".join(kinds) or "None", **({"userAssignedIdentities": users} if users else {})}
 
 
-def scope(role: Role, names: Names) -> str:
-    """ARM id of the resource that a role is given on."""
-    return names.id(role.part)
-
-
-def assignment_name(role: Role, names: Names, holder: str) -> str:
-    """The name of a role assignment, a UUID: the same for the same role, scope and holder.
+def assignment_name(scope: str, role: Role, holder: str) -> str:
+    """The name of a role assignment, a UUID: the same for the same scope, role and holder.
 
     Args:
+        scope: ARM id of the resource that the role is given on.
         role: The role.
-        names: The stack's names.
         holder: ARM id of the principal that gets it: the identity, or the cluster with an identity of its own.
     """
-    return name_of(scope(role, names), role, holder)
+    return str(uuid.uuid5(_NAMESPACE, f"{scope}\n{role.definition}\n{holder}".lower()))
 
 
-def name_of(place: str, role: Role, holder: str) -> str:
-    """The same for a role on any resource; ``place`` is its ARM id."""
-    return str(uuid.uuid5(_NAMESPACE, f"{place}\n{role.definition}\n{holder}".lower()))
-
-
-def definition_id(role: Role, names: Names) -> str:
-    """ARM id of a role's definition in the subscription of what it is given on."""
-    return definition_for(scope(role, names), role)
-
-
-def definition_for(place: str, role: Role) -> str:
-    """The same for a role on any resource; ``place`` is its ARM id."""
-    return f"/subscriptions/{place.split('/')[2]}{resources.DEFINITIONS}{role.definition}"
+def definition_id(scope: str, role: Role) -> str:
+    """ARM id of a role's definition, in the subscription of the resource that it is given on."""
+    return f"/subscriptions/{scope.split('/')[2]}{resources.DEFINITIONS}{role.definition}"

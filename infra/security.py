@@ -10,15 +10,17 @@ import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Level
 from amlstack.base.text import did_you_mean
-from infra.settings import CustomEnvironment, dotted
+from infra.settings import CustomEnvironment
+from infra.settings.repair import finding_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from infra.names import Part
     from infra.settings import Settings
+    from infra.settings.repair import Found
     from infra.settings.stackfile import Loc
 
 SANDBOX: Final = "sandbox"
@@ -43,7 +45,7 @@ CATEGORIES: Final = (
 
 _LOCKABLE: Final[tuple[Part, ...]] = ("storage", "key_vault", "registry")
 
-_SKUS: Final = {
+SKUS: Final = {
     "lrs": "Standard_LRS",
     "zrs": "Standard_ZRS",
     "grs": "Standard_GRS",
@@ -51,6 +53,7 @@ _SKUS: Final = {
     "ragrs": "Standard_RAGRS",
     "ragzrs": "Standard_RAGZRS",
 }
+"""Of a storage account, by its redundancy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,42 +125,28 @@ def of_stack(settings: Settings, stack: str) -> Security:
     )
 
 
-def sku(redundancy: str) -> str:
-    """The storage account's SKU."""
-    return _SKUS[redundancy]
+def storage_rules(security: Security) -> dict[str, Any] | None:
+    """Network rules of a storage account; None for one that everybody reaches.
 
-
-def of_storage(allowed: tuple[str, ...]) -> list[str]:
-    """Addresses as a storage account takes them, which knows no ranges of one or two addresses.
-
+    It knows no ranges of one or two addresses.
     Source: learn.microsoft.com/azure/storage/common/storage-network-security-limitations (2026-11-22).
     """
-    found: list[str] = []
-    for text in allowed:
-        network = ipaddress.IPv4Network(text)
-        found += map(str, network) if network.prefixlen > 30 else [text]
-    return found
-
-
-def of_vault(allowed: tuple[str, ...]) -> list[str]:
-    """Addresses as a key vault gives them back: a single one as a range."""
-    return [str(ipaddress.IPv4Network(text)) for text in allowed]
-
-
-def storage_rules(security: Security) -> dict[str, Any] | None:
-    """Network rules of a storage account; None for one that everybody reaches."""
     if not security.limited:
         return None
-    rules = [{"iPAddressOrRange": one, "action": "Allow"} for one in of_storage(security.allowed)]
+    allowed: list[str] = []
+    for text in security.allowed:
+        network = ipaddress.IPv4Network(text)
+        allowed += map(str, network) if network.prefixlen > 30 else [text]
+    rules = [{"iPAddressOrRange": one, "action": "Allow"} for one in allowed]
     # Trusted services and the workspace itself, as azure-ai-ml 1.35 makes a workspace with a private network.
     return {"defaultAction": "Deny", "bypass": "AzureServices", "ipRules": rules}
 
 
 def vault_rules(security: Security) -> dict[str, Any] | None:
-    """Network rules of a key vault; None for one that everybody reaches."""
+    """Network rules of a key vault; None for one that everybody reaches. It gives a single address back as a range."""
     if not security.limited:
         return None
-    rules = [{"value": one} for one in of_vault(security.allowed)]
+    rules = [{"value": str(ipaddress.IPv4Network(text))} for text in security.allowed]
     return {"defaultAction": "Deny", "bypass": "AzureServices", "ipRules": rules}
 
 
@@ -169,9 +158,6 @@ def registry_rules(security: Security) -> dict[str, Any] | None:
         "defaultAction": "Deny",
         "ipRules": [{"iPAddressOrRange": one, "action": "Allow"} for one in security.allowed],
     }
-
-
-Found = tuple["Loc", Finding]
 
 
 def check(settings: Settings, stack: str) -> Iterator[Found]:
@@ -194,7 +180,7 @@ def check(settings: Settings, stack: str) -> Iterator[Found]:
 def _logs(settings: Settings) -> Iterator[Found]:
     asked, insights = settings.workspace.diagnostics, settings.workspace.insights
     if asked is not None and asked.enabled and (insights.existing or insights.absent):
-        yield _found(
+        yield finding_at(
             ("workspace", "diagnostics"),
             "diagnostics-without-logs",
             "`diagnostics` is set, and the stack has no log analytics",
@@ -208,7 +194,7 @@ def _reach(settings: Settings, secured: Security) -> Iterator[Found]:
     loc: Loc = ("workspace", "public_network")
     if not secured.public and not _has_private_endpoints(settings):
         uploads = f" What {_listed(settings)} read from this machine is not uploaded then." if settings.jobs else ""
-        yield _found(
+        yield finding_at(
             loc,
             "workspace-unreachable",
             "Nobody gets in from the internet, and no private endpoint is declared",
@@ -218,7 +204,7 @@ def _reach(settings: Settings, secured: Security) -> Iterator[Found]:
             level=Level.WARNING,
         )
     if secured.allowed and not settings.workspace.adopted:
-        yield _found(
+        yield finding_at(
             (*loc, "allow"),
             "workspace-allow-list",
             "The addresses are set on storage account, key vault and registry, and not on the workspace itself",
@@ -245,7 +231,7 @@ def _images(settings: Settings, secured: Security) -> Iterator[Found]:
     builder, loc = settings.workspace.image_build_compute, ("workspace", "image_build_compute")
     names = [cluster.name for cluster in settings.clusters]
     if builder is not None and builder.lower() not in {name.lower() for name in names}:
-        yield _found(
+        yield finding_at(
             loc,
             "image-build-compute-unknown",
             f"`{builder}` is none of the stack's clusters",
@@ -254,7 +240,7 @@ def _images(settings: Settings, secured: Security) -> Iterator[Found]:
         )
     built = [each.name for each in settings.environments if isinstance(each, CustomEnvironment) and each.conda]
     if builder is None and built and secured.limited:
-        yield _found(
+        yield finding_at(
             loc,
             "image-build-compute-missing",
             f"The registry is closed to the internet, and {', '.join(f'`{name}`' for name in built)} must be built",
@@ -270,7 +256,7 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
     if spec is None:
         return
     if secured.identity == "system":
-        yield _found(
+        yield finding_at(
             loc,
             "encryption-without-identity",
             "The workspace has no identity of its own before it exists",
@@ -279,7 +265,7 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
             "Write identity: stack",
         )
     if spec.own and not settings.workspace.key_vault.purge_protection:
-        yield _found(
+        yield finding_at(
             ("workspace", "key_vault", "purge_protection"),
             "encryption-without-purge-protection",
             "The vault of the customer-managed key has no purge protection",
@@ -288,7 +274,7 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
             "Leave `purge_protection` out",
         )
     if spec.own and spec.service_side and not secured.public:
-        yield _found(
+        yield finding_at(
             (*loc, "service_side"),
             "encryption-service-side",
             "The vault of the key is closed to the internet",
@@ -298,7 +284,7 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
         )
     if not spec.own:
         vault = str(spec.key_vault).rsplit("/", 1)[-1]
-        yield _found(
+        yield finding_at(
             (*loc, "key_vault"),
             "encryption-vault-unknown",
             f"Whether `{vault}` has soft delete and purge protection is known to Azure only",
@@ -306,7 +292,3 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
             f"`az keyvault show --name {vault} --query properties.enablePurgeProtection` prints it",
             level=Level.INFO,
         )
-
-
-def _found(loc: Loc, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR) -> Found:
-    return loc, Finding(code, dotted(loc), seen, rule, remedy, level)

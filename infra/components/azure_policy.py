@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pulumi
-from pulumi_azure_native import authorization
+
+from infra import resource_types
+from infra.components.registration import register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from infra.azure_policy_assignment import Assigned
 
 
@@ -18,76 +18,36 @@ class StackAzurePolicy(pulumi.ComponentResource):
 
     def __init__(self, spec: Assigned, *, depends_on: list[pulumi.Resource]) -> None:
         super().__init__("amlstack:infra:AzurePolicy", "azure-policy")
-        inside = pulumi.ResourceOptions(parent=self)
-        definitions = [self._definition(one, inside) for one in spec.definitions]
-        initiative = spec.initiative
-        whole = authorization.PolicySetDefinition(
+        definitions = [
+            register(
+                resource_types.POLICY_DEFINITION,
+                one["name"],
+                {"policyDefinitionName": one["name"], **one["properties"]},
+                pulumi.ResourceOptions(parent=self),
+            )
+            for one in spec.definitions
+        ]
+        name, properties = spec.initiative["name"], spec.initiative["properties"]
+        initiative = register(
+            resource_types.POLICY_SET_DEFINITION,
             "initiative",
-            policy_set_definition_name=initiative["name"],
-            display_name=initiative["properties"]["displayName"],
-            description=initiative["properties"]["description"],
-            policy_type="Custom",
-            metadata=initiative["properties"]["metadata"],
-            parameters=_parameters(initiative["properties"]["parameters"]),
-            policy_definitions=[
-                authorization.PolicyDefinitionReferenceArgs(
-                    policy_definition_id=one["policyDefinitionId"],
-                    policy_definition_reference_id=one["policyDefinitionReferenceId"],
-                    parameters=_values({name: each["value"] for name, each in one["parameters"].items()}),
-                )
-                for one in initiative["properties"]["policyDefinitions"]
-            ],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=definitions),
+            {"policySetDefinitionName": name, **properties},
+            pulumi.ResourceOptions(parent=self, depends_on=definitions),
         )
-        self.assignment = authorization.PolicyAssignment(
-            "assignment",
-            policy_assignment_name=initiative["name"],
-            scope=spec.scope.lstrip("/"),
-            display_name=initiative["properties"]["displayName"],
-            description=initiative["properties"]["description"],
-            policy_definition_id=spec.initiative_id,
-            enforcement_mode="Default",
-            parameters=_values(spec.effects),
-            non_compliance_messages=[
-                authorization.NonComplianceMessageArgs(message=message, policy_definition_reference_id=reference)
+        assignment = {
+            "policyAssignmentName": name,
+            "scope": spec.scope.lstrip("/"),
+            "displayName": properties["displayName"],
+            "description": properties["description"],
+            "policyDefinitionId": spec.initiative_id,
+            "enforcementMode": "Default",
+            "parameters": {parameter: {"value": effect} for parameter, effect in spec.effects.items()},
+            "nonComplianceMessages": [
+                {"message": message, "policyDefinitionReferenceId": reference}
                 for reference, message in spec.messages.items()
             ],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[whole, *depends_on]),
-        )
-        self.assignment_id = f"{spec.scope}/providers/Microsoft.Authorization/policyAssignments/{initiative['name']}"
+        }
+        opts = pulumi.ResourceOptions(parent=self, depends_on=[initiative, *depends_on])
+        register(resource_types.POLICY_ASSIGNMENT, "assignment", assignment, opts)
+        self.assignment_id = f"{spec.scope}/providers/Microsoft.Authorization/policyAssignments/{name}"
         self.register_outputs({"assignmentId": self.assignment_id})
-
-    @staticmethod
-    def _definition(one: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
-        properties = one["properties"]
-        made: pulumi.Resource = authorization.PolicyDefinition(
-            one["name"],
-            policy_definition_name=one["name"],
-            display_name=properties["displayName"],
-            description=properties["description"],
-            policy_type="Custom",
-            mode=properties["mode"],
-            metadata=properties["metadata"],
-            parameters=_parameters(properties["parameters"]),
-            policy_rule=properties["policyRule"],
-            opts=opts,
-        )
-        return made
-
-
-def _parameters(declared: Mapping[str, Any]) -> dict[str, authorization.ParameterDefinitionsValueArgs]:
-    return {
-        name: authorization.ParameterDefinitionsValueArgs(
-            type=one["type"],
-            allowed_values=one.get("allowedValues"),
-            default_value=one.get("defaultValue"),
-            metadata=authorization.ParameterDefinitionsValueMetadataArgs(
-                display_name=one["metadata"]["displayName"], description=one["metadata"].get("description")
-            ),
-        )
-        for name, one in declared.items()
-    }
-
-
-def _values(given: Mapping[str, Any]) -> dict[str, authorization.ParameterValuesValueArgs]:
-    return {name: authorization.ParameterValuesValueArgs(value=value) for name, value in given.items()}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pulumi
 
 from amlstack.base.findings import Finding, Level, errors
-from amlstack.resources import capacity
 from infra import quota
 from infra.components.registration import end, show
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
-    import pulumi
-
     from infra.names import Names
-    from infra.quota import Shortage
     from infra.settings import Reading, Settings
-    from infra.settings.stackfile import Loc
 
 
 async def check(
@@ -28,7 +24,7 @@ async def check(
     Args:
         settings: The stack's.
         reading: Where they were written; None for a stack that is only looked at, which asks nothing.
-        names: With subscription and workspace.
+        names: With subscription and workspace, in the group that a new stack has.
         provider: Who asks.
 
     Raises:
@@ -36,55 +32,39 @@ async def check(
     """
     if reading is None:
         return
-    found = await findings(
-        settings, reading, subscription=names.subscription, workspace=names.workspace_id, provider=provider
-    )
-    found = tuple(hidden(finding, reading.secret) for finding in found)
+    found = [hidden(finding, reading.secret) for finding in await findings(settings, reading, names, provider)]
     show(found)
     if wrong := errors(found):
         end(wrong)
 
 
 async def findings(
-    settings: Settings,
-    reading: Reading,
-    *,
-    subscription: str,
-    workspace: str,
-    provider: pulumi.ProviderResource | None,
-) -> tuple[Finding, ...]:
-    """The shortages of the subscription; one question for all regions, and one more only where it seems short.
-
-    Args:
-        settings: The stack's.
-        reading: Where they were written.
-        subscription: Id of the subscription.
-        workspace: ARM id of the workspace, in the group that a new stack has.
-        provider: Who asks.
-    """
+    settings: Settings, reading: Reading, names: Names, provider: pulumi.ProviderResource | None
+) -> list[Finding]:
+    """The shortages of the subscription; one question for all regions, and one more only where it seems short."""
     wanted = quota.demands(settings)
     if settings.quota == "off" or not wanted:
-        return ()
+        return []
+    regions = {name: sorted(sizes) for name, sizes in quota.regions(wanted).items()}
+    asked = {"subscription": names.subscription, "regions": regions, "workspace": names.workspace_id}
     try:
-        asked = quota.regions(wanted)
-        answers = (await capacity.of_regions(subscription, asked, workspace=workspace, provider=provider))["regions"]
-        found = quota.shortages(wanted, answers, subscription)
-        if found:
-            there = await capacity.of_workspace(workspace, provider=provider)
-            known = quota.Existing.of(there["clusters"])
-            found = quota.shortages(wanted, answers, subscription, known)
+        answers = (await _answer("amlstack:capacity:ofRegions", asked, provider))["regions"]
+        short = quota.shortages(wanted, answers, names.subscription)
+        if short:
+            there = await _answer("amlstack:capacity:ofWorkspace", {"workspace": names.workspace_id}, provider)
+            short = quota.shortages(wanted, answers, names.subscription, quota.Existing.of(there["clusters"]))
     except Exception as error:  # noqa: BLE001 - a provider that does not answer is no reason to fail
         problem = str(error) or type(error).__name__
-        answers = {region: {"problem": problem} for region in quota.regions(wanted)}
-        found = ()
-    weakened = (_weaker(short) if settings.quota == "warn" else short for short in found)
-    return (*quota.unchecked(answers), *(_placed(short, reading) for short in weakened))
+        answers = {region: {"problem": problem} for region in regions}
+        short = ()
+    found = list(quota.unchecked(answers))
+    for each in short:
+        finding = each.finding.changed(level=Level.WARNING) if settings.quota == "warn" else each.finding
+        found.append(reading.about(("clusters", each.index, *each.path), finding))
+    return found
 
 
-def _weaker(short: Shortage) -> Shortage:
-    return replace(short, finding=replace(short.finding, level=Level.WARNING))
-
-
-def _placed(short: Shortage, reading: Reading) -> Finding:
-    loc: Loc = ("clusters", short.index, *short.path)
-    return reading.about(loc, short.finding)
+async def _answer(token: str, asked: dict[str, Any], provider: pulumi.ProviderResource | None) -> dict[str, Any]:
+    """The answer of a function, as the provider's schema describes it; nothing is created or recorded."""
+    answer: dict[str, Any] = await pulumi.runtime.invoke_async(token, asked, pulumi.InvokeOptions(provider=provider))
+    return answer

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra import resource_types
+from infra import resource_types, roles
 from infra.cluster_properties import left_alone, properties, replaced_by
 from infra.components import registration
 from infra.components.registration import after
 from infra.components.workspace.security import assign
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from infra.components.workspace import AnyWorkspace
-    from infra.settings import Cluster
+    from infra.settings import Cluster, Settings
 
 
 class StackIdentity(pulumi.ComponentResource):
@@ -25,16 +23,14 @@ class StackIdentity(pulumi.ComponentResource):
     It outlives the clusters, so that a cluster that is replaced has its access at once.
     """
 
-    def __init__(self, workspace: AnyWorkspace, *, location: str, tags: Mapping[str, str], keeps_name: bool) -> None:
+    def __init__(self, workspace: AnyWorkspace, settings: Settings) -> None:
         """Declare the identity; `grant` gives it its roles.
 
         Args:
             workspace: In whose resource group it lies.
-            location: Azure region.
-            tags: Its tags.
-            keeps_name: An identity that the stack has keeps its name, whatever the workspace's names say.
+            settings: The stack's. On a workspace that exists, an identity that the stack has keeps its name.
         """
-        names = workspace.names
+        names, keeps_name = workspace.names, settings.workspace.existing is not None
         super().__init__("amlstack:infra:StackIdentity", names.identity if not keeps_name else "identity")
         self.identity = registration.register(
             resource_types.IDENTITY,
@@ -42,8 +38,8 @@ class StackIdentity(pulumi.ComponentResource):
             {
                 "resourceName": names.identity,
                 "resourceGroupName": workspace.group_name,
-                "location": location,
-                "tags": dict(tags),
+                "location": settings.location,
+                "tags": dict(settings.tags),
                 "principalId": None,
                 **({"name": None} if keeps_name else {}),
             },
@@ -94,11 +90,11 @@ def grant(
         assign(
             f"{label}-{role.name.lower().replace(' ', '-')}",
             role,
-            names,
+            names.id(role.part),
             principal,
-            on=workspace.part(role.part),
-            holder=holder,
+            name=roles.assignment_name(names.id(role.part), role, holder),
             parent=parent,
+            on=workspace.part(role.part),
         )
         for role in workspace.cluster_roles
         if workspace.has(role.part)  # a workspace that exists need not have a registry
@@ -116,16 +112,13 @@ class RdmaCluster:
     def __init__(
         self,
         spec: Cluster,
-        *,
-        location: str,
-        tags: Mapping[str, str],
+        settings: Settings,
         workspace: AnyWorkspace,
         shared: StackIdentity | None,
-        assign_roles: bool,
         parent: pulumi.Resource,
     ) -> None:
-        names = workspace.names
-        wire = properties(spec, location=location, tags=tags, stack_identity=names.identity_id)
+        names, location = workspace.names, spec.location or settings.location
+        wire = properties(spec, location=location, tags=settings.tags, stack_identity=names.identity_id)
         if spec.subnet is None and workspace.compute_subnet is not None:
             wire["properties"]["properties"]["subnet"] = {"id": workspace.compute_subnet}
         self.compute = registration.register(
@@ -146,13 +139,16 @@ class RdmaCluster:
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
                 ],
                 replace_on_changes=list(replaced_by(spec.identity_change)),
-                ignore_changes=left_alone(spec, tags),
+                ignore_changes=left_alone(spec, settings.tags),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),
         )
         self.resources: list[pulumi.Resource] = [self.compute]
-        if spec.identity.kind == "system" and assign_roles:
-            identity = registration.output(self.compute, "identity")
-            principal = identity.apply(lambda value: (value or {}).get("principalId"))
-            self.resources += grant(workspace, principal, holder=names.cluster_id(spec.name), parent=parent)
+        if spec.identity.kind == "system" and settings.assign_roles:
+            self.resources += grant(workspace, self.principal, holder=names.cluster_id(spec.name), parent=parent)
+
+    @property
+    def principal(self) -> pulumi.Output[Any]:
+        """Object id of the cluster's own identity."""
+        return registration.output(self.compute, "identity").apply(lambda value: (value or {}).get("principalId"))

@@ -1,4 +1,4 @@
-"""Resources of datastores, with the containers that hold their data and the roles on their accounts."""
+"""Access to the workspace, and datastores with the containers that hold their data and the roles on their accounts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra import resource_types, roles, security
+from infra import access, resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
+from infra.components.workspace.security import assign
 from infra.data import datastores
 
 if TYPE_CHECKING:
@@ -16,7 +17,26 @@ if TYPE_CHECKING:
 
     from infra.components.cluster import RdmaCluster, StackIdentity
     from infra.components.workspace import AnyWorkspace
-    from infra.settings import Cluster, Datastore, Settings
+    from infra.settings import Cluster, Datastore, Settings, WorkspaceAccess
+
+
+def register_access(entries: Iterable[WorkspaceAccess], workspace: AnyWorkspace, parent: pulumi.Resource) -> None:
+    """Assign people, groups and applications the roles that the settings name; there is a finding on any other."""
+    names = workspace.names
+    for entry in entries:
+        if (role := access.BY_NAME.get(entry.role.strip().lower())) is None:
+            continue
+        for principal in entry.principals:
+            assign(
+                f"{role.name} {principal.id}",
+                role,
+                names.workspace_id,
+                principal.id,
+                name=access.assignment_name(role, principal, names),
+                parent=parent,
+                on=workspace.part("workspace"),
+                principal_type=access.PRINCIPAL_TYPES[principal.type],
+            )
 
 
 def register_containers(
@@ -70,9 +90,7 @@ def holders_of(
         found[names.identity_id] = registration.output(shared.identity, "principalId")
     for spec in specs:
         if spec.identity.kind == "system":
-            identity = registration.output(clusters[spec.name].compute, "identity")
-            principal: pulumi.Output[Any] = identity.apply(lambda value: (value or {}).get("principalId"))
-            found[names.cluster_id(spec.name)] = principal
+            found[names.cluster_id(spec.name)] = clusters[spec.name].principal
     return found
 
 
@@ -134,19 +152,6 @@ def _grant(
     made: list[pulumi.Resource] = []
     for holder, principal in holders.items():
         label = f"{holder.rpartition('/')[2]}-{account.rpartition('/')[2]}-{role.name.lower().replace(' ', '-')}"
-        properties = {
-            "roleAssignmentName": roles.name_of(account, role, holder),
-            "scope": account.lstrip("/"),
-            "roleDefinitionId": roles.definition_for(account, role),
-            "principalId": principal,
-            # Without it Azure looks the principal up at once, and a new one is often not found yet.
-            "principalType": "ServicePrincipal",
-        }
-        opts = pulumi.ResourceOptions(
-            parent=parent,
-            # Azure changes neither on an assignment that exists; the name is taken until the old one is gone.
-            replace_on_changes=["principalId", "roleDefinitionId"],
-            delete_before_replace=True,
-        )
-        made.append(registration.register(resource_types.ROLE_ASSIGNMENT, label, properties, opts))
+        name = roles.assignment_name(account, role, holder)
+        made.append(assign(label, role, account, principal, name=name, parent=parent))
     return made

@@ -10,22 +10,31 @@ import pulumi
 
 from amlstack import resources
 from amlstack.catalog import clock
+from infra import security
 from infra.azure_policy_assignment import assigned
-from infra.components import access, capacity, data, foundation, keeper, sdk
+from infra.components import capacity, data, registration, sdk
 from infra.components.azure_policy import StackAzurePolicy
-from infra.components.cluster import RdmaCluster
-from infra.components.foundation import RunRequirements
-from infra.components.registration import StackTree
-from infra.components.runs import Assets, submit_all
+from infra.components.cluster import RdmaCluster, StackIdentity
+from infra.components.registration import StackTree, after, known_of, refuse
+from infra.components.runs import Assets, RunRequirements, submit_all
+from infra.components.workspace import ExistingWorkspace, StackWorkspace
+from infra.components.workspace.existing_workspace import (
+    look_up_group,
+    look_up_parts,
+    look_up_workspace,
+    provider_of,
+)
+from infra.components.workspace.parts import moved
 from infra.components.workspace.security import StackResources
 from infra.names import Names
+from infra.network.plan import network_plan
 from jobs.model.pipeline import trigger_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from infra.components.cluster import StackIdentity
+    from amlstack.base.findings import Finding
     from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
     from infra.data.assets import PlannedAsset
@@ -68,17 +77,17 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     """
     settings = declared.settings
     registered, provider = _transform(declared)
-    names = await _found_names(declared, provider)
+    names = await _confirmed_names(declared, provider)
     room = await _ask_for_room(declared, names, provider)
     # First of all resources, so that no run ever bears an id that the state does not know.
     record = resources.StackRecord("stack", stack_id=settings.stack_id)
     workspace = await _workspace(declared, names)
     shared = await _shared_identity(settings, workspace)
     tree = StackTree()
-    clusters = _clusters(settings, workspace, shared, tree)
+    clusters = {each.name: RdmaCluster(each, settings, workspace, shared, tree.clusters) for each in settings.clusters}
     stores = _datastores(settings, workspace, shared, clusters, tree)
     if settings.access:
-        access.register(settings.access, workspace, tree.access)
+        data.register_access(settings.access, workspace, tree.access)
     modes = {run.name: run.declared.on_edit for run in declared.runs if not run.is_schedule}
     needs = RunRequirements.of(record, workspace, shared, clusters, modes, secrets=settings.secrets)
     assets = Assets(needs, clusters, stores)
@@ -87,7 +96,7 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     submitted = submit_all(declared.runs, assets, tree)
     gate = _azure_policy(declared, workspace)
     await room
-    keeper.register(settings, workspace, record, registered)
+    _register_keeper(settings, workspace, record, registered)
     return {**gate, **_outputs(settings, workspace.names, submitted)}
 
 
@@ -98,14 +107,23 @@ def _transform(declared: StackDeclaration) -> tuple[StackResources, pulumi.Provi
     return StackResources.from_now_on(), sdk.register_provider(sdk.config(), declared.settings.arm_endpoint)
 
 
-async def _found_names(declared: StackDeclaration, provider: pulumi.ProviderResource | None) -> Names:
+async def _confirmed_names(declared: StackDeclaration, provider: pulumi.ProviderResource | None) -> Names:
+    """The names, after Azure has confirmed what the settings give by `existing`."""
+    settings = declared.settings
     names = Names.of(
-        declared.settings,
-        project=pulumi.get_project(),
-        stack=pulumi.get_stack(),
-        subscription=declared.who.subscription,
+        settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=declared.who.subscription
     )
-    return await foundation.found(names, declared.settings, provider)
+    wrong: list[Finding] = []
+    if settings.workspace.existing:
+        names, wrong = await look_up_workspace(names, provider)
+    else:
+        if settings.resource_group and settings.resource_group.existing:
+            wrong = await look_up_group(names, provider)
+        if names.elsewhere and not wrong:
+            wrong = await look_up_parts(names, provider)
+    if wrong:
+        refuse(wrong)
+    return names
 
 
 async def _ask_for_room(
@@ -121,33 +139,39 @@ async def _ask_for_room(
 
 
 async def _workspace(declared: StackDeclaration, names: Names) -> AnyWorkspace:
-    if declared.settings.workspace.existing:
-        return foundation.existing(names, declared.who, sdk.config())
-    return await foundation.created(declared.settings, names, declared.who)
+    """A workspace that somebody else owns, or the stack's own in the resource group that the stack has."""
+    settings, who, stack = declared.settings, declared.who, pulumi.get_stack()
+    if settings.workspace.existing:
+        elsewhere = names.subscription.lower() != who.subscription.lower()
+        return ExistingWorkspace(names, provider=provider_of(names.subscription, sdk.config()) if elsewhere else None)
+    workspace = StackWorkspace(settings, names, stack)
+    if workspace.group is not None:
+        names = names.within(await _name_of(workspace.group))
+        if wrong := moved(settings, names):
+            refuse([wrong])
+    cloud = pulumi.Config("azure-native").get("environment") or "public"
+    workspace.fill(names, who, network_plan(settings, names, stack, cloud))
+    return workspace
 
 
 async def _shared_identity(settings: Settings, workspace: AnyWorkspace) -> StackIdentity | None:
-    """The identity that clusters share, where one of them has it."""
+    """The identity that clusters share, where one of them has it, with its roles and under the name that it has."""
     if all(cluster.identity.kind != "stack" for cluster in settings.clusters):
         return None
-    return await foundation.identity(settings, workspace)
+    shared = StackIdentity(workspace, settings)
+    if settings.workspace.existing:
+        workspace.names = workspace.names.with_identity(await _name_of(shared.identity))
+    shared.grant(workspace, assign_roles=settings.assign_roles)
+    return shared
 
 
-def _clusters(
-    settings: Settings, workspace: AnyWorkspace, shared: StackIdentity | None, tree: StackTree
-) -> dict[str, RdmaCluster]:
-    return {
-        cluster.name: RdmaCluster(
-            cluster,
-            location=cluster.location or settings.location,
-            tags=settings.tags,
-            workspace=workspace,
-            shared=shared,
-            assign_roles=settings.assign_roles,
-            parent=tree.clusters,
-        )
-        for cluster in settings.clusters
-    }
+async def _name_of(resource: pulumi.Resource) -> str | None:
+    """The name of a resource that the stack has; None while it has none, and where its registration failed."""
+    try:
+        name = await registration.output(resource, "name").future()
+    except Exception:  # noqa: BLE001 - the engine has reported it already, and ends the program
+        return None
+    return str(name) if name else None
 
 
 def _datastores(
@@ -178,6 +202,37 @@ def _azure_policy(declared: StackDeclaration, workspace: AnyWorkspace) -> dict[s
     spec = assigned(wanted, declared.rules, workspace.names, on=clock.today())
     gate = StackAzurePolicy(spec, depends_on=list(workspace.part("group")))
     return {"azurePolicy": {"assignmentId": gate.assignment_id, "effects": dict(spec.effects)}}
+
+
+_NOT_IN_AZURE = (resources.StackRecord, resources.RunsGuard)
+"""Ids of these are no ARM ids."""
+
+
+def _register_keeper(
+    settings: Settings, workspace: AnyWorkspace, record: resources.StackRecord, registered: StackResources
+) -> None:
+    """Declare what comes after everything else: locks, and then the keeper.
+
+    The keeper is made last and deleted first: it refuses the end of the stack before anything is deleted.
+    """
+    workspace.lock(registered.locked_in)
+    own = bool(workspace.part("workspace"))
+    ids = [
+        each.job_id if isinstance(each, resources.JobResource) else each.id
+        for each in registered.every
+        if not isinstance(each, _NOT_IN_AZURE)
+    ]
+    resources.StackKeeper(
+        "keeper",
+        stack_id=record.stack_id,
+        owned=known_of(ids),
+        group=workspace.group_id if workspace.part("group") else None,
+        workspace=workspace.workspace_id if own else None,
+        # The engine deletes nothing else while what goes first is protected.
+        opts=pulumi.ResourceOptions(
+            protect=own and security.is_protected(settings, pulumi.get_stack()), depends_on=[after(*registered.every)]
+        ),
+    )
 
 
 def _outputs(settings: Settings, names: Names, submitted: Sequence[tuple[Run, Submitted]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from infra.names import Names, Part
     from infra.settings import Settings
-    from infra.settings.model import VirtualNetwork
+    from infra.settings.model.network import VirtualNetwork
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,14 @@
 """Stack settings: models, and their reading with findings instead of tracebacks. Needs no Pulumi."""
 
-from infra.settings.model import (
-    AzurePolicy,
-    Cluster,
-    ClusterIdentity,
-    CuratedEnvironment,
-    CustomEnvironment,
-    DataAsset,
-    Datastore,
-    JobFile,
-    Nodes,
-    Principal,
-    Settings,
-    Workspace,
-    WorkspaceAccess,
-)
-from infra.settings.reading import Reading, from_engine, parse, read_file, read_stack_file
+from infra.settings.model.cluster import Cluster, ClusterIdentity, Nodes
+from infra.settings.model.jobs import CuratedEnvironment, CustomEnvironment, DataAsset, Datastore, JobFile
+from infra.settings.model.stack import AzurePolicy, Settings
+from infra.settings.model.workspace import Principal, Workspace, WorkspaceAccess
+from infra.settings.reading import Reading, from_engine, parse, read_file
 from infra.settings.repair import dotted
-from infra.settings.stackfile import NAMESPACE, StackFile
+from infra.settings.stackfile import StackFile
 
 __all__ = [
-    "NAMESPACE",
     "AzurePolicy",
     "Cluster",
     "ClusterIdentity",
@@ -40,5 +28,4 @@ __all__ = [
     "from_engine",
     "parse",
     "read_file",
-    "read_stack_file",
 ]

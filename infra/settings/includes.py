@@ -1,20 +1,22 @@
-"""Lists of settings that include files, and where each setting was written: in the stack file or in one of these."""
+"""Lists of settings that include files, defaults of clusters, and where each setting was written."""
 
 from __future__ import annotations
 
+import copy
 import glob
 import os
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base import yamltext
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.paths import is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
-from infra.settings import cluster_defaults
+from infra.settings.model.cluster import BY_KEY
+from infra.settings.model.stack import INCLUDE, LISTS
 from infra.settings.repair import dotted
 from infra.settings.stackfile import ROOM
 
@@ -57,7 +59,7 @@ class Origins:
 
     def written(self, loc: Loc) -> tuple[IncludedFile | None, Loc]:
         """The included file, or None for the stack file, and the path in it."""
-        if self.defaults and (source := cluster_defaults.origin(loc, self.defaults)) is not None:
+        if self.defaults and (source := _default_of(loc, self.defaults)) is not None:
             return None, source
         of_list = self.entries.get(str(loc[0]), ()) if len(loc) > 1 else ()
         if not isinstance(loc[1] if of_list else None, int) or int(loc[1]) >= len(of_list):
@@ -92,9 +94,45 @@ class Origins:
         return next(((loc[0], at, *loc[2:]) for at, each in enumerate(of_list) if each == (None, loc[1])), None)
 
 
-INCLUDE: Final = "include"
-LISTS: Final = ("clusters", "environments", "datastores", "data", "access", "jobs")
-"""The lists whose entries may lie in files."""
+def complete_clusters(values: dict[str, Any]) -> dict[Loc, Loc]:
+    """Complete each cluster in settings as they were written, by what ``cluster_defaults`` says.
+
+    That happens before they are validated, so that everything behind knows whole clusters only. Objects are completed
+    key by key (``nodes``, ``ssh``, ``tags``); what else an entry says takes the place of the default as a whole.
+
+    Args:
+        values: The settings; entries of ``clusters`` are changed in place.
+
+    Returns:
+        Path of each value that came from the defaults → path of the default.
+    """
+    defaults, clusters = values.get("cluster_defaults"), values.get("clusters")
+    taken: dict[Loc, Loc] = {}
+    if isinstance(defaults, dict) and isinstance(clusters, list):
+        for index, entry in enumerate(clusters):
+            if isinstance(entry, dict):
+                _fill(entry, defaults, ("clusters", index), ("cluster_defaults",), taken)
+    return taken
+
+
+def _default_of(loc: Loc, taken: dict[Loc, Loc]) -> Loc | None:
+    """The default that a path of the settings, or something around it, came from; None for what an entry says."""
+    for length in range(len(loc), 2, -1):
+        if (source := taken.get(loc[:length])) is not None:
+            return (*source, *loc[length:])
+    return None
+
+
+def _fill(entry: dict[str, Any], defaults: dict[str, Any], at: Loc, of: Loc, taken: dict[Loc, Loc]) -> None:
+    for name, value in defaults.items():
+        if name == "name" and len(at) == 2:
+            continue  # refused where it is written: each cluster has its own
+        if name not in entry:
+            entry[name] = copy.deepcopy(value)
+            taken[(*at, name)] = (*of, name)
+        elif len(at) == 2 and name in BY_KEY and isinstance(entry[name], dict) and isinstance(value, dict):
+            _fill(entry[name], value, (*at, name), (*of, name), taken)
+
 
 _RULE = "An included file lies in the project's folder and is named from there on"
 

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import regions
-from infra.settings import checks, cluster_defaults, repair, secrets
-from infra.settings.includes import Origins, included
-from infra.settings.model import CuratedEnvironment, Settings
+from infra.settings import checks, repair, secrets
+from infra.settings.includes import Origins, complete_clusters, included
+from infra.settings.model.jobs import CuratedEnvironment
+from infra.settings.model.stack import Settings
 from infra.settings.repair import Mending
 from infra.settings.stackfile import NAMESPACE, StackFile, read
 
@@ -77,18 +78,8 @@ class Reading:
         return self.locate(loc, replace(finding, where=repair.dotted(loc)))
 
 
-def read_stack_file(path: Path) -> tuple[Settings | None, tuple[Finding, ...]]:
-    """The settings of a stack, read from its file without the engine.
-
-    Returns:
-        The settings, or None when they are not usable; and all findings, each with its line.
-    """
-    reading = read_file(path)
-    return reading.settings, reading.findings
-
-
 def read_file(path: Path) -> Reading:
-    """The same with what could be made of faulty settings."""
+    """The settings of a stack, read from its file without the engine, with what could be made of faulty ones."""
     file, found = read(path)
     if file is None:
         return Reading(found)
@@ -152,17 +143,17 @@ def parse(
             if loc is not None:
                 mending.leave_out(loc)
         elif loc is not None and not readable:
-            mending.write(loc, secrets.REDACTED)
+            mending.put(loc, secrets.REDACTED)
     bare = tuple(secrets.in_clear(values, frozenset(secret)))
     faults += bare
     texts |= secrets.texts(values, [loc for loc, _ in bare])
     for loc in _encrypted(whole.values, origins):
         faults.append((loc, secrets.not_decrypted(repair.dotted(loc))))
         if secrets.can_be(loc):
-            mending.write(loc, secrets.REDACTED)
+            mending.put(loc, secrets.REDACTED)
         else:
             mending.leave_out(loc)
-    origins.defaults.update(cluster_defaults.complete(mending.values))
+    origins.defaults.update(complete_clusters(mending.values))
     partial = None
     for _ in range(_ROUNDS):
         try:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import models
-from infra.settings.model import Settings
+from amlstack.base.findings import Finding, Level
+from infra.settings.model.stack import Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from amlstack.base.findings import Finding
 
 EXPLAINER = models.Explainer(
     Settings, models.Codes("setting-missing", "setting-unknown", "setting-refused", "setting-value")
@@ -25,6 +25,15 @@ EXPLAINER = models.Explainer(
 def dotted(loc: Loc) -> str:
     """``amlstack:clusters[0].nodes.max`` of ``("clusters", 0, "nodes", "max")``."""
     return f"{NAMESPACE}:{models.where(loc)}"
+
+
+Found = tuple[Loc, Finding]
+"""A finding, and the path of the setting that it is about."""
+
+
+def finding_at(loc: Loc, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR) -> Found:
+    """A finding on the setting at a path."""
+    return loc, Finding(code, dotted(loc), seen, rule, remedy, level)
 
 
 def describe(error: ErrorDetails) -> Finding:
@@ -104,19 +113,19 @@ class Mending:
             loc = EXPLAINER.written(error["loc"])
             if error["type"] == "missing":
                 if loc not in given:
-                    self._put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), "doubtful")))
+                    self.put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), "doubtful")))
                     self.doubtful.add(loc)
             elif (target := renames[loc]) and (around := self._around(loc, target[len(loc) - 1 :])) is not None:
                 around[str(target[-1])] = self._take(loc)
                 self._renamed[target] = loc
             elif len(loc) == 2 and isinstance(loc[-1], int):
-                self._put(loc, _item(str(loc[0])))
+                self.put(loc, _item(str(loc[0])))
                 self.doubtful.add(loc)
             elif isinstance(loc[-1], int):  # an entry of a list that has a default: the whole list becomes that
                 self._take(loc[:-1])
                 self._dropped.add(loc[:-1])
             elif error["type"] == "value_error":  # about several keys together: each of them is in doubt
-                self._put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), {})))
+                self.put(loc, copy.deepcopy(_MADE_UP.get(str(loc[-1]), {})))
                 self.doubtful.add(loc)
             else:
                 self._take(loc)
@@ -125,15 +134,11 @@ class Mending:
     def leave_out(self, loc: Loc) -> None:
         """Read on without a setting that is refused, whatever it is."""
         if len(loc) > 1 and isinstance(loc[-1], int):
-            self._put(loc, _item(str(loc[0])))
+            self.put(loc, _item(str(loc[0])))
             self.doubtful.add(loc)
         else:
             self._take(loc)
             self._dropped.add(loc)
-
-    def write(self, loc: Loc, value: Any) -> None:
-        """Read on with another value."""
-        self._put(loc, value)
 
     def gone(self, *locs: Loc) -> bool:
         """True where any of these is not as the person wrote it: made up, or left out."""
@@ -171,7 +176,8 @@ class Mending:
             at = inside
         return at
 
-    def _put(self, loc: Loc, value: Any) -> None:
+    def put(self, loc: Loc, value: Any) -> None:
+        """Read on with another value."""
         self._parent(loc)[loc[-1]] = value
 
     def _take(self, loc: Loc) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from amlstack.cli.main import main
 from amlstack.sandbox.protocol import entra
-from infra.settings.schema import stack_file
+from infra.settings.model.stack import stack_file_schema
 from policies.tenant import verdicts
 from tests.support.sandbox.sandbox_client import Arm
 
@@ -300,7 +300,7 @@ def test_job_files_are_checked_in_a_run_of_their_own(here: Path, capsys: pytest.
 
 
 def test_every_setting_that_an_answer_names_exists() -> None:
-    schema = stack_file()
+    schema = stack_file_schema()
 
     def there(at: Any, path: list[str]) -> bool:
         if "$ref" in at:

@@ -12,7 +12,7 @@ from amlstack.base.findings import Level
 from amlstack.catalog import clock
 from infra.declaration import declare
 from infra.settings import parse, read_file
-from infra.settings.model import Cluster
+from infra.settings.model.cluster import Cluster
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.sandbox.azure_native import table
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
 from infra import cluster_properties, workspace_properties
-from infra.settings.model import Cluster
+from infra.settings.model.cluster import Cluster
 from policies.checks.size import SINGLE_NODE_TAG
 from tests.support.sandbox.sandbox_client import Arm
 

@@ -10,7 +10,7 @@ from amlstack.base.findings import Level
 from infra.names import Names
 from infra.network import findings, plan, virtual_network
 from infra.settings import parse
-from infra.settings.model import Settings
+from infra.settings.model.stack import Settings
 from infra.settings.repair import dotted
 
 if TYPE_CHECKING:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from amlstack.base.findings import Finding, Level
-from amlstack.resources import capacity as functions
 from infra.components import capacity
+from infra.names import Names
 from infra.settings import parse
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
+NAMES = Names("s", "rg", "ws")
 SIZE, FAMILY = "Standard_ND96isr_H100_v5", "standardNDSH100v5Family"
 
 
@@ -29,57 +27,51 @@ class Azure:
     failure: Exception | None = None
     asked: list[str] = field(default_factory=list)
 
-    async def of_regions(
-        self, _: str, regions: Mapping[str, Collection[str]], *, workspace: str, provider: Any
-    ) -> dict[str, Any]:
-        assert (workspace, provider) == ("/ws", None), "its part of the quota is asked for beside the rest"
-        self.asked.append(f"regions {', '.join(sorted(regions))}")
+    async def answer(self, token: str, asked: dict[str, Any], provider: Any) -> dict[str, Any]:
+        assert (asked["workspace"], provider) == (NAMES.workspace_id, None), "its part of the quota is asked for too"
+        if token == "amlstack:capacity:ofWorkspace":
+            self.asked.append("workspace")
+            return {"clusters": self.there, "problem": ""}
+        self.asked.append(f"regions {', '.join(sorted(asked['regions']))}")
         if self.failure is not None:
             raise self.failure
         usage = {"name": FAMILY, "label": "", "current": 0, "limit": self.limit}
         sizes = {SIZE: {"family": FAMILY, "vcpus": 96, "lowPriority": True}}
         row = {"usages": [usage], "sizes": sizes, "listed": 1, "problem": self.problem}
-        return {"regions": dict.fromkeys(regions, row)}
-
-    async def of_workspace(self, workspace: str, *, provider: Any) -> dict[str, Any]:
-        del provider
-        self.asked.append(workspace)
-        return {"clusters": self.there, "problem": ""}
+        return {"regions": dict.fromkeys(asked["regions"], row)}
 
 
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> Azure:
     made = Azure()
-    monkeypatch.setattr(functions, "of_regions", made.of_regions)
-    monkeypatch.setattr(functions, "of_workspace", made.of_workspace)
+    monkeypatch.setattr(capacity, "_answer", made.answer)
     return made
 
 
-def findings(**settings: Any) -> tuple[Finding, ...]:
+def findings(**settings: Any) -> list[Finding]:
     clusters = [{"name": "train", "size": SIZE, "nodes": {"max": 4}},
                 {"name": "north", "size": SIZE, "nodes": {"max": 1}, "location": "northeurope"}]  # fmt: skip
     reading = parse({"location": "westeurope", "workspace": "w-team", "clusters": clusters, **settings})
     assert reading.settings is not None
-    asked = capacity.findings(reading.settings, reading, subscription="s", workspace="/ws", provider=None)
-    return asyncio.run(asked)
+    return asyncio.run(capacity.findings(reading.settings, reading, NAMES, None))
 
 
 def test_all_regions_are_asked_at_once_and_the_workspace_is_not_where_there_is_room(azure: Azure) -> None:
-    assert findings() == ()
+    assert findings() == []
     assert azure.asked == ["regions northeurope, westeurope"]
 
 
 def test_the_workspace_is_asked_where_there_seems_to_be_no_room(azure: Azure) -> None:
     azure.limit = 100
     (found,) = findings()
-    assert azure.asked == ["regions northeurope, westeurope", "/ws"]
+    assert azure.asked == ["regions northeurope, westeurope", "workspace"]
     assert (found.code, found.where, found.level) == (
         "quota-exceeded",
         "amlstack:clusters[0].nodes.max",
         Level.ERROR,
     )
     azure.there = [{"name": "Train", "location": "westeurope", "size": SIZE.upper(), "priority": "Dedicated", "max": 4}]
-    assert findings() == ()
+    assert findings() == []
 
 
 def test_a_warning_is_all_that_is_wanted(azure: Azure) -> None:
@@ -89,7 +81,7 @@ def test_a_warning_is_all_that_is_wanted(azure: Azure) -> None:
 
 @pytest.mark.parametrize("settings", [{"quota": "off"}, {"clusters": []}])
 def test_nothing_is_asked_where_nothing_is_to_be_known(azure: Azure, settings: dict[str, Any]) -> None:
-    assert findings(**settings) == ()
+    assert findings(**settings) == []
     assert azure.asked == []
 
 

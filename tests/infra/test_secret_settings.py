@@ -10,7 +10,7 @@ import yaml
 
 from amlstack.base.findings import errors
 from infra.settings import from_engine, read_file, stackfile
-from infra.settings.model import Settings
+from infra.settings.model.stack import Settings
 from tests.support.harness import STAND_IN, Stack
 from tests.support.sandbox.sandbox_client import Arm
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amlstack.base.paths import PROJECT
-from infra.settings import CuratedEnvironment, Reading, from_engine, parse, read_file, read_stack_file
+from infra.settings import CuratedEnvironment, Reading, from_engine, parse, read_file
 from tests.support.examples import examples
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ config:
 def test_every_mistake_of_a_file_gives_a_finding_with_line_and_column(tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.team.yaml"
     path.write_text(FAULTY)
-    settings, found = read_stack_file(path)
+    reading = read_file(path)
+    settings, found = reading.settings, reading.findings
     assert settings is None
     assert [(finding.file, finding.line, finding.column, finding.where) for finding in found] == [
         ("Pulumi.team.yaml", 5, 3, "amlstack:clutsers"),
@@ -229,7 +230,7 @@ def test_what_had_to_be_made_up_is_in_doubt() -> None:
 def test_a_file_that_is_no_stack_file_is_one_finding(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "Pulumi.team.yaml"
     path.write_text(text)
-    _, (finding,) = read_stack_file(path)
+    (finding,) = read_file(path).findings
     assert words in finding.message
     assert finding.file == "Pulumi.team.yaml"
 
@@ -239,7 +240,7 @@ def test_a_value_that_unfolds_without_end_is_not_unfolded(tmp_path: Path) -> Non
     nested = [f"  other:l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 12)]
     ours = ["  amlstack:location: westeurope", "  amlstack:workspace: aml", "  amlstack:clusters: *l11"]
     path.write_text("\n".join(["config:", "  other:l0: &l0 [x]", *nested, *ours]))
-    _, (finding,) = read_stack_file(path)
+    (finding,) = read_file(path).findings
     assert "written out, this holds more than 1,000,000 values" in finding.message
     assert (finding.file, finding.line) == ("Pulumi.team.yaml", 8)
 
@@ -250,14 +251,15 @@ def test_a_value_that_holds_itself_has_an_end(tmp_path: Path, loop: str) -> None
     path.write_text(
         f"config:\n  amlstack:location: westeurope\n  amlstack:workspace: aml\n  amlstack:clusters: {loop}\n"
     )
-    settings, found = read_stack_file(path)
+    reading = read_file(path)
+    settings, found = reading.settings, reading.findings
     assert settings is None
     assert all(str(finding) for finding in found)
     assert found
 
 
 def test_a_missing_file_is_one_finding(tmp_path: Path) -> None:
-    _, (finding,) = read_stack_file(tmp_path / "Pulumi.nowhere.yaml")
+    (finding,) = read_file(tmp_path / "Pulumi.nowhere.yaml").findings
     assert "No such file" in finding.message
 
 

@@ -100,8 +100,8 @@ def test_a_resource_group_has_its_name_whoever_owns_it(given: Any) -> None:
 def test_roles_are_given_on_what_the_workspace_names_wherever_that_lies() -> None:
     found = names({"existing": ID}).standing_on({"storage": STORAGE.replace(THERE, HERE)})
     blob = roles.CLUSTER[0]
-    assert roles.scope(blob, found) == STORAGE.replace(THERE, HERE)
-    assert roles.definition_id(blob, found).startswith(f"/subscriptions/{HERE}/")
+    assert found.id(blob.part) == STORAGE.replace(THERE, HERE)
+    assert roles.definition_id(found.id(blob.part), blob).startswith(f"/subscriptions/{HERE}/")
 
 
 def test_a_part_that_exists_has_its_id_and_one_with_a_name_of_its_own_that_name() -> None:

@@ -10,13 +10,13 @@ import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.commands.schema import schema
-from infra.settings.schema import stack_file
+from infra.settings.model.stack import stack_file_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAGE = PROJECT / "docs" / "schema" / "stack.schema.json"
-VALIDATOR = jsonschema.Draft7Validator(stack_file())
+VALIDATOR = jsonschema.Draft7Validator(stack_file_schema())
 CLUSTER = {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
 
 
@@ -27,7 +27,7 @@ def marked(**settings: Any) -> set[str]:
 
 
 def test_the_file_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    jsonschema.Draft7Validator.check_schema(stack_file())
+    jsonschema.Draft7Validator.check_schema(stack_file_schema())
     schema(settings=True)
     assert PAGE.read_text(encoding="utf-8") == capsys.readouterr().out, (
         "amlstack schema --settings > docs/schema/stack.schema.json"

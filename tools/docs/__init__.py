@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.commands.schema import printed
-from infra.settings.schema import stack_file
+from infra.settings.model.stack import stack_file_schema
 from jobs.azureml.schema import job_files
 from tools.docs import tables
 
@@ -38,7 +38,7 @@ def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     **{name: partial(filled, name, made) for name, made in {**tables.TABLES, **tables.MODEL_TABLES}.items()},
     "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
-    "schema/stack.schema.json": lambda: f"{printed(stack_file(), '$defs')}\n",
+    "schema/stack.schema.json": lambda: f"{printed(stack_file_schema(), '$defs')}\n",
     "../amlstack/resources/classes.pyi": tables.typed_resources,
 }
 """File, from docs on → what renders its whole content."""

@@ -16,7 +16,7 @@ from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
 from infra import cluster_properties, roles, workspace_properties
 from infra.network import virtual_network
-from infra.settings import model as settings
+from infra.settings.model import cluster, jobs, network, stack, workspace
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.per_process import Custom
@@ -34,35 +34,35 @@ if TYPE_CHECKING:
     from policies import checks
 
 SETTINGS: Final[tuple[type[BaseModel], ...]] = (
-    settings.Settings,
-    settings.ResourceGroup,
-    settings.Workspace,
-    settings.PublicNetwork,
-    settings.WorkspaceIdentity,
-    settings.StorageAccount,
-    settings.KeyVault,
-    settings.ContainerRegistry,
-    settings.ApplicationInsights,
-    settings.LogAnalytics,
-    settings.NetworkSettings,
-    settings.OutboundRule,
-    settings.VirtualNetwork,
-    settings.Encryption,
-    settings.Diagnostics,
-    settings.ServerlessCompute,
-    settings.Cluster,
-    settings.Nodes,
-    settings.ClusterIdentity,
-    settings.Ssh,
-    settings.CuratedEnvironment,
-    settings.CustomEnvironment,
-    settings.Datastore,
-    settings.DataAsset,
-    settings.WorkspaceAccess,
-    settings.Principal,
-    settings.AzurePolicy,
-    settings.JobFile,
-    settings.Include,
+    stack.Settings,
+    workspace.ResourceGroup,
+    workspace.Workspace,
+    workspace.PublicNetwork,
+    workspace.WorkspaceIdentity,
+    workspace.StorageAccount,
+    workspace.KeyVault,
+    workspace.ContainerRegistry,
+    workspace.ApplicationInsights,
+    workspace.LogAnalytics,
+    network.NetworkSettings,
+    network.OutboundRule,
+    network.VirtualNetwork,
+    workspace.Encryption,
+    workspace.Diagnostics,
+    workspace.ServerlessCompute,
+    cluster.Cluster,
+    cluster.Nodes,
+    cluster.ClusterIdentity,
+    cluster.Ssh,
+    jobs.CuratedEnvironment,
+    jobs.CustomEnvironment,
+    jobs.Datastore,
+    jobs.DataAsset,
+    workspace.WorkspaceAccess,
+    workspace.Principal,
+    stack.AzurePolicy,
+    jobs.JobFile,
+    stack.Include,
 )
 EXAMPLE = Shape(nodes=2, gpus=8)
 """The nodes and GPUs of the examples in the table of launchers."""
@@ -153,7 +153,7 @@ def _default_of_setting(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True, validated_data={})
     if value is None or value in ((), {}, ""):
         return "none"
-    if isinstance(value, settings.ClusterIdentity):
+    if isinstance(value, cluster.ClusterIdentity):
         return f"`{value.kind}`"
     if isinstance(value, BaseModel):
         return "none"

@@ -22,9 +22,9 @@ def schema(*, settings: Annotated[bool, typer.Option("--settings", help="Of stac
         amlstack schema --settings > stack.schema.json
     """
     if settings:
-        from infra.settings.schema import stack_file
+        from infra.settings.model.stack import stack_file_schema
 
-        say(printed(stack_file(), "$defs"))
+        say(printed(stack_file_schema(), "$defs"))
         return
     from jobs.azureml.schema import job_files
 

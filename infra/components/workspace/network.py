@@ -149,9 +149,6 @@ class StackNetwork:
         return behind(self._context.names.id_of("Microsoft.Network/networkSecurityGroups", full), made)
 
 
-GLOBAL = "global"
-
-
 class StackEndpoints:
     """One endpoint for each part, in the subnet of endpoints.
 
@@ -189,7 +186,7 @@ class StackEndpoints:
         """The id of a private DNS zone, behind its link with the network where the stack makes it."""
         if given := self._network.spec.given_zones.get(name):
             return pulumi.Output.from_input(given)
-        common = {"resourceGroupName": self._context.group_name, "location": GLOBAL, "tags": dict(self._context.tags)}
+        common = {**self._context.common, "location": "global"}
         zone = registration.register(
             resource_types.PRIVATE_ZONE, name, {"privateZoneName": name, **common}, self._options()
         )

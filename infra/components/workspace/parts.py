@@ -13,12 +13,9 @@ from infra.components import registration
 from infra.components.registration import behind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from infra import settings as declared
     from infra.names import Names
     from infra.security import Security
-    from infra.settings import Settings
+    from infra.settings import Settings, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +23,10 @@ class PartContext:
     """The context that a part of the workspace needs to be registered.
 
     Attributes:
-        spec: The workspace's settings.
-        security: What they come to on this stack.
+        settings: The stack's settings.
+        security: What those of the workspace come to on this stack.
         names: The names and ids of all parts.
         group_name: The group's name, known at preview, which depends on the group.
-        location: Azure region.
-        tags: Tags of every resource.
         tenant: Tenant id.
         component: What every part belongs to.
         opts: Of a part that holds data: its parent, after the group, protected where the stack protects.
@@ -39,12 +34,10 @@ class PartContext:
         premium: Private endpoints lead to the registry, which only its premium tier takes.
     """
 
-    spec: declared.Workspace
+    settings: Settings
     security: Security
     names: Names
     group_name: pulumi.Output[str]
-    location: str
-    tags: Mapping[str, str]
     tenant: str
     component: pulumi.Resource
     opts: pulumi.ResourceOptions
@@ -52,9 +45,15 @@ class PartContext:
     premium: bool = False
 
     @property
+    def spec(self) -> Workspace:
+        """The workspace's settings."""
+        return self.settings.workspace
+
+    @property
     def common(self) -> dict[str, Any]:
         """The properties that every part has."""
-        return {"resourceGroupName": self.group_name, "location": self.location, "tags": dict(self.tags)}
+        settings = self.settings
+        return {"resourceGroupName": self.group_name, "location": settings.location, "tags": dict(settings.tags)}
 
     @property
     def public(self) -> str:
@@ -67,37 +66,35 @@ ALL: Final = ["*"]
 
 
 def register_group(
-    names: Names,
-    *,
-    location: str,
-    tags: Mapping[str, str],
-    keeps_name: bool,
-    protect: bool,
-    opts: pulumi.ResourceOptions,
-    as_found: bool,
+    settings: Settings, names: Names, *, protect: bool, parent: pulumi.Resource
 ) -> pulumi.CustomResource:
-    """Register the resource group.
+    """Register the resource group. One that the stack has keeps its name where it is protected, or none is given.
 
     Args:
+        settings: The stack's settings.
         names: The names of a new stack.
-        location: Azure region.
-        tags: Its tags.
-        keeps_name: A group that the stack has keeps its name, whatever ``names`` has.
         protect: The engine refuses to delete it.
-        opts: Its parent and protection.
-        as_found: It was imported, and stays as it is.
+        parent: The component that it belongs to.
     """
-    kept = pulumi.ResourceOptions(
+    keeps_name = protect or settings.resource_group is None
+    opts = pulumi.ResourceOptions(
+        parent=parent,
+        protect=protect,
         # The location of a group's own record says nothing of the location of its resources.
-        ignore_changes=ALL if as_found else ["location", *(["resourceGroupName"] if keeps_name else [])],
+        ignore_changes=ALL
+        if settings.workspace.adopted
+        else ["location", *(["resourceGroupName"] if keeps_name else [])],
         # A protected group is never replaced. A state that was written before groups were protected does not say
         # so, and the engine would delete the group first; with creation first it finds the name taken and stops.
         delete_before_replace=not protect,
     )
-    properties = {"resourceGroupName": names.group, "location": location, "tags": dict(tags), "name": None}
-    return registration.register(
-        resource_types.RESOURCE_GROUP, "group", properties, pulumi.ResourceOptions.merge(opts, kept)
-    )
+    properties = {
+        "resourceGroupName": names.group,
+        "location": settings.location,
+        "tags": dict(settings.tags),
+        "name": None,
+    }
+    return registration.register(resource_types.RESOURCE_GROUP, "group", properties, opts)
 
 
 def moved(settings: Settings, names: Names) -> Finding | None:
@@ -126,7 +123,7 @@ def register_storage(context: PartContext) -> pulumi.CustomResource:
         "accountName": context.names.storage,
         **context.common,
         "kind": "StorageV2",
-        "sku": {"name": security.sku(context.spec.storage.redundancy)},
+        "sku": {"name": security.SKUS[context.spec.storage.redundancy]},
         "allowSharedKeyAccess": False,
         "allowBlobPublicAccess": False,
         "enableHttpsTrafficOnly": True,

@@ -52,8 +52,6 @@ class Primary:
         context: PartContext,
         which: Iterable[roles.Role],
         on: Mapping[Part, pulumi.Resource],
-        *,
-        scope: str | None = None,
     ) -> list[pulumi.Resource]:
         """Assign it roles on parts of the workspace.
 
@@ -61,35 +59,33 @@ class Primary:
             context: Where.
             which: The roles.
             on: The parts that the stack makes.
-            scope: ARM id of what they are given on, where that is no part of the workspace.
         """
+        made: list[pulumi.Resource] = []
+        for role in which:
+            if role.part not in context.names.without:  # an imported workspace need not have a registry
+                label = f"workspace-{role.name.lower().replace(' ', '-')}-on-{role.part.replace('_', '-')}"
+                there = (on[role.part],) if role.part in on else ()
+                made += self.give_on(context, label, role, context.names.id(role.part), there)
+        return made
+
+    def give_on(
+        self, context: PartContext, label: str, role: roles.Role, scope: str, on: Sequence[pulumi.Resource] = ()
+    ) -> list[pulumi.Resource]:
+        """Assign it one role on any resource, by its ARM id; nothing where the stack assigns none."""
         if self.id is None or self.principal is None:
             return []
-        return [
-            assign(
-                f"workspace-{role.name.lower().replace(' ', '-')}-on-{'key' if scope else role.part.replace('_', '-')}",
-                role,
-                context.names,
-                self.principal,
-                on=() if scope or role.part not in on else (on[role.part],),
-                holder=self.id,
-                parent=context.component,
-                scope=scope,
-            )
-            for role in which
-            if scope or role.part not in context.names.without  # an imported workspace need not have a registry
-        ]
+        name = roles.assignment_name(scope, role, self.id)
+        return [assign(label, role, scope, self.principal, name=name, parent=context.component, on=on)]
 
 
-def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource], *, assign_roles: bool) -> Primary:
+def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource]) -> Primary:
     """The workspace's identity, registered where it is the stack's, with its roles on what the workspace stands on.
 
     Args:
         context: Where.
         on: The parts that the stack makes.
-        assign_roles: The stack assigns roles.
     """
-    spec = context.spec.identity
+    spec, assign_roles = context.spec.identity, context.settings.assign_roles
     if context.security.identity == "system":
         return Primary()
     if context.security.identity == "user":
@@ -116,54 +112,41 @@ def let_approve(context: PartContext, who: Primary, accounts: Iterable[str]) -> 
         who: The workspace's identity; Azure itself gives a system-assigned one its roles.
         accounts: ARM ids.
     """
-    if who.id is None or who.principal is None:
-        return []
-    return [
-        assign(
-            f"workspace-approver-on-{account.rpartition('/')[2]}",
-            roles.APPROVER,
-            context.names,
-            who.principal,
-            on=(),
-            holder=who.id,
-            parent=context.component,
-            scope=account,
-        )
-        for account in accounts
-    ]
+    made: list[pulumi.Resource] = []
+    for account in accounts:
+        made += who.give_on(context, f"workspace-approver-on-{account.rpartition('/')[2]}", roles.APPROVER, account)
+    return made
 
 
 def assign(
-    name: str,
+    label: str,
     role: roles.Role,
-    names: Names,
+    scope: str,
     principal: pulumi.Input[str],
     *,
-    on: Sequence[pulumi.Resource],
-    holder: str,
+    name: str,
     parent: pulumi.Resource,
-    scope: str | None = None,
+    on: Sequence[pulumi.Resource] = (),
+    principal_type: str = "ServicePrincipal",
 ) -> pulumi.CustomResource:
     """Assign a role.
 
     Args:
-        name: Name in the stack.
+        label: Name in the stack.
         role: The role.
-        names: The stack's names.
+        scope: ARM id of what it is given on.
         principal: Object id of who gets it, known once it exists.
-        on: The resource that it is given on, where that is the stack's.
-        holder: ARM id of the identity, or of the resource with an identity of its own.
+        name: Name of the assignment, a UUID.
         parent: The component that the assignment belongs to.
-        scope: ARM id of what it is given on; the role's part of the workspace when absent.
+        on: The resource that it is given on, where that is the stack's.
+        principal_type: Azure's word. Without it Azure looks the principal up at once, and often finds no new one yet.
     """
-    where = scope or roles.scope(role, names)
     properties = {
-        "roleAssignmentName": roles.name_of(where, role, holder),
-        "scope": behind(where.lstrip("/"), *on),
-        "roleDefinitionId": roles.definition_for(where, role),
+        "roleAssignmentName": name,
+        "scope": behind(scope.lstrip("/"), *on),
+        "roleDefinitionId": roles.definition_id(scope, role),
         "principalId": principal,
-        # Without it Azure looks the principal up at once, and a new one is often not found yet.
-        "principalType": "ServicePrincipal",
+        "principalType": principal_type,
     }
     opts = pulumi.ResourceOptions(
         parent=parent,
@@ -171,7 +154,7 @@ def assign(
         replace_on_changes=["principalId", "roleDefinitionId"],
         delete_before_replace=True,
     )
-    return registration.register(resource_types.ROLE_ASSIGNMENT, name, properties, opts)
+    return registration.register(resource_types.ROLE_ASSIGNMENT, label, properties, opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +189,8 @@ def register_encryption(context: PartContext, vault: pulumi.Resource | None, who
         vault_id = context.names.id("key_vault")
     else:
         identifier, vault_id = spec.key, str(spec.key_vault)
-        before += who.give(context, [roles.ENCRYPTION], {}, scope=vault_id)
+        label = f"workspace-{roles.ENCRYPTION.name.lower().replace(' ', '-')}-on-key"
+        before += who.give_on(context, label, roles.ENCRYPTION, vault_id)
     properties: dict[str, Any] = {
         "status": "Enabled",
         "keyVaultProperties": {"keyVaultArmId": vault_id, "keyIdentifier": identifier},

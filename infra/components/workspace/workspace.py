@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from infra import resource_types, roles, workspace_properties
+from infra import resource_types, roles, security, workspace_properties
 from infra.components import registration
 from infra.components.registration import after, behind
 from infra.components.workspace.network import FOUND_LATER, WorkspaceNetwork
@@ -33,11 +33,10 @@ from infra.components.workspace.security import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from infra import settings as declared
     from infra.components.workspace.security import Encrypted, Primary
     from infra.names import Account, Names, Part
     from infra.network.plan import NetworkPlan
-    from infra.security import Security
+    from infra.settings import Settings
 
 
 class StackWorkspace(pulumi.ComponentResource):
@@ -67,48 +66,22 @@ class StackWorkspace(pulumi.ComponentResource):
     provider: pulumi.ProviderResource | None = None
     compute_subnet: pulumi.Output[str] | None = None
 
-    def __init__(
-        self,
-        spec: declared.Workspace,
-        names: Names,
-        *,
-        security: Security,
-        assign_roles: bool,
-        location: str,
-        tags: Mapping[str, str],
-        keeps_group: bool,
-        protect: bool,
-        owns_group: bool,
-    ) -> None:
+    def __init__(self, settings: Settings, names: Names, stack: str) -> None:
         """Declare the resource group; `fill` declares what is in it.
 
         Args:
-            spec: The workspace's settings.
+            settings: The stack's settings.
             names: The names of a new stack.
-            security: What the settings about it come to on this stack.
-            assign_roles: The stack assigns the roles that identities need.
-            location: Azure region.
-            tags: Tags of every resource.
-            keeps_group: A group that the stack has keeps its name, whatever ``names`` has.
-            protect: The engine refuses to delete what holds data.
-            owns_group: The stack makes the group; another one exists.
+            stack: Its name.
         """
-        super().__init__("amlstack:infra:Workspace", spec.name)
-        self._spec, self._tags, self._location = spec, dict(tags), location
-        self.security, self._assign_roles = security, assign_roles
-        self.cluster_roles = (*roles.CLUSTER, *(roles.CLUSTER_TELEMETRY if security.default else ()))
-        self._guarded = pulumi.ResourceOptions(parent=self, protect=protect)
+        super().__init__("amlstack:infra:Workspace", settings.workspace.name)
+        self._settings = settings
+        self.security = security.of_stack(settings, stack)
+        self.cluster_roles = (*roles.CLUSTER, *(roles.CLUSTER_TELEMETRY if self.security.default else ()))
+        self._protect = security.is_protected(settings, stack)
         self.group: pulumi.CustomResource | None = None
-        if owns_group:
-            self.group = register_group(
-                names,
-                location=location,
-                tags=tags,
-                keeps_name=keeps_group,
-                protect=protect,
-                opts=self._guarded,
-                as_found=spec.adopted,
-            )
+        if not (settings.resource_group and settings.resource_group.existing):
+            self.group = register_group(settings, names, protect=self._protect, parent=self)
 
     def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
         """Declare everything in the group.
@@ -124,20 +97,18 @@ class StackWorkspace(pulumi.ComponentResource):
         self.group_name = behind(names.group, *of_group)
         # The names are taken until the old resource is gone.
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[*of_group], delete_before_replace=True)
+        # The workspace holds data: the engine refuses to delete it until somebody takes the protection off.
+        kept = pulumi.ResourceOptions(
+            protect=self._protect, ignore_changes=ALL if self._settings.workspace.adopted else None
+        )
         context = PartContext(
-            self._spec,
+            self._settings,
             self.security,
             names,
             self.group_name,
-            self._location,
-            self._tags,
             account.tenant,
             self,
-            # The workspace holds data: the engine refuses to delete it until somebody takes the protection off.
-            pulumi.ResourceOptions.merge(
-                pulumi.ResourceOptions.merge(fixed, self._guarded),
-                pulumi.ResourceOptions(ignore_changes=ALL if self._spec.adopted else None),
-            ),
+            pulumi.ResourceOptions.merge(fixed, kept),
             fixed,
             premium=network.needs_premium,
         )
@@ -150,7 +121,7 @@ class StackWorkspace(pulumi.ComponentResource):
                 made["logs"] = register_logs(context)
             made["insights"] = register_insights(context, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
-        who = register_identity(context, made, assign_roles=self._assign_roles)
+        who = register_identity(context, made)
         encrypted = register_encryption(context, made.get("key_vault"), who)
         below += [*who.before, *encrypted.before]
         if "storage" in made:
@@ -223,6 +194,6 @@ def _workspace(
         ignore_changes=list(FOUND_LATER) if network else None,
     )
     opts = pulumi.ResourceOptions.merge(context.opts, own)
-    if (found := workspace_properties.left_alone(context.spec, context.tags)) is not None:
+    if (found := workspace_properties.left_alone(context.spec, context.settings.tags)) is not None:
         opts.ignore_changes = found
     return registration.register(resource_types.WORKSPACE, "workspace", properties, opts)

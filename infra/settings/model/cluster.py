@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, c
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from amlstack.base.models import matching, models_in
-from infra.settings.cluster_defaults import BY_KEY
 from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, or_named, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pydantic.fields import FieldInfo
+
+
+BY_KEY = frozenset({"nodes", "ssh", "tags"})
+"""Objects of a cluster that ``cluster_defaults`` completes key by key."""
 
 
 class FabricCheck(SettingsModel):

@@ -1,8 +1,9 @@
-"""The whole of what a person writes into the settings of a stack."""
+"""The whole of what a person writes into the settings of a stack, and the JSON Schema of the file for editors."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -11,6 +12,7 @@ from infra.settings.model.base import Location, SettingsModel, Tags, or_named
 from infra.settings.model.cluster import Cluster, ClusterDefaults
 from infra.settings.model.jobs import DataAsset, Datastore, Environment, JobFile, Secrets
 from infra.settings.model.workspace import ResourceGroup, Workspace, WorkspaceAccess
+from infra.settings.stackfile import NAMESPACE
 
 
 class AzurePolicy(SettingsModel):
@@ -25,6 +27,11 @@ class AzurePolicy(SettingsModel):
         "resourceGroup", description="What the rules reach: the stack's resource group, or the whole subscription."
     )
     exclude: tuple[str, ...] = Field((), description="Codes of rules that are left out.")
+
+
+INCLUDE = "include"
+LISTS = ("clusters", "environments", "datastores", "data", "access", "jobs")
+"""The lists whose entries may lie in files."""
 
 
 class Include(SettingsModel):
@@ -104,3 +111,28 @@ class Settings(SettingsModel):
         description="Resource manager that our provider asks, `https://host`; that of the cloud in "
         "`azure-native:environment`, else Azure's public one, when absent. The provider reads it by itself.",
     )
+
+
+def stack_file_schema() -> dict[str, Any]:
+    """The schema of ``Pulumi.<stack>.yaml``: unknown keys of ours are marked, those of other namespaces are left."""
+    # Python's end of text; the expressions of JSON Schema have another.
+    settings = json.loads(json.dumps(Settings.model_json_schema()).replace(r"\\Z", "$"))
+    for name in LISTS:
+        entry = settings["properties"][name]["items"]
+        files = {"type": "object", "required": [INCLUDE]}
+        settings["properties"][name]["items"] = {"if": files, "then": {"$ref": "#/$defs/Include"}, "else": entry}
+    # A key that an entry leaves out may be among the defaults, which no schema can look up.
+    settings["$defs"]["Cluster"]["required"] = ["name"]
+    for name in ("Nodes", "Ssh"):
+        settings["$defs"][name].pop("required", None)
+    settings["$defs"]["Include"] = Include.model_json_schema()
+    properties = {f"{NAMESPACE}:{name}": schema for name, schema in settings["properties"].items()}
+    others = f"^{NAMESPACE}:(?!({'|'.join(settings['properties'])})$)"
+    config = {"type": "object", "properties": properties, "patternProperties": {others: False}}
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Stack settings of amlstack",
+        "type": "object",
+        "properties": {"config": config},
+        "$defs": settings["$defs"],
+    }

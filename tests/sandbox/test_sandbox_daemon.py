@@ -182,6 +182,7 @@ def test_a_server_lets_held_jobs_start_when_another_process_releases_them(
     monkeypatch.setattr(serve, "TICK_SECONDS", 0)
     cli = CliRunner()
     assert cli.invoke(app, ["release"]).exit_code == 1, "there is no sandbox yet"
+    homes.claim(home)
     daemon.hold(home, hold=True)
 
     async def go() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base import home as homes
 from amlstack.cli.main import main
 from amlstack.sandbox.store.store import JobError, Store, job_folder
 from tests.support.report.pages import parse
@@ -33,6 +34,7 @@ BODY = {
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
+    homes.claim(tmp_path / "home")
     made = Store(tmp_path / "home")
     body = {"properties": {"computeType": "AmlCompute", "properties": {"vmSize": "STANDARD_ND96ASR_V4"}}}
     made.resources.put(CLUSTER, f"{ML}/workspaces/computes", WORKSPACE, body)

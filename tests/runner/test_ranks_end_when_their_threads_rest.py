@@ -22,7 +22,7 @@ def printed(program: str) -> str:
 def test_a_thread_that_computes_is_seen_and_one_that_waits_is_not() -> None:
     program = """
         import hashlib, threading
-        from amlcpu import ending
+        from amlcpu import communication
 
         begun, enough, data = threading.Event(), threading.Event(), bytes(1 << 20)
 
@@ -41,8 +41,8 @@ def test_a_thread_that_computes_is_seen_and_one_that_waits_is_not() -> None:
             thread.start()
             begun.wait()
             if work is rest:
-                ending.wait()  # it may not have reached its wait yet
-            print(any(ending.others_run() for _ in range(1000)))
+                communication.wait_for_threads()  # it may not have reached its wait yet
+            print(any(communication.others_run() for _ in range(1000)))
             enough.set()
             thread.join()
     """
@@ -51,10 +51,10 @@ def test_a_thread_that_computes_is_seen_and_one_that_waits_is_not() -> None:
 
 def test_an_end_waits_until_two_looks_in_a_row_find_nobody() -> None:
     program = """
-        from amlcpu import ending
+        from amlcpu import communication
 
         looks = iter([True, False, True, True, False, False, None])
-        ending.wait(running=lambda: next(looks))
+        communication.wait_for_threads(running=lambda: next(looks))
         print(next(looks))
     """
     assert printed(program).split() == ["None"]
@@ -63,10 +63,10 @@ def test_an_end_waits_until_two_looks_in_a_row_find_nobody() -> None:
 def test_an_end_does_not_wait_for_ever() -> None:
     program = """
         import itertools
-        from amlcpu import ending
+        from amlcpu import communication
 
         clock, looks = itertools.count(0.0, 0.5), itertools.count(1)
-        ending.wait(running=lambda: bool(next(looks)), clock=lambda: next(clock))
+        communication.wait_for_threads(running=lambda: bool(next(looks)), clock=lambda: next(clock))
         print(next(looks) - 1)
     """
     # The clock starts at 0, and is read before each look: at 0.5, 1.0, 1.5 and, in vain, at 2.0.
@@ -76,15 +76,15 @@ def test_an_end_does_not_wait_for_ever() -> None:
 def test_a_process_waits_once_at_its_end_however_many_groups_it_makes() -> None:
     program = """
         import types
-        from amlcpu import communication, ending
+        from amlcpu import communication
 
         made = []
         torch = types.ModuleType("torch.distributed")
         torch.init_process_group = lambda backend, **more: made.append(backend)
         torch.new_group = lambda *more, **named: None
         communication._groups(torch)
-        ending.wait, waited = None, []
-        ending.atexit = types.SimpleNamespace(register=waited.append)
+        waited = []
+        communication.atexit = types.SimpleNamespace(register=waited.append)
         torch.init_process_group("nccl")
         torch.init_process_group("gloo")
         print(made, len(waited))

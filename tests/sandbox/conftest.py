@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base import home as homes
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.manager import Manager
@@ -27,6 +28,7 @@ def arm(sandbox: Sandbox) -> Arm:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """An empty store."""
+    homes.claim(tmp_path)
     made = Store(tmp_path)
     yield made
     made.close()

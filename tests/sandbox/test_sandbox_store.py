@@ -97,7 +97,6 @@ def test_a_transaction_happens_whole_or_not_at_all(store: Store) -> None:
 
 
 def test_a_state_of_another_version_is_refused_with_its_remedy(store: Store, tmp_path: Path) -> None:
-    homes.claim(tmp_path)
     store.database.execute("PRAGMA user_version=99")
 
     with pytest.raises(StateError) as error:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
+from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import Runs, WorkspaceMissingError, is_active, record_of
 from amlstack.sandbox.store.inventory import job_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.arm import ArmClient
@@ -91,7 +92,7 @@ def listed(place: WorkspacePlace, most: int) -> list[WorkspaceJob]:
         ArmError: They cannot be listed.
         WorkspaceMissingError: There is no such workspace.
     """
-    found = [job for workspace in place.workspaces for job in _pages(place, workspace, most)]
+    found = [job for workspace in place.workspaces for job in _newest(place, workspace, most)]
     oldest = dt.datetime.min.replace(tzinfo=dt.UTC)
     return sorted(found, key=lambda job: job.created or oldest, reverse=True)
 
@@ -182,19 +183,16 @@ def _get(place: WorkspacePlace, workspace: str, name: str) -> WorkspaceJob | Non
     return None if answer.status == 404 else job_of_body(workspace, answer.body)
 
 
-def _pages(place: WorkspacePlace, workspace: str, most: int) -> Iterator[WorkspaceJob]:
-    count = 0
-    answer = place.arm.get(f"{workspace}/jobs", query={"listViewType": "ActiveOnly"}, allow=(404,))
-    if answer.status == 404:
-        raise WorkspaceMissingError(workspace)
-    while True:
-        rows = answer.body.get("value") or ()
-        for row in rows:
-            yield job_of_body(workspace, row)
-        count += len(rows)
-        if not answer.body.get("nextLink") or count >= most:
-            return
-        answer = place.arm.request("GET", str(answer.body["nextLink"]), None)
+def _newest(place: WorkspacePlace, workspace: str, most: int) -> list[WorkspaceJob]:
+    found: list[WorkspaceJob] = []
+    try:
+        for page in place.arm.pages(f"{workspace}/jobs", query={"listViewType": "ActiveOnly"}):
+            found += [job_of_body(workspace, row) for row in page]
+            if len(found) >= most:
+                break
+    except ArmError as error:
+        raise WorkspaceMissingError(workspace) if error.status == 404 else error from None
+    return found
 
 
 def _names(jobs: Iterable[WorkspaceJob]) -> str:

@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.workspace.workspace_place import settings_file
 from amlstack.provider import run_lists
 from amlstack.provider.arm import functions
-from amlstack.provider.resource import Call, Services
+from amlstack.provider.resource import Call, Resource, Services
 from amlstack.provider.runs import OnEdit, Runs, Wait
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.uploads import DataUploads, Snapshots
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from infra.data.assets import PlannedAsset
     from infra.declaration import Declaration
     from infra.runs import Run
-    from infra.settings import Reading
     from jobs.local_data import DataUpload
 
 OWNER: Final = ("no-stack", "submit")
@@ -82,14 +81,17 @@ def of_stack(file: Path, stack: str, on: date) -> DeclaredRuns:
 
     path, name, project = settings_file(stack), stack.rpartition("/")[2], stack_files.project_name()
     reading, root = read_file(path), path.parent
-    if reading.partial is None:
-        return DeclaredRuns((), (), reading.findings, project, name)
-    reading, index = _listing(reading, file, root)
-    declaration = declare(reading, on=on, root=root, place=f"{name}::{project}")
-    runs = _of_file(declaration, reading, index)
-    findings = tuple(_meant(declaration.findings, file, index, runs, path))
     settings = reading.partial
-    assert settings is not None  # noqa: S101 - see above
+    if settings is None:
+        return DeclaredRuns((), (), reading.findings, project, name)
+    files = [(root / each.file).resolve() for each in settings.jobs]
+    if file.resolve() not in files:
+        added = JobFile(file=os.path.relpath(file.resolve(), root.resolve()))
+        settings = settings.model_copy(update={"jobs": (*settings.jobs, added)})
+    index = [*files, file.resolve()].index(file.resolve())
+    declaration = declare(replace(reading, partial=settings), on=on, root=root, place=f"{name}::{project}")
+    runs = _of_file(declaration, settings.jobs[index].file)
+    findings = tuple(_meant(declaration.findings, file, index, runs, path))
     return DeclaredRuns(
         runs, declaration.runs, findings, project, name, settings.stack_id, settings.secrets, declaration.data
     )
@@ -111,44 +113,20 @@ def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threadi
         ],
         "jobs": [{"file": str(file.resolve())}],
     }
-    reading = parse(settings)
-    declaration = declare(replace(reading, findings=()), on=on, place="::".join(reversed(OWNER)))
-    runs = _of_file(declaration, reading, 0)
+    declaration = declare(replace(parse(settings), findings=()), on=on, place="::".join(reversed(OWNER)))
+    runs = _of_file(declaration, str(file.resolve()))
     findings = [_of_no_stack(each) for each in _meant(declaration.findings, file, 0, runs, PROJECT / "none")]
-    # A Kubernetes cluster or a compute instance has no size that is known here: the service judges it.
-    known = {str(row).lower() for row in _names_of_computes(place)} if _unknown(findings) else set()
-    computes = {
-        str(part.job.compute or "").removeprefix("azureml:").lower() for run in runs for part in run.plan.parts.values()
-    }
-    if computes & known:
-        findings = [each for each in findings if each.code != _KNOWN_ELSEWHERE]
+    if any(each.code == _KNOWN_ELSEWHERE for each in findings):
+        # A Kubernetes cluster or a compute instance has no size that is known here: the service judges it.
+        known = {str(row.get("name")).lower() for row in place.arm.rows(f"{place.workspace}/computes", allow=(404,))}
+        computes = (str(part.job.compute or "") for run in runs for part in run.plan.parts.values())
+        if any(each.removeprefix("azureml:").lower() in known for each in computes):
+            findings = [each for each in findings if each.code != _KNOWN_ELSEWHERE]
     return DeclaredRuns(runs, declaration.runs, tuple(findings), *OWNER)
 
 
-def _names_of_computes(place: WorkspacePlace) -> Iterator[str]:
-    for row in place.arm.rows(f"{place.workspace}/computes", allow=(404,)):
-        yield str(row.get("name"))
-
-
-def _unknown(findings: Iterable[Finding]) -> bool:
-    return any(each.code == _KNOWN_ELSEWHERE for each in findings)
-
-
-def _listing(reading: Reading, file: Path, root: Path) -> tuple[Reading, int]:
-    """The settings with the file among their jobs, and where it is."""
-    settings = reading.partial
-    assert settings is not None  # noqa: S101 - who calls has looked
-    for index, each in enumerate(settings.jobs):
-        if (root / each.file).resolve() == file.resolve():
-            return reading, index
-    written = os.path.relpath(file.resolve(), root.resolve())
-    more = settings.model_copy(update={"jobs": (*settings.jobs, JobFile(file=written))})
-    return replace(reading, partial=more), len(settings.jobs)
-
-
-def _of_file(declaration: Declaration, reading: Reading, index: int) -> tuple[Run, ...]:
-    assert reading.partial is not None  # noqa: S101 - who calls has looked
-    named = reading.partial.jobs[index].file
+def _of_file(declaration: Declaration, named: str) -> tuple[Run, ...]:
+    """The runs of a file, as the settings name it."""
     names = {run for file, run in declaration.listed if file == named}
     return tuple(run for run in declaration.runs if run.name in names)
 
@@ -181,9 +159,6 @@ def _of_no_stack(finding: Finding) -> Finding:
     )
 
 
-NO_RESOURCE: Final = Call(urn="")
-
-
 def register(
     services: Services, workspace: str, registration: Registration, assets: Iterable[PlannedAsset] = ()
 ) -> None:
@@ -198,33 +173,29 @@ def register(
     Raises:
         ArmError, ProviderError: The service refused something.
     """
-    there: dict[str, Any] = {"workspace": workspace}
+
+    def create(kind: type[Resource], **given: Any) -> None:
+        kind(services).create(Call(urn=""), {"workspace": workspace, **given})
+
+    def upload(data: DataUpload) -> None:
+        create(DataUploads, path=str(data.path), hash=data.content.hash, datastore=data.datastore)
+
     for part in registration.parts:
         if (code := part.code) is not None:
             beside = os.pathsep.join(map(str, part.beside))
-            Snapshots(services).create(
-                NO_RESOURCE, {**there, "path": str(code.root), "hash": code.hash, "beside": beside}
-            )
+            create(Snapshots, path=str(code.root), hash=code.hash, beside=beside)
         if (environment := part.environment) is not None:
-            given = {**there, "name": environment.name, "body": environment.body}
-            RegisteredEnvironments(services).create(NO_RESOURCE, given)
-    for upload in registration.uploads:
-        _upload(services, there, upload)
-    wanted = set(registration.assets)
+            create(RegisteredEnvironments, name=environment.name, body=environment.body)
+    for data in registration.uploads:
+        upload(data)
     for asset in assets:
-        if asset.reference in wanted:
+        if asset.reference in registration.assets:
             if asset.upload is not None:
-                _upload(services, there, asset.upload)
-            given = {**there, "name": asset.spec.name, "version": asset.version, "body": asset.body}
-            RegisteredData(services).create(NO_RESOURCE, given)
+                upload(asset.upload)
+            create(RegisteredData, name=asset.spec.name, version=asset.version, body=asset.body)
     for component in registration.components:
-        given = {"name": component.name, "version": component.version, "body": dict(component.properties)}
-        RegisteredComponents(services).create(NO_RESOURCE, {**there, **given})
-
-
-def _upload(services: Services, there: dict[str, Any], upload: DataUpload) -> None:
-    given = {**there, "path": str(upload.path), "hash": upload.content.hash, "datastore": upload.datastore}
-    DataUploads(services).create(NO_RESOURCE, given)
+        body = dict(component.properties)
+        create(RegisteredComponents, name=component.name, version=component.version, body=body)
 
 
 class ProgressHost(Host):
@@ -280,7 +251,7 @@ class Submission:
             ArmError: The workspace cannot be asked.
         """
         _, state = self._jobs.create(self._call(run, preview=True), self._inputs(run, self.registration(run)))
-        name = _name(state)
+        name = str(state["jobId"]).rpartition("/")[2]
         return name, self._services.runs.find(self.place.workspace, name)
 
     def send(self, run: Run) -> str:
@@ -353,7 +324,3 @@ class Submission:
             )
         found: dict[str, Any] = with_secrets(body, values)
         return found
-
-
-def _name(state: dict[str, Any]) -> str:
-    return str(state["jobId"]).rpartition("/")[2]

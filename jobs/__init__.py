@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from jobs.kinds import Planned, SchedulePlan, render, resolve, with_enrich
-from jobs.launchers import (
-    Accelerate,
-    Custom,
-    DeepSpeed,
-    Horovod,
-    HuggingFace,
-    Lightning,
-    Mpi,
-    PerProcess,
-    SingleNode,
-    TensorFlow,
-    TorchRun,
-)
+from jobs.launchers.per_node import Accelerate, HuggingFace, Lightning, SingleNode, TorchRun
+from jobs.launchers.per_process import Custom, DeepSpeed, Horovod, Mpi, PerProcess, TensorFlow
 from jobs.loading import Loaded, load
 from jobs.model.job import Component, Job, Port
 from jobs.model.pipeline import (

@@ -274,39 +274,30 @@ def with_openmpi(standin: StandIn, image: str = "") -> StandIn:
 
 def _load(path: Path) -> StandIn:
     data = tomllib.loads(path.read_text())
-    constraints = data.get("constraints")
+    compiled, images, constraints = data.pop("compiled", None), data.pop("image", ()), data.pop("constraints", "")
+    del data["checked"]
     return StandIn(
         name=path.stem,
-        summary=data["summary"],
-        names=tuple(data["names"]),
-        requirements=tuple(data["requirements"]),
         constraints=(path.parent / constraints).read_text() if constraints else "",
-        differs=data["differs"],
-        python=data.get("python", ""),
-        compiled=_compiled(data["compiled"]) if "compiled" in data else None,
-        images=tuple(_standins_image(row) for row in data.get("image", ())),
-        flexible=data.get("flexible", False),
-        download_mb=data.get("download_mb", 0),
-        releases=tuple(data.get("releases", {}).items()),
-        companions=tuple(data.get("companions", ())),
+        compiled=Compiled(**_fields(compiled)) if compiled else None,
+        images=tuple(_real_image(row) for row in images),
+        **_fields(data),
     )
 
 
-def _compiled(data: Mapping[str, Any]) -> Compiled:
-    return Compiled(tuple(data["requirements"]), tuple(data["environment"].items()), tuple(data["programs"].items()))
+def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of a data file as fields: lists are tuples, tables are pairs."""
+    return {name: _field(value) for name, value in table.items()}
 
 
-def _standins_image(row: Mapping[str, Any]) -> RealImage:
-    absent = tuple(Absent(what, "", tuple(modules)) for what, modules in row.get("absent", {}).items())
-    return RealImage(
-        row["pattern"],
-        tuple(row.get("has", {}).items()),
-        absent,
-        row.get("partial", True),
-        row.get("exact", False),
-        tuple(row.get("companions", ())),
-        tuple(row.get("variables", {}).items()),
-    )
+def _field(value: Any) -> Any:
+    return tuple(value.items() if isinstance(value, dict) else value) if isinstance(value, dict | list) else value
+
+
+def _real_image(row: dict[str, Any]) -> RealImage:
+    lacks = row.pop("absent", {})
+    absent = tuple(Absent(what, "", tuple(modules)) for what, modules in lacks.items())
+    return RealImage(versions=_field(row.pop("has", {})), absent=absent, **_fields(row))
 
 
 FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow"}

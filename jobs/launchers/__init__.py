@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field
 
+from jobs.launchers.base import BaseLauncher, TypedLauncher
 from jobs.launchers.per_node import Accelerate, HuggingFace, Lightning, SingleNode, TorchRun
 from jobs.launchers.per_process import Custom, DeepSpeed, Horovod, Mpi, PerProcess, TensorFlow
 
@@ -24,32 +25,6 @@ Launcher = Annotated[
     Field(discriminator="type"),
 ]
 
-TYPED = (
-    TorchRun,
-    PerProcess,
-    Mpi,
-    Horovod,
-    DeepSpeed,
-    Lightning,
-    HuggingFace,
-    Accelerate,
-    TensorFlow,
-    SingleNode,
-)
+LAUNCHERS: tuple[type[BaseLauncher], ...] = get_args(get_args(Launcher)[0])
+TYPED = tuple(kind for kind in LAUNCHERS if issubclass(kind, TypedLauncher))
 """The launchers that know what they start, in the order in which the documentation shows them."""
-
-__all__ = [
-    "TYPED",
-    "Accelerate",
-    "Custom",
-    "DeepSpeed",
-    "Horovod",
-    "HuggingFace",
-    "Launcher",
-    "Lightning",
-    "Mpi",
-    "PerProcess",
-    "SingleNode",
-    "TensorFlow",
-    "TorchRun",
-]

@@ -112,6 +112,10 @@ class BaseLauncher(Model):
     WHY: ClassVar[str] = ""
     """Why the job is lowered as it is, in a sentence; shown beside what was added."""
 
+    def lower(self, command: str, shape: Shape) -> Lowered:
+        """The job in Azure ML's own words."""
+        raise NotImplementedError
+
     @property
     def reserved(self) -> frozenset[str]:
         """The variables that are set for this job."""

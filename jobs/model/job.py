@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from jobs.launchers import Custom, Launcher
+from jobs.launchers import Launcher  # noqa: TC001 - pydantic reads the annotations
+from jobs.launchers.per_process import Custom
 from jobs.values import (
     AnyValue,
     AssetType,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
@@ -101,23 +101,14 @@ class QLogNormal(_Bell):
     """Step."""
 
 
-SEARCH_DISTRIBUTIONS: tuple[type[Model], ...] = (
-    Choice,
-    Randint,
-    Uniform,
-    LogUniform,
-    QUniform,
-    QLogUniform,
-    Normal,
-    LogNormal,
-    QNormal,
-    QLogNormal,
-)
-
 SearchSpace = Annotated[
     Choice | Randint | Uniform | LogUniform | QUniform | QLogUniform | Normal | LogNormal | QNormal | QLogNormal,
     Field(discriminator="type"),
 ]
+
+
+SEARCH_DISTRIBUTIONS: tuple[type[Model], ...] = get_args(get_args(SearchSpace)[0])
+"""The same as values."""
 
 
 class Objective(Model):

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import fabric
-from jobs.launchers import Custom
 from jobs.launchers.base import MpiDistribution, Shape
+from jobs.launchers.per_process import Custom
 from jobs.planning import job_checks, program_checks
 from jobs.planning.plans import Added, Plan, Target
 from jobs.planning.program_checks import check_environment

@@ -15,8 +15,8 @@ from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
-from jobs.launchers import Custom
 from jobs.launchers.base import RayDistribution
+from jobs.launchers.per_process import Custom
 from jobs.values import Environment, Input
 from jobs.wire.references import secret_of
 from policies.checks.job_limits import check_processes
@@ -296,34 +296,26 @@ def node_count(job: Job, count: int, target: Target) -> Iterator[Finding]:
 
 def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Finding]:
     """Findings on blocks that a job asks for and that would not be added."""
-    size = target.facts
+    size, asked = target.facts, f"The job asks for {listed(job.fabric)}"
     if not job.fabric:
         return
+    remedy = "Leave `fabric` out."
     if job.enrich is False:
-        yield Finding(
-            "fabric-block",
-            "fabric",
-            f"The job asks for {listed(job.fabric)} and says `enrich=False`",
-            "Blocks of the fabric are variables that are added to a job",
-            "Leave one of the two out.",
-        )
+        seen, rule = f"{asked} and says `enrich=False`", "Blocks of the fabric are variables that are added to a job"
+        remedy = "Leave one of the two out."
     elif size is not None and collectives != "nccl":
-        yield Finding(
-            "fabric-block",
-            "fabric",
-            f"The job asks for {listed(job.fabric)}, and {collectives} carries its collectives on {size.name}",
-            "These blocks are settings of NCCL",
-            "Leave `fabric` out.",
-        )
+        seen = f"{asked}, and {collectives} carries its collectives on {size.name}"
+        rule = "These blocks are settings of NCCL"
     elif size is not None and (missing := [block for block in job.fabric if block not in fabric.blocks(size)]):
-        known = listed(fabric.blocks(size))
-        yield Finding(
-            "fabric-block",
-            "fabric",
+        seen, rule = (
             f"There is no block {listed(missing)} for {size.name}",
             "A block has what Azure publishes for the size",
-            f"Of that size there is {known}; leave the rest out." if known else "Leave `fabric` out.",
         )
+        if known := listed(fabric.blocks(size)):
+            remedy = f"Of that size there is {known}; leave the rest out."
+    else:
+        return
+    yield Finding("fabric-block", "fabric", seen, rule, remedy)
 
 
 def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:

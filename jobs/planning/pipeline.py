@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
-from jobs.launchers import Custom
+from jobs.launchers.per_process import Custom
 from jobs.model.job import RESOURCE_FIELDS, Component, Job
 from jobs.model.pipeline import COMMANDS, BareOutput, ComponentNode, PassthroughComponent, Step, SweepStep
 from jobs.planning import pipeline_checks

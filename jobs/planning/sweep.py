@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import did_you_mean
-from jobs.model.job import Job
+from jobs.model.job import Job, RunFields
 from jobs.planning.job import plan_job
 from jobs.planning.job_checks import lost
 from jobs.planning.plans import BasePlan, declaration, written_fields
@@ -23,21 +23,7 @@ if TYPE_CHECKING:
     from jobs.planning.plans import Find, Plan
 
 _BOUND = re.compile(r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}")
-_UNSENT = (
-    "name",
-    "display_name",
-    "description",
-    "experiment_name",
-    "tags",
-    "properties",
-    "limits",
-    "services",
-    "rerun",
-    "on_edit",
-    "wait",
-    "after",
-    "delete_history",
-)
+_UNSENT = (*RunFields.model_fields, "limits", "services")
 """Fields of a job that its sweep has, or that no sweep sends."""
 SUPPORTED = {"grid": ("choice",), "bayesian": ("choice", "uniform", "quniform")}
 """Distributions that a sampling algorithm takes; random takes them all."""

@@ -21,7 +21,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.models import models_in, must
 from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean
-from jobs.launchers import TYPED, Custom
+from jobs.launchers import LAUNCHERS
 from jobs.model.job import Component, Job
 from jobs.model.pipeline import Pipeline, Schedule, Step, SweepStep
 from jobs.model.sweep import Sweep
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 ErrorPlace = tuple[str | int, ...]
 
-_DECLARED = (Job, Sweep, Pipeline, Step, SweepStep, Component, Schedule)
+_DECLARED: tuple[type[BaseModel], ...] = (Job, Sweep, Pipeline, Step, SweepStep, Component, Schedule)
 
-_KINDS = {launcher.model_fields["type"].default: launcher for launcher in (Custom, *TYPED)}
+_KINDS = {launcher.model_fields["type"].default: launcher for launcher in LAUNCHERS}
 _BRANCHES = frozenset({"bool", "int", "float", "str", "constrained-int", *_KINDS})
 
 

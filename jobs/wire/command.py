@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
 from amlstack.base.text import camel
-from jobs.launchers import Custom
+from jobs.launchers.per_process import Custom
 from jobs.values import EXPRESSION, Input
 from jobs.wire.keys import JOB, RESOURCES
 from jobs.wire.references import Refs, is_serverless

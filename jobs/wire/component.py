@@ -7,7 +7,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from jobs.launchers import Custom
+from jobs.launchers.per_process import Custom
 from jobs.model.job import NO_ENVIRONMENT
 from jobs.wire.command import dumped, plain, some
 from jobs.wire.keys import RESOURCES

@@ -10,6 +10,7 @@ import yaml
 import jobs
 from jobs import launchers
 from jobs.azureml.write import command_file
+from jobs.launchers.per_process import Custom
 from tests.support.jobs import oracle
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def test_azure_ai_ml_sends_the_same_of_the_enriched_job(launcher: Any, nodes: in
 
 def test_the_union_holds_every_launcher_by_its_own_name() -> None:
     union = set(get_args(get_args(launchers.Launcher)[0]))
-    assert union == {*launchers.TYPED, launchers.Custom}
+    assert union == {*launchers.TYPED, Custom}
     names = [kind.model_fields["type"].default for kind in union]
     assert len(set(names)) == len(names)
 

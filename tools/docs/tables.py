@@ -82,7 +82,7 @@ def launcher_table() -> str:
 
 def launcher_sections() -> str:
     """Every launcher with its fields, as Markdown."""
-    return "\n\n".join(_model_section(kind) for kind in (*TYPED, Custom))
+    return "\n\n".join([*map(_model_section, TYPED), _model_section(Custom)])
 
 
 def job_table() -> str:

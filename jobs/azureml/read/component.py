@@ -60,15 +60,7 @@ def _resources(cursor: Cursor) -> Any:
 KEYS = {
     **{
         key: command.KEYS[key]
-        for key in (
-            "command",
-            "code",
-            "environment",
-            "distribution",
-            "display_name",
-            "description",
-            "tags",
-        )
+        for key in ("command", "code", "environment", "distribution", "display_name", "description", "tags")
     },
     "type": word({"command": "command"}),
     "name": unsent,

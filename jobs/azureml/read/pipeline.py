@@ -12,6 +12,7 @@ from jobs.azureml.read.passthrough import split_unknown
 from jobs.model.job import NO_ENVIRONMENT
 from jobs.model.pipeline import PASSED_THROUGH, BareOutput, Pipeline, PipelineSettings, Step, SweepStep
 from jobs.values import EXPRESSION, Output
+from jobs.wire.keys import blocks
 
 if TYPE_CHECKING:
     from jobs.azureml.fields import Reader
@@ -193,20 +194,7 @@ KEYS = {
     "settings": _settings,
     "inputs": data.inputs,
     "outputs": named(Nullable(_described)),
-    **{
-        key: command.KEYS[key]
-        for key in (
-            "name",
-            "display_name",
-            "description",
-            "experiment_name",
-            "tags",
-            "properties",
-            "compute",
-            "identity",
-            "services",
-        )
-    },
+    **{key: command.KEYS[key] for key in (*blocks("run"), "compute", "identity", "services")},
 }
 """Keys of a pipeline job."""
 

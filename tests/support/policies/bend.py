@@ -21,7 +21,7 @@ def bent(original: ModuleType) -> Iterator[tuple[ast.AST, ModuleType]]:
     for number in itertools.count():
         bend = Bend(number)
         # Parsed anew each time: a tree is copied several times slower than it is parsed.
-        tree = ast.fix_missing_locations(bend.visit(ast.parse(text)))
+        tree = bend.visit(ast.parse(text))
         if bend.met <= number:
             return
         module = ModuleType(f"bent_{original.__name__.replace('.', '_')}")
@@ -63,15 +63,15 @@ class Bend(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST:
         self.generic_visit(node)
         if self.hit():
-            node.test = ast.UnaryOp(ast.Not(), node.test)
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         elif self.hit():
-            node.test = ast.Constant(value=False)
+            node.test = ast.copy_location(ast.Constant(value=False), node.test)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         if self.hit():
-            node.test = ast.UnaryOp(ast.Not(), node.test)
+            node.test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node.test)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -79,7 +79,7 @@ class Bend(ast.NodeTransformer):
         for index in range(len(node.values)):
             if self.hit():
                 kept = [one for at, one in enumerate(node.values) if at != index]
-                return kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
+                return kept[0] if len(kept) == 1 else ast.copy_location(ast.BoolOp(node.op, kept), node)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:

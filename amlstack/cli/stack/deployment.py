@@ -201,7 +201,9 @@ class Deployment:
             return Deployed(looked, updated=False)
         taken = losses_of(looked.ops, before, paths.home())
         self._show(looked, taken)
-        if not self._is_as_agreed():
+        if self.agreed is not None and (differs := tuple(self.agreed.differences(self.plan.as_list()))):
+            self.progress.fail(f"nothing was changed: this is not the plan of {self.agreed.file}")
+            self._notes(differs)
             return Deployed(looked, updated=False, refused=True)
         if preview:
             return Deployed(looked, updated=False)
@@ -237,13 +239,6 @@ class Deployment:
     def _notes(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.progress.note(line)
-
-    def _is_as_agreed(self) -> bool:
-        differs = () if self.agreed is None else tuple(self.agreed.differences(self.plan.as_list()))
-        if self.agreed is not None and differs:
-            self.progress.fail(f"nothing was changed: this is not the plan of {self.agreed.file}")
-            self._notes(differs)
-        return not differs
 
     def _may_apply(self, taken: tuple[str, ...]) -> bool:
         """A person's answer; the sandbox's own stack is asked about only where something is lost."""

@@ -145,7 +145,8 @@ def _here(subject: str, asked: AskedWorkspace, held: contextlib.ExitStack) -> Na
                 return None
             raise
         if row is not None:
-            return NamedSubject(_seen_from_here(job_folder(paths.home(), row.id)), (store, row))
+            path, here = job_folder(paths.home(), row.id), Path.cwd()
+            return NamedSubject(path.relative_to(here) if path.is_relative_to(here) else path, (store, row))
     return NamedSubject(Path(subject)) if Path(subject).exists() or not _may_be_elsewhere(subject, asked) else None
 
 
@@ -192,11 +193,6 @@ def authors_files(folders: Iterable[Path]) -> Callable[[str], str]:
         return text
 
     return named
-
-
-def _seen_from_here(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _has_sandbox() -> bool:

@@ -127,10 +127,13 @@ class Queue:
     def _quota(self, compute: str, cluster: Mapping[str, Any], nodes: int) -> str:
         """The shortage of the subscription's vCPUs; empty where there is none, or it cannot be asked."""
         region, size = str(cluster["location"]), str(cluster.get("vmSize") or "")
-        answer = self._region(compute.split("/")[2], region, size)
-        offered = (answer["sizes"].get(size) or {}) if answer else {}
+        if (region, size) not in self._regions:
+            asked = {"subscription": compute.split("/")[2], "regions": {region: [size]}}
+            self._regions[region, size] = read_regions(self.arm, asked, threading.Event())["regions"][region]
+        answer = self._regions[region, size]
+        offered = {} if answer["problem"] else answer["sizes"].get(size) or {}
         vcpus = _int(offered.get("vcpus"))
-        if not answer or not vcpus:
+        if not vcpus:
             return ""
         low = cluster.get("vmPriority") == "LowPriority"
         for pool in (_LOW_PRIORITY,) if low else (str(offered.get("family") or ""), OF_REGION):
@@ -163,13 +166,6 @@ class Queue:
                     found = f"`{name}` is {outer.get('provisioningState')}: {errors}"
                 self._clusters[key] = found
         return self._clusters[key]
-
-    def _region(self, subscription: str, region: str, size: str) -> Any:
-        if (region, size) not in self._regions:
-            asked = {"subscription": subscription, "regions": {region: [size]}}
-            answer = read_regions(self.arm, asked, threading.Event())["regions"][region]
-            self._regions[region, size] = None if answer["problem"] else answer
-        return self._regions[region, size]
 
 
 def _errors(found: Mapping[str, Any]) -> str:

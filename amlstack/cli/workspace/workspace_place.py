@@ -23,7 +23,7 @@ from amlstack.base import paths
 from amlstack.base.text import did_you_mean
 from amlstack.cli import stack_files
 from amlstack.cli.logs.follower import is_local
-from amlstack.provider.arm import ENDPOINT_VARIABLE, ArmClient
+from amlstack.provider.arm import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, ArmClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -202,7 +202,8 @@ class WorkspacePlace:
     @property
     def line(self) -> str:
         """The line that a person should see before anything else."""
-        at = f" on the sandbox at {self.arm.endpoint}" if self.is_local else _elsewhere(self.arm.endpoint)
+        host = "" if self.arm.endpoint == PUBLIC_ENDPOINT else f" at {urlsplit(self.arm.endpoint).netloc}"
+        at = f" on the sandbox at {self.arm.endpoint}" if self.is_local else host
         if len(self.workspaces) != 1:
             names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
             return f"workspaces {names}{at}: {self.source}" if names else f"no workspace yet{at}: {self.source}"
@@ -364,15 +365,9 @@ def _name(workspace: str) -> str:
     return workspace.rpartition("/")[2]
 
 
-def _elsewhere(arm_endpoint: str) -> str:
-    from amlstack.provider.arm import PUBLIC_ENDPOINT
-
-    return "" if arm_endpoint == PUBLIC_ENDPOINT else f" at {urlsplit(arm_endpoint).netloc}"
-
-
 def _none_fits(values: Mapping[str, str], known: tuple[str, ...]) -> str:
     words = [f"{part} `{values[part]}`" for part in ("workspace", "group") if part in values]
     subscription = f"the subscription {values['subscription']}" if "subscription" in values else "the sandbox"
     named = f" fits {' and '.join(words)}" if words else " is there that you may see"
-    near = did_you_mean(values.get("workspace", ""), known) if "workspace" in values else ""
+    near = did_you_mean(values["workspace"], known) if "workspace" in values else ""
     return f"No workspace{named} in {subscription}. {near}".rstrip()

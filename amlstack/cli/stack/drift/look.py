@@ -27,7 +27,6 @@ from amlstack.cli.stack_files import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
@@ -178,7 +177,6 @@ def look_through(
     mending: StackMending,
     *,
     on_event: Callable[[Mapping[str, Any]], None] = lambda _: None,
-    cwd: Path | None = None,
 ) -> Look:
     """Look at a stack.
 
@@ -186,7 +184,6 @@ def look_through(
         stack: The stack.
         mending: How its differences are mended.
         on_event: Called with each event of the engine.
-        cwd: The folder of Pulumi.yaml; this clone's by default.
 
     Raises:
         BusyError: Another command changed the state meanwhile.
@@ -204,7 +201,7 @@ def look_through(
         on_event(event)
 
     command = [*WORDS, "--stack", stack.name, *stack.options]
-    outcome = engine.run(command, stack.env, cwd=cwd, on_event=taken, owner=stack.owner)
+    outcome = engine.run(command, stack.env, on_event=taken, owner=stack.owner)
     if busy := pulumi_stack.engine_is_locked(outcome, stack.name):
         raise pulumi_stack.BusyError(busy)
     if stack.state() != before:

@@ -141,7 +141,7 @@ def compare(
         then, later = plan.read_agreed(agreed), plan.read_agreed(now)
     except plan.NoPlanError as error:
         _wrong(str(error))
-    lines = tuple(then.differences([*later.steps.values()]))
+    lines = tuple(then.differences(later.steps))
     for line in lines:
         say(f"- {line}")
     if not lines:

@@ -201,7 +201,7 @@ class Deployment:
             return Deployed(looked, updated=False)
         taken = losses_of(looked.ops, before, paths.home())
         self._show(looked, taken)
-        if self.agreed is not None and (differs := tuple(self.agreed.differences(self.plan.as_list()))):
+        if self.agreed is not None and (differs := tuple(self.agreed.differences(self.plan.steps))):
             self.progress.fail(f"nothing was changed: this is not the plan of {self.agreed.file}")
             self._notes(differs)
             return Deployed(looked, updated=False, refused=True)

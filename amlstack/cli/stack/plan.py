@@ -70,6 +70,12 @@ class PlannedStep:
         """``Compute a100``."""
         return name_of(self.urn)
 
+    @property
+    def line(self) -> str:
+        """``replaced: Compute a100 (vmSize)``."""
+        changes = f" ({', '.join(self.changes)})" if self.changes else ""
+        return f"{self.does}: {self.name}{changes}"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
         return {
@@ -115,7 +121,7 @@ class StackPlan:
             elif word == CREATED and steps:
                 yield f"{word}: {', '.join(step.name for step in steps)}"
             else:
-                yield from (f"{word}: {step.name}{_in_brackets(step.changes)}" for step in steps)
+                yield from (step.line for step in steps)
 
     def counts(self) -> str:
         """``12 created, 1 updated in place``; empty when nothing changes."""
@@ -153,10 +159,6 @@ def _hash_of(inputs: Mapping[str, Any] | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _in_brackets(changes: tuple[str, ...]) -> str:
-    return f" ({', '.join(changes)})" if changes else ""
-
-
 def _by_type(steps: list[PlannedStep]) -> str:
     counts = Counter(step.name.partition(" ")[0] for step in steps)
     return ", ".join(f"{number} {kind}" if number > 1 else kind for kind, number in counts.items())
@@ -172,31 +174,30 @@ class AgreedPlan:
 
     Attributes:
         file: Where it was read.
-        steps: URN → the step as ``--json`` printed it.
+        steps: Its steps by URN.
     """
 
     file: Path
-    steps: Mapping[str, Mapping[str, Any]]
+    steps: Mapping[str, PlannedStep]
 
-    def differences(self, plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    def differences(self, plan: Mapping[str, PlannedStep]) -> Iterator[str]:
         """A line for each step that this plan and another one do not have in common; none where they are the same.
 
         Args:
-            plan: The other plan's steps, as ``--json`` prints them.
+            plan: The other plan's steps by URN.
         """
-        now = {str(step["urn"]): step for step in plan}
-        for urn, step in now.items():
+        for urn, step in plan.items():
             agreed = self.steps.get(urn)
             if agreed is None:
-                yield f"{_does(step)}: that plan leaves it alone"
-            elif agreed["operation"] != step["operation"]:
-                yield f"{_does(step)}: in that plan it is {agreed['operation']}"
-            elif sorted(agreed["properties"]) != sorted(step["properties"]):
-                yield f"{_does(step)}: in that plan ({', '.join(agreed['properties'])}) differ"
-            elif agreed["inputs"] != step["inputs"]:
-                yield f"{_does(step)}: with other values than in that plan"
-        for urn in self.steps.keys() - now.keys():
-            yield f"not {_does(self.steps[urn])}: in that plan it is"
+                yield f"{step.line}: that plan leaves it alone"
+            elif agreed.does != step.does:
+                yield f"{step.line}: in that plan it is {agreed.does}"
+            elif sorted(agreed.changes) != sorted(step.changes):
+                yield f"{step.line}: in that plan ({', '.join(agreed.changes)}) differ"
+            elif agreed.inputs != step.inputs:
+                yield f"{step.line}: with other values than in that plan"
+        for urn in self.steps.keys() - plan.keys():
+            yield f"not {self.steps[urn].line}: in that plan it is"
 
 
 def read_agreed(file: Path) -> AgreedPlan:
@@ -207,15 +208,10 @@ def read_agreed(file: Path) -> AgreedPlan:
     """
     try:
         content = json.loads(file.read_text("utf-8"))
-        steps = {
-            str(step["urn"]): {
-                "operation": str(step["operation"]),
-                "properties": [str(name) for name in step["properties"]],
-                "inputs": str(step["inputs"]),
-                "urn": str(step["urn"]),
-            }
-            for step in content["plan"]
-        }
+        steps = {}
+        for step in content["plan"]:
+            urn, changes = str(step["urn"]), tuple(map(str, step["properties"]))
+            steps[urn] = PlannedStep(urn, str(step["type"]), str(step["operation"]), changes, str(step["inputs"]))
     except OSError as error:
         message = f"{file} cannot be read: {error.strerror}"
         raise NoPlanError(message) from None
@@ -223,10 +219,6 @@ def read_agreed(file: Path) -> AgreedPlan:
         message = f"{file} has no plan: it must be what `amlstack up --stack NAME --preview --json` prints"
         raise NoPlanError(message) from None
     return AgreedPlan(file, steps)
-
-
-def _does(step: Mapping[str, Any]) -> str:
-    return f"{step['operation']}: {name_of(str(step['urn']))}{_in_brackets(tuple(step['properties']))}"
 
 
 def changes_nothing(preview: Outcome, file: Path, state: State) -> bool:

@@ -71,7 +71,6 @@ def settings(
     *,
     collectives: Collectives,
     mpi_starts_ranks: bool = False,
-    image_files: Collection[str] = (),
     blocks: Collection[Block] = (),
 ) -> tuple[FabricSetting, ...]:
     """The variables that let a job use the fabric of its size; none for sizes and jobs that need none.
@@ -83,7 +82,6 @@ def settings(
         size: The size of the nodes.
         collectives: The library that carries the collectives.
         mpi_starts_ranks: Whether mpirun starts the processes although NCCL carries the collectives.
-        image_files: Absolute paths known to exist in the image, for settings that name a file in it.
         blocks: Blocks that the job asks for; a value of theirs goes before the usual one.
     """
     found: dict[str, FabricSetting] = {}
@@ -91,7 +89,7 @@ def settings(
         if (
             collectives in row["collectives"]
             and (mpi_starts_ranks or not row["only_if_mpi_starts_ranks"])
-            and (row["block"] is None or row["block"] in blocks or row["only_if_image_has"] in image_files)
+            and (row["block"] is None or row["block"] in blocks)
             and (row["name"] not in found or row["block"] is not None)
         ):
             found[row["name"]] = FabricSetting(**{key: row[key] for key in _OF_A_SETTING})

@@ -114,23 +114,7 @@ _OF_TORCH = "pytorch/pytorch"
 _DOCKER_HUB = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
 
 
-class ImageName(NamedTuple):
-    """The facts that a name states.
-
-    Attributes:
-        vendor: ``NVIDIA`` or ``AMD``, for whose GPUs the image is built.
-        cuda: CUDA release, major and minor; None where it does not say.
-        torch: Release of PyTorch where the image is one of PyTorch's own; None otherwise.
-        least: Least compute capability that the image supports; None where nobody says.
-    """
-
-    vendor: str
-    cuda: str | None = None
-    torch: str | None = None
-    least: str | None = None
-
-
-def read(image: str) -> ImageName | None:
+def read(image: str) -> Image | None:
     """The facts that an image's name states; None where it says nothing of GPUs, or of both vendors'."""
     found = _TAGGED.fullmatch(_DIGEST.sub("", image.strip()))
     if found is None:
@@ -140,17 +124,17 @@ def read(image: str) -> ImageName | None:
         repository = repository.removeprefix(prefix)
     if repository in _OF_CUDA:
         leading = _LEADING.match(tag)
-        return ImageName("NVIDIA", leading[1] if leading else None)
+        return Image(image, cuda=leading[1] if leading else None, vendor="NVIDIA")
     if repository == _OF_TORCH and (built := _TORCH.match(tag)):
-        return ImageName("NVIDIA", built[2], torch=built[1])
+        return Image(image, cuda=built[2], vendor="NVIDIA", build=built[1])
     if repository.startswith(_NGC) and (release := _RELEASE.match(tag)):
         cuda, least = of_release(release[1])
-        return ImageName("NVIDIA", cuda, least=least)
+        return Image(image, cuda=cuda, vendor="NVIDIA", least=least)
     words = f"{repository}:{tag}"
     cuda = _cuda(words)
     if _ROCM.search(words):
-        return ImageName("AMD") if cuda is None else None
-    return None if cuda is None else ImageName("NVIDIA", cuda or None)
+        return Image(image, vendor="AMD") if cuda is None else None
+    return None if cuda is None else Image(image, cuda=cuda or None, vendor="NVIDIA")
 
 
 def _cuda(words: str) -> str | None:
@@ -190,7 +174,7 @@ class Image:
     """
 
     name: str
-    architectures: tuple[str, ...]
+    architectures: tuple[str, ...] = ()
     cuda: str | None = None
     torch: str | None = None
     open_mpi: str | None = None
@@ -242,11 +226,7 @@ def named(image: str) -> Image | None:
     if found := _BASE.match(image):
         cuda = found["cuda"]
         return Image(image, _X64, cuda=cuda, open_mpi=found["mpi"], vendor="NVIDIA" if cuda else None)
-    if (documented := read(image)) is not None:
-        return Image(
-            image, (), documented.cuda, vendor=documented.vendor, build=documented.torch, least=documented.least
-        )
-    return None
+    return read(image)
 
 
 def _of_curated(curated: environments.CatalogEnvironment) -> Image:

@@ -300,8 +300,8 @@ def _real_image(row: dict[str, Any]) -> RealImage:
     return RealImage(versions=_field(row.pop("has", {})), absent=absent, **_fields(row))
 
 
-FRAMEWORKS = {"torch": "torch", "tensorflow": "tensorflow"}
-"""A framework's package in images, and the one that its stand-in installs."""
+FRAMEWORKS = ("torch", "tensorflow")
+"""Packages of frameworks, called alike in images and on PyPI."""
 CURATED = ("acpt-pytorch-*", "lightgbm-*", "sklearn-*", "tensorflow-2.*")
 """Names of curated environments in messages."""
 _COMPACT = re.compile(r"^\d{2,}$")
@@ -364,18 +364,17 @@ def _with_versions(standin: StandIn, image: RealImage, versions: dict[str, str])
     if not image.exact:
         return known
     known = replace(known, python=versions.get("python", standin.python), flexible=True)
-    if not framework or _pinned_version(standin, FRAMEWORKS[framework]) == versions[framework]:
+    if not framework or _pinned_version(standin, framework) == versions[framework]:
         return known
     release = ".".join(versions[framework].split(".")[:2])
     as_of = dict(standin.releases).get(release)
     if as_of is None:
         return known
-    package = FRAMEWORKS[framework]
     rule = f"=={versions[framework]}" if versions[framework].count(".") > 1 else f"=={versions[framework]}.*"
     return replace(
         known,
         summary=f"{framework} {versions[framework]} and what goes with it",
-        requirements=(f"{package}{rule}", *(image.companions or standin.companions)),
+        requirements=(f"{framework}{rule}", *(image.companions or standin.companions)),
         constraints="",
         as_of=as_of,
     )

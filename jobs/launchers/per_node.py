@@ -78,13 +78,9 @@ class TorchRun(TypedLauncher):
                     "Write rdzv='c10d', or leave it out.",
                 ),
             )
-        return Lowered(
-            command=lowered,
-            distribution=PyTorchDistribution(process_count_per_instance=1),
-            processes_per_node=ranks,
-            environment=RESTARTS if self.max_restarts and self._rendezvous == "c10d" and shape.nodes > 1 else {},
-            findings=findings,
-        )
+        restarts = self.max_restarts and self._rendezvous == "c10d" and shape.nodes > 1
+        distribution = PyTorchDistribution(process_count_per_instance=1)
+        return Lowered(lowered, distribution, ranks, RESTARTS if restarts else {}, findings)
 
     @property
     def _rendezvous(self) -> str:

@@ -46,13 +46,8 @@ class PerProcess(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name the ranks per node; the command is run as it is."""
         ranks = self.processes_per_node or shape.gpus or 1
-        return Lowered(
-            command=command,
-            distribution=PyTorchDistribution(process_count_per_instance=ranks),
-            processes_per_node=ranks,
-            environment={},
-            findings=starts_itself(command, ranks, "PerProcess"),
-        )
+        findings = starts_itself(command, ranks, "PerProcess")
+        return Lowered(command, PyTorchDistribution(process_count_per_instance=ranks), ranks, {}, findings)
 
 
 class TensorFlow(TypedLauncher):
@@ -85,13 +80,8 @@ class TensorFlow(TypedLauncher):
                     Level.WARNING,
                 ),
             )
-        return Lowered(
-            command,
-            TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers),
-            max(1, workers // shape.nodes),
-            {},
-            findings,
-        )
+        spread = TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers)
+        return Lowered(command, spread, max(1, workers // shape.nodes), {}, findings)
 
 
 MPI_RESERVED = frozenset(
@@ -164,13 +154,8 @@ class Horovod(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Name the ranks per node; the command is run as it is."""
         ranks = self.processes_per_node or shape.gpus or 1
-        return Lowered(
-            command,
-            MpiDistribution(process_count_per_instance=ranks),
-            ranks,
-            {},
-            starts_itself(command, ranks, "Horovod"),
-        )
+        findings = starts_itself(command, ranks, "Horovod")
+        return Lowered(command, MpiDistribution(process_count_per_instance=ranks), ranks, {}, findings)
 
 
 class DeepSpeed(TypedLauncher):

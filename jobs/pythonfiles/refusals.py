@@ -97,8 +97,9 @@ class Stores:
             for name, value in variables.items()
             if value.startswith("/") and _withheld(name, value) and not os.path.isdir(value)  # noqa: PTH112
         ]
-        self._roots = _resolved((*below, *named))
-        self._trusted = _trusted()
+        self._roots = tuple(dict.fromkeys(f"{os.path.realpath(path)}/" for path in (*below, *named)))
+        # Folders of installed modules, whose thousands of files hold none.
+        self._trusted = tuple({f"{prefix}/lib/" for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
 
     def holds(self, path: Any) -> str | None:
         """The path, as text, if it leads to credentials."""
@@ -112,17 +113,6 @@ class Stores:
             if _KEPT_OUTSIDE_HOME.fullmatch(real) or f"{real}/".startswith(self._roots):
                 return text
         return None
-
-
-@lru_cache(maxsize=8)
-def _resolved(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"{os.path.realpath(path)}/" for path in paths))
-
-
-@lru_cache(maxsize=1)
-def _trusted() -> tuple[str, ...]:
-    """Folders of installed modules, whose thousands of files hold none."""
-    return tuple({f"{prefix}/lib/" for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
 
 
 @dataclass(frozen=True)

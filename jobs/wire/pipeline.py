@@ -184,18 +184,6 @@ _RAW = ("environmentVariables", "computeId")
 _VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+):(?P<version>.+)")
 
 
-def node(step: AnyStep, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
-    """A step as the node of a pipeline's body.
-
-    Args:
-        step: The step, its launcher lowered.
-        name: Its name in the pipeline.
-        component: The id of the component that is registered for it; None where it names a registered one, or has none.
-        refs: What its references point to.
-    """
-    return _NODES[type(step)](step, name, component, refs)
-
-
 def _inline(step: Job, name: str, component: str | None, refs: Refs) -> dict[str, Any]:
     command = _command(step, step.inputs, step.outputs, {}, refs)
     return _filled({**command, **_named(name, "command", step, "YAML.JOB"), "componentId": component})
@@ -242,7 +230,11 @@ _NODES: Mapping[type, Callable[..., dict[str, Any]]] = {
     SweepStep: _sweep_step,
     PassthroughStep: _passthrough,
 }
-"""The kinds of steps, one row each."""
+"""Makes a step the node of a pipeline's body, by the step's kind.
+
+It takes the step, its launcher lowered; its name; the id of the component that is registered for it, None where it
+names a registered one or has none; and what its references point to.
+"""
 
 
 def _of_its_component(
@@ -412,7 +404,8 @@ def _nodes(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> tuple[dict[str, A
             rendered = passthrough_component_body(component, own, inner)
         if rendered is not None:
             components[name] = rendered
-        nodes[name] = node(pipeline.jobs[name], name, None if rendered is None else component_id(rendered, refs), own)
+        step, registered = pipeline.jobs[name], None if rendered is None else component_id(rendered, refs)
+        nodes[name] = _NODES[type(step)](step, name, registered, own)
     return nodes, components
 
 

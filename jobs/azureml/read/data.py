@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +45,8 @@ DATA_INPUT = {
 def literal(cursor: Cursor) -> Any:
     """A literal input: text, a number, a truth value."""
     value = cursor.value
-    if isinstance(value, float) and not math.isfinite(value):
-        return cursor.wrong("a finite number, or text in quotes")
     if isinstance(value, (str, bool, int, float)):
-        return value
+        return anything(cursor)
     if value is None:
         return cursor.bad(
             "value-missing",

@@ -21,7 +21,6 @@ OTHERWISE: Final = {
     "amlstack/sandbox/planes/blobs/wire.py": "a new file, which the tables name when it is whole",
     "amlstack/sandbox/gpu_code.py": "made anew for each job",
     "amlstack/images/building.py": "a lock, and a scratch folder of this process",
-    "amlstack/sandbox/orchestration/parent.py": "a new name, then a rename",
     "amlstack/sandbox/runner/namespace.py": "files of the kernel",
     "amlstack/sandbox/store/folders.py": "made anew for each job",
     "amlstack/sandbox/runner/prepare.py": "made anew for each job",

@@ -51,7 +51,7 @@ _ASSET = re.compile(
     re.IGNORECASE,
 )
 """A version of data or of a model by its ARM id, or data as `azureml:NAME:VERSION`, `azureml:NAME@latest`."""
-_JOB = re.compile(
+JOB_OUTPUT = re.compile(
     r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
 )
 """What another job of the workspace wrote."""
@@ -89,7 +89,7 @@ class Storage:
             return self._datastore(found, what)
         if found := _ASSET.fullmatch(uri):
             return self.locate(self._data_uri(found, uri, what), what)
-        if found := _JOB.fullmatch(uri):
+        if found := JOB_OUTPUT.fullmatch(uri):
             return self.locate(self._job_output(found, what), what)
         parts = urlsplit(uri)
         words = unquote(parts.path).strip("/").split("/")

@@ -7,10 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import write_whole
 from amlstack.sandbox.store.store import JobError, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from amlstack.sandbox.store.store import JobRow, Store
 
@@ -22,11 +24,6 @@ FOLDERS = "children"
 
 PARENTS = frozenset({"Sweep", "Pipeline"})
 """The types of jobs that have children."""
-
-
-def is_parent(job: JobRow) -> bool:
-    """True where a job runs through its children alone."""
-    return job.properties.get("jobType") in PARENTS
 
 
 @dataclass(slots=True)
@@ -45,11 +42,6 @@ class Parent:
     children: dict[str, JobRow]
     moved: bool = False
 
-    @classmethod
-    def of(cls, store: Store, job: JobRow) -> Parent:
-        """Reads it."""
-        return cls(store, job, store.children(job.id))
-
     @property
     def active(self) -> dict[str, JobRow]:
         """The children that have not ended."""
@@ -63,12 +55,11 @@ class Parent:
             if (scale := self.store.scales.of(self.job.id)) is not None:
                 self.store.scales.put(row.id, scale)
             self.store.jobs.move(self.job.id, "Running", expect=("NotStarted", "Preparing"))
-        links = self.folder / FOLDERS
-        links.mkdir(parents=True, exist_ok=True)
-        job_folder(self.store.home, row.id).mkdir(parents=True, exist_ok=True)
-        link = links / place
+        folder, link = job_folder(self.store.home, row.id), self.folder / FOLDERS / place
+        for made in (folder, link.parent):
+            made.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
-            link.symlink_to(job_folder(self.store.home, row.id))
+            link.symlink_to(folder)
         self.children[place] = row
         self.moved = True
 
@@ -78,10 +69,12 @@ class Parent:
         if row.active and not row.cancel_requested and self.store.jobs.request_cancel(row.id):
             self.moved = True
 
-    def cancel_all(self) -> None:
-        """Asks for the end of every child that has not ended."""
+    def give_up(self, status: str, error: JobError | None = None) -> None:
+        """Ends the parent where all children have ended; asks for the end of those that have not."""
         for place in self.active:
             self.cancel(place)
+        if not self.active:
+            self.end(status, error)
 
     def end(self, status: str, error: JobError | None = None) -> None:
         """Ends the parent, with a report beside its children's folders."""
@@ -98,11 +91,18 @@ class Parent:
             "created": row.created,
             "started": row.started,
             "ended": row.ended,
-            "children": [_reported(place, child) for place, child in self.children.items()],
+            "children": [
+                {
+                    "place": place,
+                    "job": child.name,
+                    "key": child.id,
+                    "status": child.status,
+                    "error": None if child.error is None else child.error.message,
+                }
+                for place, child in self.children.items()
+            ],
         }
-        part = self.folder / ".report.json"
-        part.write_text(json.dumps(report, indent=1) + "\n")
-        part.replace(self.folder / "report.json")
+        write_whole(self.folder / "report.json", json.dumps(report, indent=1) + "\n")
 
     def label(self, **properties: str) -> None:
         """Writes into the record's ``properties``, where the service keeps what it finds out."""
@@ -120,11 +120,6 @@ class Parent:
             log.write(f"{time.strftime('%H:%M:%S')} {line}\n")
 
     @property
-    def folder(self) -> Any:
+    def folder(self) -> Path:
         """The parent's folder."""
         return job_folder(self.store.home, self.job.id)
-
-
-def _reported(place: str, child: JobRow) -> dict[str, Any]:
-    error = None if child.error is None else child.error.message
-    return {"place": place, "job": child.name, "key": child.id, "status": child.status, "error": error}

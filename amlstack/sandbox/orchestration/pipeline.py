@@ -14,7 +14,7 @@ from amlstack.base.text import camel
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files.datastores import DEFAULT_STORE, MODELS, output_uri
-from amlstack.sandbox.files.storage import Storage
+from amlstack.sandbox.files.storage import JOB_OUTPUT, Storage
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
 from amlstack.sandbox.orchestration.pipeline_body import MODES, BindingValues
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
@@ -155,7 +155,7 @@ def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> 
     """Find where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
     port, given = node.component.outputs[name], node.outputs.get(name) or {}
     uri, mode = given.get("uri"), given.get("mode")
-    source = pipeline_body.whole(str(given.get("value") or ""))
+    source = pipeline_body.sole_binding(str(given.get("value") or ""))
     if source is not None:
         if source.step is not None or source.side != "outputs":
             where = f"{node.where}.outputs.{name}"
@@ -278,9 +278,8 @@ def advance(parent: Parent) -> None:
     goes_on = str(settings.get("continue_on_step_failure", True)).lower() != "false"
     failed = {place: row for place, row in parent.children.items() if row.status in ("Failed", "Canceled")}
     if failed and not goes_on:
-        if parent.active:
-            parent.cancel_all()
-            return
+        for place in parent.active:
+            parent.cancel(place)
     else:
         for node in wanted.values():
             if node.name not in parent.children and all(_done(parent, needed) for needed in node.needs):
@@ -303,7 +302,7 @@ def pipeline_outputs(store: Store, parent: JobRow, children: Mapping[str, JobRow
         if name not in children or not isinstance(step, dict):
             continue
         for port, output in (step.get("outputs") or {}).items():
-            source = pipeline_body.whole(str(output.get("value") or "")) if isinstance(output, dict) else None
+            source = pipeline_body.sole_binding(str(output.get("value") or "")) if isinstance(output, dict) else None
             wire = _written(store, children[name]).get(port)
             if source is not None and wire is not None:
                 found[source.name] = str(wire.get("uri") or "")
@@ -325,8 +324,8 @@ def _start(parent: Parent, node: PipelineStep, properties: Mapping[str, Any]) ->
 def _written(store: Store, child: JobRow) -> dict[str, Any]:
     """A child's outputs; a sweep's are its best trial's."""
     if child.properties.get("jobType") == "Sweep":
-        trial = sweep.trial(store, child)
-        child = child if trial is None else trial
+        best = sweep.best_trial(store, child)
+        child = child if best is None else best[0]
     found: dict[str, Any] = child.properties.get("outputs") or {}
     return found
 
@@ -357,9 +356,6 @@ def _collect(parent: Parent) -> None:
 
 _ASSET = re.compile(
     r"azureml://locations/[^/]+/workspaces/[^/]+/(?:data|models)/azureml_(?P<job>.+)_output_(?:data|model)_(?P<name>.+)/versions/1"
-)
-_OF_JOB = re.compile(
-    r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
 )
 _OF_RUN = re.compile(r"runs:/(?P<job>[^/]+)/(?P<path>.*)")
 ARTIFACTS = "artifacts"
@@ -406,7 +402,7 @@ def registered_address(store: Store, workspace: str, uri: str) -> str:
         uri: ``azureml://jobs/{job}/outputs/{output}[/paths/{path}]``, ``runs:/{job}/{path}``; anything else, and what
             names no job or no output, stays as it is.
     """
-    found = _OF_JOB.fullmatch(uri) or _OF_RUN.fullmatch(uri)
+    found = JOB_OUTPUT.fullmatch(uri) or _OF_RUN.fullmatch(uri)
     job = None if found is None else store.jobs.find(workspace, found["job"])
     if found is None or job is None:
         return uri

@@ -158,7 +158,7 @@ def sources(text: str) -> tuple[BindingSource, ...]:
     return tuple(_source(found) for found in _BOUND.finditer(text))
 
 
-def whole(text: str) -> BindingSource | None:
+def sole_binding(text: str) -> BindingSource | None:
     """The binding that a text is, and nothing else."""
     found = _BOUND.fullmatch(text.strip())
     return None if found is None else _source(found)
@@ -252,7 +252,7 @@ def read(store: Store, properties: Mapping[str, Any]) -> dict[str, PipelineStep]
 
     Args:
         store: Where the components are registered.
-        properties: ``body["properties"]`` of the pipeline, as `whole` completes it.
+        properties: ``body["properties"]`` of the pipeline, as `complete_body` completes it.
 
     Raises:
         Refused: A step's type, component, binding or input is none, or the steps wait for each other in a circle.
@@ -377,7 +377,7 @@ class BindingValues:
             uri = self.text(str(given.get("uri") or ""), node.where)
             return _with_mode(_data(str(given.get("job_input_type") or port.type), uri), given, port)
         text = str(given["value"])
-        source = whole(text)
+        source = sole_binding(text)
         if source is not None:
             wire = self._port(source, port)
             return wire if wire is None or wire["jobInputType"] == "literal" else _with_mode(wire, given, port)
@@ -409,16 +409,12 @@ class BindingValues:
             wire: Wire | None = (self.properties.get("inputs") or {}).get(source.name)
             return None if wire is None else dict(wire)
         if self.draft or source.step is None:
-            return _data(port.type if port is not None else "uri_folder", "") if not _is_value(port) else _literal("1")
+            return _literal("1") if port is None or port.literal else _data(port.type, "")
         step = self.steps.get(source.step) or {}
         found = (step.get(source.side) or {}).get(source.name)
         if found is None or source.side == "inputs":
             return found
         return _data(str(found.get("jobOutputType") or "uri_folder"), str(found.get("uri") or ""))
-
-
-def _is_value(port: ComponentPort | None) -> bool:
-    return port is None or port.literal
 
 
 def _literal(text: str) -> Wire:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.contract.spec import RefusedError, seconds
 from amlstack.sandbox.orchestration import pipeline, sweep
-from amlstack.sandbox.orchestration.parent import Parent, is_parent
+from amlstack.sandbox.orchestration.parent import Parent
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.store import JobError
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.store.store import JobRow, Store
-
-__all__ = ["advance", "drafts", "is_parent"]
 
 KINDS = {"Pipeline": pipeline, "Sweep": sweep}
 """The module that advances each type of parent."""
@@ -42,53 +40,32 @@ def advance(store: Store, job: JobRow, now: float) -> tuple[bool, float | None]:
     Returns:
         Whether anything changed, and when its time limit is reached (seconds since the epoch; None for none).
     """
-    parent = Parent.of(store, job)
+    parent, due, failure = Parent(store, job, store.children(job.id)), None, None
     try:
         due = _advance(parent, now)
     except (Refused, RefusedError) as error:
-        _give_up(parent, JobError(error.code, str(error)))
-        return parent.moved, None
+        failure = JobError(error.code, str(error))
     except Exception as error:  # noqa: BLE001 - one broken parent must not stop all other jobs
         traceback.print_exc()
-        _give_up(parent, JobError("SandboxError", f"The sandbox could not advance the {_noun(job)}: {error}"))
-        return parent.moved, None
+        noun = str(job.properties.get("jobType")).lower()
+        failure = JobError("SandboxError", f"The sandbox could not advance the {noun}: {error}")
+    if failure is not None:
+        if not parent.active:
+            parent.note(failure.message)
+        parent.give_up("Failed", failure)
     return parent.moved, due
 
 
 def _advance(parent: Parent, now: float) -> float | None:
-    job = parent.job
+    job, kind = parent.job, parent.job.properties["jobType"]
     if job.cancel_requested:
-        if parent.active:
-            parent.cancel_all()
-        else:
-            parent.end("Canceled")
+        parent.give_up("Canceled")
         return None
-    due = _deadline(job)
-    if due is not None and now >= due:
-        if parent.active:
-            parent.cancel_all()
-        else:
-            limit = (job.properties.get("limits") or {}).get("timeout")
-            message = f"The {_noun(job)} ran longer than its limit of {limit} (limits.timeout) and was cancelled."
-            parent.end("Canceled", JobError("JobTimeout", message))
-        return None
-    KINDS[job.properties["jobType"]].advance(parent)
-    return due
-
-
-def _deadline(job: JobRow) -> float | None:
     limit = (job.properties.get("limits") or {}).get("timeout")
-    return None if limit is None or job.started is None else job.started + seconds(str(limit))
-
-
-def _give_up(parent: Parent, error: JobError) -> None:
-    """The parent cannot go on; its children must end first."""
-    if parent.active:
-        parent.cancel_all()
-    else:
-        parent.note(error.message)
-        parent.end("Failed", error)
-
-
-def _noun(job: JobRow) -> str:
-    return str(job.properties.get("jobType")).lower()
+    due = None if limit is None or job.started is None else job.started + seconds(str(limit))
+    if due is not None and now >= due:
+        message = f"The {kind.lower()} ran longer than its limit of {limit} (limits.timeout) and was cancelled."
+        parent.give_up("Canceled", JobError("JobTimeout", message))
+        return None
+    KINDS[kind].advance(parent)
+    return due

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.contract.spec import RefusedError, seconds
 from amlstack.sandbox.orchestration import sampling
-from amlstack.sandbox.orchestration import sampling as sampling_module
 from amlstack.sandbox.protocol.refusals import invalid, near
 from amlstack.sandbox.store.store import JobError
 
@@ -37,31 +36,20 @@ def better(goal: str) -> Callable[[Iterable[float]], float]:
     return max if goal.lower() == "maximize" else min
 
 
-def scores(store: Store, sweep: JobRow) -> dict[str, float]:
-    """The best value that each trial logged, by the trial's table key; trials that logged none are not there."""
-    objective = sweep.properties.get("objective") or {}
-    pick = better(str(objective.get("goal") or ""))
-    found = {
-        key: store.metrics.values(key, str(objective.get("primaryMetric")))
-        for key in store.family.children(sweep.id).values()
-    }
-    return {key: pick(values) for key, values in found.items() if values}
-
-
-def trial(store: Store, sweep: JobRow) -> JobRow | None:
-    """The best trial: of those that completed if any did; None when none logged the primary metric.
+def best_trial(store: Store, sweep: JobRow) -> tuple[JobRow, float] | None:
+    """The best trial and its value: of those that completed if any did; None when none logged the primary metric.
 
     Of equal ones the first.
     """
-    best = scores(store, sweep)
-    rows = [row for key in best if (row := store.jobs.get(key)) is not None]
-    completed = [row for row in rows if row.status == "Completed"]
-    pick = better(str((sweep.properties.get("objective") or {}).get("goal") or ""))
-    candidates = completed or rows
+    objective = sweep.properties.get("objective") or {}
+    pick, metric = better(str(objective.get("goal") or "")), str(objective.get("primaryMetric"))
+    logged = [(row, store.metrics.values(row.id, metric)) for row in store.children(sweep.id).values()]
+    scored = [(row, pick(values)) for row, values in logged if values]
+    candidates = [each for each in scored if each[0].status == "Completed"] or scored
     if not candidates:
         return None
-    top = pick(best[row.id] for row in candidates)
-    return next(row for row in candidates if best[row.id] == top)
+    top = pick(score for _, score in candidates)
+    return next(each for each in candidates if each[1] == top)
 
 
 if TYPE_CHECKING:
@@ -198,7 +186,7 @@ def read_sweep(name: str, properties: Mapping[str, Any]) -> SweepSpec:
     Raises:
         Refused: The sandbox cannot run it.
     """
-    varied = sampling_module.read(properties.get("searchSpace"))
+    varied = sampling.read(properties.get("searchSpace"))
     objective = properties.get("objective") or {}
     goal, metric = str(objective.get("goal") or "").lower(), str(objective.get("primaryMetric") or "")
     if goal not in ("minimize", "maximize") or not metric:
@@ -339,19 +327,16 @@ def _is_broken(parent: Parent, sweep: SweepSpec) -> bool:
 
 
 def _is_through(trial: JobRow) -> bool:
-    """It reason to MLflow that it has finished: there is nothing left to spare."""
+    """It told MLflow that it has finished: there is nothing left to spare."""
     return (trial.properties.get("properties") or {}).get("mlflow.status") == "FINISHED"
 
 
 def _name_best(parent: Parent, sweep: SweepSpec) -> None:
     """The best trial so far goes into the sweep's record, under the service's names."""
-    top = trial(parent.store, parent.job)
-    config = {"primary_metric_config": json.dumps({"name": sweep.metric, "goal": sweep.goal})}
-    if top is None:
-        parent.label(**config)
-        return
-    score = scores(parent.store, parent.job)[top.id]
-    parent.label(**config, best_child_run_id=top.name, score=str(score), best_metric_status="Succeeded")
+    labels = {"primary_metric_config": json.dumps({"name": sweep.metric, "goal": sweep.goal})}
+    if (best := best_trial(parent.store, parent.job)) is not None:
+        labels |= {"best_child_run_id": best[0].name, "score": str(best[1]), "best_metric_status": "Succeeded"}
+    parent.label(**labels)
 
 
 def _end(parent: Parent, sweep: SweepSpec) -> None:
@@ -366,13 +351,12 @@ def _end(parent: Parent, sweep: SweepSpec) -> None:
         return
     if failed:
         parent.note(f"trial(s) {', '.join(failed)} failed")
-    top = trial(parent.store, parent.job)
-    if top is None:
+    best = best_trial(parent.store, parent.job)
+    if best is None:
         parent.note(
             f"no trial logged the primary metric '{sweep.metric}', so that none is the best; "
             "log it with mlflow.log_metric"
         )
     else:
-        score = scores(parent.store, parent.job)[top.id]
-        parent.note(f"best trial: {top.name} with {sweep.metric} = {score:g}")
+        parent.note(f"best trial: {best[0].name} with {sweep.metric} = {best[1]:g}")
     parent.end("Completed")

@@ -157,13 +157,9 @@ class ResourceKind:
         """Called on every tick of a deletion; False keeps it waiting (for jobs to end)."""
         return True
 
-    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
-        """Answers ``POST <id>/<name>``."""
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
+        """Answers ``POST <id>/<name>``, or begins what that does over time."""
         raise not_emulated(f"the action '{name}' of {resource.type}")
-
-    def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
-        """Begins what ``POST <id>/<name>`` does over time; None for an action that answers at once."""
-        return None
 
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
         """At the end of an operation of a resource, in the same transaction."""

@@ -32,8 +32,7 @@ def check_identity(context: KindContext, path: str, body: Any, token: str | None
         body: Its body.
         token: The header's value.
     """
-    found = _JOB.fullmatch(path)
-    kind = acts(body)
+    found, kind = _JOB.fullmatch(path), _acting(body)
     if found is None or not kind or context.store.jobs.find(found["workspace"], found["name"]) is not None:
         return
     rule = (
@@ -49,7 +48,7 @@ def check_identity(context: KindContext, path: str, body: Any, token: str | None
         raise Refused(400, "UserError", f"{rule}. The token of this request is for '{audience}'.")
 
 
-def acts(body: Any) -> str:
+def _acting(body: Any) -> str:
     """The thing that makes a job act for a person, in words; empty for a job that acts for itself."""
     properties = body.get("properties") if isinstance(body, dict) else None
     if not isinstance(properties, dict):

@@ -156,7 +156,8 @@ def allowed_values(hint: Any) -> AllowedValues:
     """Takes an annotation apart."""
     parts = list(_flat(hint))
     origins = {part: typing.get_origin(part) for part in parts if typing.get_origin(part) is not None}
-    words = [str(member.value) for part in parts if _is_enum(part) for member in part]
+    enums = [part for part in parts if isinstance(part, type) and issubclass(part, Enum)]
+    words = [str(member.value) for each in enums for member in each]
     objects = [part for part in parts if _is_input(part)]
     names = {part.__name__ for part in objects}
     item = next((typing.get_args(part)[0] for part, origin in origins.items() if _is(origin, "Sequence")), None)
@@ -184,10 +185,6 @@ def _is(origin: Any, name: str) -> bool:
     return getattr(origin, "__name__", "") == name
 
 
-def _is_enum(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, Enum)
-
-
 def _is_input(part: Any) -> bool:
     from pulumi import _types  # noqa: PLC0415
 
@@ -197,7 +194,7 @@ def _is_input(part: Any) -> bool:
 READ_BACK = frozenset({"id", "name", "type", "etag", "systemData"})
 """Properties of every answer that a client sends back with a PUT; ARM ignores them.
 
-`shapes.BodyShape.read_only` has the rest: what azure-native's output classes have and its input classes lack."""
+`BodyShape.read_only` has the rest: what azure-native's output classes have and its input classes lack."""
 
 WORDS = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}
 
@@ -230,7 +227,8 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     properties = {
         name: _flat_items(value) if name in kind.schema.nested else value for name, value in properties.items()
     }
-    hint = _misplaced(properties, envelope)
+    wrong = next((name for name in properties if name in envelope), None)
+    hint = f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
     checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
     checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
     top = _object(kind.noun, envelope, given, "", version, inner=inner, ignored=ignored)
@@ -298,11 +296,6 @@ def fields_of_body(schema: Schema) -> tuple[dict[str, Field], dict[str, Field]]:
     return top, {schema.wire.get(name, name): field for name, field in fields.items() if name in rest}
 
 
-def _misplaced(properties: Body, envelope: dict[str, Any]) -> str:
-    wrong = next((name for name in properties if name in envelope), None)
-    return f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
-
-
 def _object(
     noun: str,
     fields: dict[str, Field],
@@ -324,11 +317,7 @@ def _object(
             message = f"{noun} has no property '{name}'.{moved or hint or near(name, fields)}"
             raise invalid(where, message)
         if entry is not None:
-            if not _known(fields[name].versions, version):
-                raise invalid(
-                    where,
-                    f"{noun} has no property '{name}' in the api-version '{version}'. {_those(fields[name].versions)}",
-                )
+            _check_version(fields[name].versions, version, where, f"{noun} has no property '{name}' in")
             result[name] = _value(fields[name].hint, entry, where, version)
     for name, field in fields.items():
         if field.required and name not in result:
@@ -336,12 +325,10 @@ def _object(
     return result
 
 
-def _known(versions: frozenset[str] | None, version: str) -> bool:
-    return versions is None or not version or version.lower() in versions
-
-
-def _those(versions: frozenset[str] | None) -> str:
-    return f"These have it: {', '.join(sorted(versions or (), reverse=True))}."
+def _check_version(versions: frozenset[str] | None, version: str, path: str, seen: str) -> None:
+    if versions is not None and version and version.lower() not in versions:
+        these = f"These have it: {', '.join(sorted(versions, reverse=True))}."
+        raise invalid(path, f"{seen} the api-version '{version}'. {these}")
 
 
 def _value(hint: Any, value: Any, path: str, version: str) -> Any:
@@ -362,8 +349,7 @@ def _mapping(choice: AllowedValues, value: Body, path: str, version: str) -> Bod
         return {name: {} for name in value}
     if choice.objects:
         shape = _member(choice, value, path)
-        if not _known(shape.versions, version):
-            raise invalid(path, f"'{shape.name}' is not known to the api-version '{version}'. {_those(shape.versions)}")
+        _check_version(shape.versions, version, path, f"'{shape.name}' is not known to")
         checked = _object(f"'{shape.name}'", shape.fields, value, path, version, ignored=shape.read_only(shape.fields))
         for tag, word in shape.tags.items():
             if checked.get(tag) != word:

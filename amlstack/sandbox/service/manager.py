@@ -328,11 +328,8 @@ def _post(context: KindContext, text: str, body: Body) -> Reply:
     if (answered := kind.act(context, path, action, body)) is not None:
         return answered
     resource = _found(context, path)
-    with context.store.transaction():
-        operation = kind.operate(context, resource, action)
-    if operation is not None:
-        return Reply(202, None, _headers(context, kind, operation))
-    return kind.action(context, resource, action, body)
+    done = kind.action(context, resource, action, body)
+    return done if isinstance(done, Reply) else Reply(202, None, _headers(context, kind, done))
 
 
 def _operation(context: KindContext, operation_id: str, *, results: bool) -> Reply:

@@ -116,7 +116,7 @@ class Computes(ResourceKind):
             "properties": {**_without_password(compute["properties"]), **live},
         }
 
-    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
         """``listNodes``: each node with its state, and the run on it."""
         if name.lower() != "listnodes":
             return super().action(context, resource, name, body)

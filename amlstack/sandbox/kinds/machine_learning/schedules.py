@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables import Operation
 
 _TRIGGER, _JOB = "properties.trigger", "properties.action.jobDefinition"
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -55,7 +56,7 @@ class ScheduleKind(ResourceKind):
         _check_trigger(properties["trigger"])
         _check_job(context, path, action["jobDefinition"])
 
-    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
         """``trigger``: the job in it, once, under a name of its own; only an enabled one can be triggered."""
         if name.lower() != "trigger":
             return super().action(context, resource, name, body)

@@ -91,7 +91,7 @@ class Datastores(ResourceKind):
             message = f"The datastore '{resource.name}' belongs to the workspace and cannot be deleted."
             raise Refused(400, "UserError", message)
 
-    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
         """``listSecrets``: a SAS for the container, as for an account without shared keys."""
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
@@ -307,12 +307,6 @@ class Workspaces(ResourceKind):
             **managed_network.shown(context, resource),
         }
 
-    def operate(self, context: KindContext, resource: ResourceRow, name: str) -> Operation | None:
-        """``provisionManagedNetwork``."""
-        if name.lower() == "provisionmanagednetwork":
-            return managed_network.start(context, resource)
-        return super().operate(context, resource, name)
-
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
         """The managed network is provisioned."""
         if operation.kind == managed_network.PROVISION:
@@ -324,12 +318,14 @@ class Workspaces(ResourceKind):
             return None
         return managed_network.status_of(context.store.resources[operation.resource])
 
-    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply:
-        """Keys and a diagnosis.
+    def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
+        """The provisioning of its network, a diagnosis, and the account: its key is not there.
 
-        Which account it is; its key is not there, as the sandbox's accounts are opened by Entra ID alone.
+        The sandbox's accounts are opened by Entra ID alone.
         """
         account = resource.body["properties"]["storageAccount"]
+        if name.lower() == "provisionmanagednetwork":
+            return managed_network.start(context, resource)
         if name.lower() == "liststorageaccountkeys":
             return Reply(200, {"userStorageKey": None})
         if name.lower() == "resynckeys":

@@ -129,8 +129,7 @@ def read(properties: Mapping[str, Any], scale: RehearsalScale | None = None) -> 
     """
     kind = properties.get("jobType")
     if kind != "Command":
-        message = f"The sandbox runs command jobs; this one is of the type {kind}."
-        raise RefusedError(message, "SandboxUnsupported")
+        raise RefusedError(f"The sandbox runs command jobs; this one is of the type {kind}.", "SandboxUnsupported")
     distribution = properties.get("distribution") or {}
     style = distribution.get("distributionType")
     if style not in (None, *LAUNCHED):
@@ -174,8 +173,7 @@ def seconds(duration: str) -> float:
     """
     found = text_module.seconds(duration.strip().upper())
     if found is None:
-        message = f"{duration!r} is no ISO-8601 duration such as PT15M."
-        raise RefusedError(message)
+        raise RefusedError(f"{duration!r} is no ISO-8601 duration such as PT15M.")
     return found
 
 
@@ -185,8 +183,7 @@ def _shm(resources: Mapping[str, Any]) -> int | None:
     declared = str(resources.get("shmSize") or DEFAULT)
     found = size(declared)
     if found is None:
-        message = f"The shared memory {declared!r} (resources.shmSize) is no size such as 64g."
-        raise RefusedError(message)
+        raise RefusedError(f"The shared memory {declared!r} (resources.shmSize) is no size such as 64g.")
     return found
 
 

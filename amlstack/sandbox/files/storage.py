@@ -130,16 +130,14 @@ class Storage:
         """
         job = self.store.jobs.find(self.workspace, found["job"])
         if job is None:
-            message = f"{what} is an output of the job {found['job']!r}, which the workspace does not have."
-            raise RefusedError(message)
+            raise RefusedError(f"{what} is an output of the job {found['job']!r}, which the workspace does not have.")
         outputs = job.properties.get("outputs") or {}
         if found["output"] == "artifacts":
             path = f"{datastores.artifact_prefix(job.name)}{found['path'] or ''}"
             return f"azureml://datastores/{datastores.ARTIFACT_STORE}/paths/{path}"
         if found["output"] not in outputs:
             known = ", ".join(outputs) or "none"
-            message = f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}."
-            raise RefusedError(message)
+            raise RefusedError(f"{what} is the output {found['output']!r} of the job {job.name}, which has {known}.")
         uri = output_uri(job.name, found["output"], (outputs[found["output"]] or {}).get("uri"))
         return f"{uri.rstrip('/')}/{found['path'] or ''}"
 
@@ -161,12 +159,10 @@ class Storage:
             one = next((row for row in rows if row.name.lower() == wanted.lower()), None)
         if one is None:
             known = ", ".join(row.name for row in rows) or "no version"
-            message = f"{what} is {uri}, which the workspace does not have. Of {name!r} it has {known}."
-            raise RefusedError(message)
+            raise RefusedError(f"{what} is {uri}, which the workspace does not have. Of {name!r} it has {known}.")
         address = str(one.body["properties"][_ADDRESS[kind]])
         if _ASSET.fullmatch(address):
-            message = f"{what} is {uri}, which lies at {address}, data by name; data lie at an address."
-            raise RefusedError(message)
+            raise RefusedError(f"{what} is {uri}, which lies at {address}, data by name; data lie at an address.")
         return address
 
     def files(self, place: Location) -> Iterator[tuple[str, Path]]:
@@ -186,8 +182,7 @@ class Storage:
                 continue
             relative = blob.name.removeprefix(prefix)
             if ".." in relative.split("/") or relative.startswith("/"):
-                message = f"The blob name {blob.name!r} leads out of its folder."
-                raise RefusedError(message)
+                raise RefusedError(f"The blob name {blob.name!r} leads out of its folder.")
             yield relative, blob.path
 
     def fetch(self, place: Location | Path, target: Path, what: str, *, link: bool = False) -> None:
@@ -205,8 +200,7 @@ class Storage:
         """
         if isinstance(place, Path):
             if not place.exists():
-                message = f"{what} is {place}, which does not exist."
-                raise RefusedError(message)
+                raise RefusedError(f"{what} is {place}, which does not exist.")
             target.parent.mkdir(parents=True, exist_ok=True)
             if place.is_dir():
                 shutil.copytree(place, target, symlinks=True, dirs_exist_ok=True)
@@ -244,8 +238,7 @@ class Storage:
         root = folder(self.store.home) / "mounts"
         shared = root / place.account / place.container / place.path
         if not shared.resolve().is_relative_to(root.resolve()):
-            message = f"{place.container}/{place.path} in {place.account} leads out of the folder of mounts."
-            raise RefusedError(message)
+            raise RefusedError(f"{place.container}/{place.path} in {place.account} leads out of the folder of mounts.")
         if file:
             shared.parent.mkdir(parents=True, exist_ok=True)
         elif not place.path or self.store.blobs.get(place.account, place.container, place.path) is None:
@@ -278,8 +271,7 @@ class Storage:
 
 def _check_path(path: str, what: str) -> None:
     if ".." in path.replace("\\", "/").split("/") or "\0" in path:
-        message = f"{what} lies at {path!r}, which leads out of its folder."
-        raise RefusedError(message)
+        raise RefusedError(f"{what} lies at {path!r}, which leads out of its folder.")
 
 
 def _linked(file: Path, name: Path) -> bool:

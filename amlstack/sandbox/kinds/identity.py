@@ -135,8 +135,7 @@ class RoleAssignments(ResourceKind):
                 raise Refused(400, "RoleAssignmentUpdateNotPermitted", message)
             return
         if entra.is_ours(principal) and principal not in entra.all_of(context.store):
-            message = f"Principal {principal} does not exist in the directory."
-            raise Refused(400, "PrincipalNotFound", message)
+            raise Refused(400, "PrincipalNotFound", f"Principal {principal} does not exist in the directory.")
         for other in context.store.resources.under(path.parent, self.type):
             theirs = other.body["properties"]
             if theirs["principalId"] == principal and theirs["roleDefinitionId"].lower() == definition.lower():

@@ -113,8 +113,7 @@ class DiagnosticSettings(ResourceKind):
                 raise invalid(f"properties.{name}", f"'{given[name]}' was not found.")
         categories = _categories(given)
         if not categories:
-            message = "At least one log or metric category must be specified."
-            raise Refused(400, "BadRequest", message, "properties")
+            raise Refused(400, "BadRequest", "At least one log or metric category must be specified.", "properties")
         others = [row for row in context.store.resources.under(path.parent, self.type) if row.name != path.name]
         if before is None and len(others) >= _MOST:
             raise Refused(400, "BadRequest", f"'{path.parent}' has {_MOST} diagnostic settings, which is the limit.")

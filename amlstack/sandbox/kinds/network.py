@@ -398,8 +398,7 @@ class NetworkLinks(ResourceKind):
         for row in context.store.resources.under(path.parent, LINKS):
             other = str(row.body["properties"]["virtualNetwork"]["id"]).lower()
             if row.name.lower() != path.name.lower() and other == network.lower():
-                message = f"A virtual network cannot be linked to the same zone twice: {row.id}."
-                raise Refused(409, "Conflict", message)
+                raise Refused(409, "Conflict", f"A virtual network cannot be linked to the same zone twice: {row.id}.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Done."""

@@ -105,8 +105,7 @@ class StorageAccounts(ResourceKind):
         if before is not None:
             _check_change(body, before.body)
         elif self.is_taken(context, path.name):
-            message = f"The storage account named {path.name} is already taken."
-            raise Refused(409, "StorageAccountAlreadyTaken", message)
+            raise Refused(409, "StorageAccountAlreadyTaken", f"The storage account named {path.name} is already taken.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The blob endpoint: a path of the sandbox's one endpoint."""

@@ -141,8 +141,7 @@ def _number(
         number = least - 1
     if number < least or (most is not None and number > most):
         until = "" if most is None else f" and at most {most}"
-        message = f"`{name}` must be a whole number of at least {least}{until}, got `{value}`."
-        raise invalid(f"{where}.{name}", message)
+        raise invalid(f"{where}.{name}", f"`{name}` must be a whole number of at least {least}{until}, got `{value}`.")
     return number
 
 

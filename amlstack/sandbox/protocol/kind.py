@@ -59,8 +59,7 @@ class NameRule:
     def check(self, name: str, kind: str) -> None:
         """Refuses a name that breaks the rule."""
         if not re.fullmatch(self.pattern, name):
-            message = f"'{name}' is no valid name for {kind}: {self.words}."
-            raise Refused(400, "InvalidResourceName", message, "name")
+            raise Refused(400, "InvalidResourceName", f"'{name}' is no valid name for {kind}: {self.words}.", "name")
 
 
 ENVELOPE = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation", "managedBy"})

@@ -248,8 +248,7 @@ def _float(text: str) -> float:
 
 
 def _no_number(text: str) -> float:
-    message = f"{text} is no number that JSON can hold"
-    raise ValueError(message)
+    raise ValueError(f"{text} is no number that JSON can hold")
 
 
 def _too_deep() -> Refused:
@@ -360,8 +359,7 @@ def check_etag(headers: Mapping[str, str], before: ResourceRow | None) -> None:
         message = f"The condition 'If-Match: {wanted}' is not met: {seen}. Get the resource again and repeat."
         raise Refused(412, "PreconditionFailed", message)
     if unwanted is not None and before is not None and _names(unwanted, before):
-        message = f"The condition 'If-None-Match: {unwanted}' is not met: {seen}."
-        raise Refused(412, "PreconditionFailed", message)
+        raise Refused(412, "PreconditionFailed", f"The condition 'If-None-Match: {unwanted}' is not met: {seen}.")
 
 
 def _names(tags: str, row: ResourceRow) -> bool:

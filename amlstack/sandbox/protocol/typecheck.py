@@ -314,8 +314,7 @@ def _object(
         where = f"{path}.{name}" if path else name
         if name not in fields:
             moved = " It belongs under 'properties'." if inner and name in inner else ""
-            message = f"{noun} has no property '{name}'.{moved or hint or near(name, fields)}"
-            raise invalid(where, message)
+            raise invalid(where, f"{noun} has no property '{name}'.{moved or hint or near(name, fields)}")
         if entry is not None:
             _check_version(fields[name].versions, version, where, f"{noun} has no property '{name}' in")
             result[name] = _value(fields[name].hint, entry, where, version)

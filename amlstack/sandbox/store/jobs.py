@@ -261,8 +261,7 @@ class JobTable(StoreTable):
             CancelRequested only an end moves it.
         """
         if status not in STATUSES:
-            message = f"{status} is no status of a job"
-            raise ValueError(message)
+            raise ValueError(f"{status} is no status of a job")
         with self._db.transaction():
             row = self._db.one("SELECT status FROM jobs WHERE id = ?", key)
             before = None if row is None else str(row["status"])

@@ -199,8 +199,7 @@ def answer(context: KindContext, path: ArmPath) -> Reply | None:
         return None
     workspace = context.store.resources.get(path.parent)
     if workspace is None:
-        message = f"The Resource '{TYPE}/{path.parent.rpartition('/')[2]}' was not found."
-        raise Refused(404, "ResourceNotFound", message)
+        raise Refused(404, "ResourceNotFound", f"The Resource '{TYPE}/{path.parent.rpartition('/')[2]}' was not found.")
     rows: list[Body] = []
     if what == "privateendpointconnections":
         rows = _connections(context, workspace)

@@ -16,7 +16,7 @@ from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files.datastores import DEFAULT_STORE, MODELS, output_uri
 from amlstack.sandbox.files.storage import JOB_OUTPUT, Storage
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
-from amlstack.sandbox.orchestration.pipeline_body import MODES, BindingValues
+from amlstack.sandbox.orchestration.pipeline_body import BindingValues, wire_mode
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
 from amlstack.sandbox.store.store import JobError
 
@@ -31,16 +31,6 @@ DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow",
 _TEMPLATE = re.compile(r"\$\{\{\s*(name|output_name|default_datastore)\s*\}\}")
 
 
-def child_name(parent: str, step: str) -> str:
-    """The name of a step's job: a GUID, as Azure ML gives one; always the same for one step of one run.
-
-    Args:
-        parent: ARM id of the pipeline's job.
-        step: Name of the step.
-    """
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent}/{step}"))
-
-
 def step_body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) -> Wire:
     """The ``properties`` of the child that is a step.
 
@@ -53,51 +43,12 @@ def step_body(node: PipelineStep, bound: BindingValues, *, parent: str, name: st
     Raises:
         Refused: The sandbox cannot run it.
     """
-    if node.kind == "pipeline":
-        return _pipeline(node, bound, parent=parent, name=name)
-    step = bound.deep({key: value for key, value in node.body.items() if key not in ("inputs", "outputs")}, node.where)
-    spec = node.component.spec
-    if node.kind == "parallel":
-        return _parallel(node, step, bound, parent=parent, name=name)
-    resources = step.get("resources") or spec.get("resources")
-    common = {
-        **_of_any_kind(node, step, bound, parent=parent, name=name),
-        "queueSettings": _camel(step.get("queue_settings")),
-    }
-    what = {
-        "codeId": pipeline_body.asset(spec["code"]) if spec.get("code") else None,
-        "command": spec["command"],
-        "environmentId": pipeline_body.asset(spec["environment"]),
-        "distribution": _distribution(step.get("distribution") or spec.get("distribution")),
-        "resources": _resources(resources, node.where),
-    }
-    if node.kind == "sweep":
-        variables = spec.get("environment_variables") or {}
-        return _filled(
-            {
-                **common,
-                "jobType": "Sweep",
-                "trial": _filled({**what, "environmentVariables": variables}),
-                **_sweep(step),
-            }
-        )
-    own: Wire = {
-        "jobType": "Command",
-        "environmentVariables": {
-            **(spec.get("environment_variables") or {}),
-            **(step.get("environment_variables") or {}),
-        },
-        "limits": _limits(step.get("limits")),
-    }
-    return _filled({**common, **what, **own})
-
-
-def _of_any_kind(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues, *, parent: str, name: str) -> Wire:
-    """The properties of a child that is a command, a sweep or a pipeline."""
+    own = ("inputs", "outputs", "jobs", "settings")
+    step = bound.deep({key: value for key, value in node.body.items() if key not in own}, node.where)
     given = {key: bound.input(node, key) for key in node.component.inputs}
-    return {
+    wire: Wire = {
         "computeId": _compute(step, bound.properties, node.where),
-        "inputs": {key: wire for key, wire in given.items() if wire is not None},
+        "inputs": {key: value for key, value in given.items() if value is not None},
         "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
         "experimentName": bound.properties.get("experimentName"),
         "displayName": step.get("display_name") or node.name,
@@ -106,41 +57,58 @@ def _of_any_kind(node: PipelineStep, step: Mapping[str, Any], bound: BindingValu
         "tags": {key: str(value) for key, value in (step.get("tags") or {}).items()},
         "properties": _properties(node, step, parent, name),
     }
+    if node.kind == "pipeline":
+        # It has steps of its own, under the settings of the pipeline around it.
+        settings = {**(bound.properties.get("settings") or {}), **(node.body.get("settings") or {})}
+        wire |= {"jobType": "Pipeline", "componentId": node.component.id, "settings": settings}
+    elif node.kind == "parallel":
+        wire |= _parallel(node, step, wire)
+    else:
+        wire |= _command(node, step)
+    return _filled(wire)
 
 
-def _pipeline(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) -> Wire:
-    """A step that is a pipeline: a job with steps of its own, under the settings of the pipeline around it."""
-    own = ("inputs", "outputs", "jobs", "settings")
-    step = bound.deep({key: value for key, value in node.body.items() if key not in own}, node.where)
-    settings = {**(bound.properties.get("settings") or {}), **(node.body.get("settings") or {})}
-    of_any_kind = _of_any_kind(node, step, bound, parent=parent, name=name)
-    return _filled({**of_any_kind, "jobType": "Pipeline", "componentId": node.component.id, "settings": settings})
+def _command(node: PipelineStep, step: Mapping[str, Any]) -> Wire:
+    """The part of a command's body, or of a sweep's, whose trial is a command."""
+    spec = node.component.spec
+    variables = spec.get("environment_variables") or {}
+    queue = {"queueSettings": _camel(step.get("queue_settings"))}
+    what = {
+        "codeId": pipeline_body.asset(spec["code"]) if spec.get("code") else None,
+        "command": spec["command"],
+        "environmentId": pipeline_body.asset(spec["environment"]),
+        "distribution": _distribution(step.get("distribution") or spec.get("distribution")),
+        "resources": _resources(step.get("resources") or spec.get("resources"), node.where),
+    }
+    if node.kind == "sweep":
+        trial = _filled({**what, "environmentVariables": variables})
+        return {"jobType": "Sweep", **queue, "trial": trial, **_sweep(step)}
+    variables = {**variables, **(step.get("environment_variables") or {})}
+    limits = _limits(step.get("limits"))
+    return {"jobType": "Command", **queue, **what, "environmentVariables": variables, "limits": limits}
 
 
-def _parallel(node: PipelineStep, step: Mapping[str, Any], bound: BindingValues, *, parent: str, name: str) -> Wire:
-    """A parallel step: one process on each node drives the workers there."""
+def _parallel(node: PipelineStep, step: Mapping[str, Any], wire: Wire) -> Wire:
+    """The part of a parallel step's body, by that of any kind: one process on each node drives the workers there."""
     given = parallel_step.merged(step, node.component.spec)
-    task = given["task"]
+    task, inputs = given["task"], wire["inputs"]
     parallel_step.check_task(task, f"{node.where}.task")
     split = parallel_step.split_input(given, node.component.inputs, node.where)
-    wire = _of_any_kind(node, step, bound, parent=parent, name=name)
-    wire["properties"][parallel_step.PROPERTY] = "true"
-    if (wire["inputs"].get(split) or {}).get("mode") == "Direct":
+    if (inputs.get(split) or {}).get("mode") == "Direct":
         # The service's driver reads such a table from storage itself; this one reads it from a mount.
-        wire["inputs"][split] = {**wire["inputs"][split], "mode": "ReadOnlyMount"}
-    return _filled(
-        {
-            **wire,
-            "jobType": "Command",
-            "codeId": pipeline_body.asset(task["code"]) if task.get("code") else None,
-            "command": parallel_step.command(given, node.component.outputs, node.where),
-            "environmentId": pipeline_body.asset(task["environment"]),
-            "environmentVariables": given.get("environment_variables") or {},
-            "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
-            "resources": _resources(given.get("resources"), node.where),
-            "limits": _limits(step.get("limits")),
-        }
-    )
+        inputs = {**inputs, split: {**inputs[split], "mode": "ReadOnlyMount"}}
+    return {
+        "jobType": "Command",
+        "inputs": inputs,
+        "properties": {**wire["properties"], parallel_step.PROPERTY: "true"},
+        "codeId": pipeline_body.asset(task["code"]) if task.get("code") else None,
+        "command": parallel_step.command(given, node.component.outputs, node.where),
+        "environmentId": pipeline_body.asset(task["environment"]),
+        "environmentVariables": given.get("environment_variables") or {},
+        "distribution": {"distributionType": "PyTorch", "processCountPerInstance": 1},
+        "resources": _resources(given.get("resources"), node.where),
+        "limits": _limits(step.get("limits")),
+    }
 
 
 def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:
@@ -167,7 +135,7 @@ def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> 
     kind = str(given.get("job_output_type") or port.type)
     uri = output_uri(child, name, uri, store=store, kind=kind)
     uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
-    mode = MODES.get(str(mode), str(mode)) if mode else port.mode
+    mode = wire_mode(mode) or port.mode
     return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
 
 
@@ -315,7 +283,8 @@ def _done(parent: Parent, step: str) -> bool:
 
 def _start(parent: Parent, node: PipelineStep, properties: Mapping[str, Any]) -> None:
     made = {place: {**row.properties, "outputs": _written(parent.store, row)} for place, row in parent.children.items()}
-    name = child_name(parent.job.arm_id.lower(), node.name)
+    # A GUID, as Azure ML gives one; always the same for one step of one run.
+    name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent.job.arm_id.lower()}/{node.name}"))
     body = step_body(node, BindingValues(properties, made), parent=parent.job.name, name=name)
     parent.make(node.name, name, body)
     parent.note(f"step {node.name} is job {name}")

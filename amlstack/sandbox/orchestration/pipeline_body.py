@@ -123,11 +123,16 @@ def asset(reference: str) -> str:
     return reference.removeprefix("azureml:") if reference.startswith("azureml:/subscriptions/") else reference
 
 
+def wire_mode(word: Any) -> str | None:
+    """A mode in the wire's words; None for none."""
+    return MODES.get(str(word), str(word)) if word else None
+
+
 def _port(declared: Mapping[str, Any]) -> ComponentPort:
-    default, mode = declared.get("default"), declared.get("mode")
+    default = declared.get("default")
     return ComponentPort(
         str(declared["type"]),
-        MODES.get(str(mode), str(mode)) if mode else None,
+        wire_mode(declared.get("mode")),
         None if default is None else str(default),
         str(declared.get("optional", False)).lower() == "true",
     )
@@ -427,6 +432,5 @@ def _data(kind: str, uri: str) -> Wire:
 
 def _with_mode(wire: Wire, given: Mapping[str, Any], port: ComponentPort) -> Wire:
     """The step's mode wins over its component's, and that over the mode of where the data come from."""
-    mode = given.get("mode")
-    mode = (MODES.get(str(mode), str(mode)) if mode else None) or port.mode or wire.get("mode")
+    mode = wire_mode(given.get("mode")) or port.mode or wire.get("mode")
     return wire if mode is None else {**wire, "mode": mode}

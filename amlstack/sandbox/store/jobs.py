@@ -147,13 +147,6 @@ def job_row(row: sqlite3.Row, database: Path) -> JobRow:
     return JobRow(**values)
 
 
-def active_job(row: sqlite3.Row) -> ActiveJob:
-    """The part of a job that the scheduler reads while the job has not ended."""
-    values = dict(row)
-    compute = values["cluster"]
-    return ActiveJob(**{**values, "cluster": str(compute).lower() if compute else None})
-
-
 def listed_job(row: sqlite3.Row) -> ListedJob:
     """The part of a job by which a list chooses."""
     kind, archived, tags, properties = json.loads(row["labels"])
@@ -195,7 +188,7 @@ class JobTable(StoreTable):
     def look(self, key: str) -> ActiveJob | None:
         """The part of one job that the scheduler looks at, also of one that has ended."""
         row = self._db.one(_LOOK, key)
-        return active_job(row) if row else None
+        return ActiveJob(**dict(row)) if row else None
 
     def list(self, workspace: str | None = None, *, active: bool | None = None) -> tuple[JobRow, ...]:
         """Jobs in order of creation; of one workspace, or only those that are (not) active."""
@@ -230,11 +223,7 @@ class JobTable(StoreTable):
             queued: Also those that only wait in the queue: ``Queued``, without nodes, a runner or a wish to end.
         """
         rows = self._db.all(_ACTIVE.format("" if queued else _NOT_WAITING), *sorted(STATUSES - TERMINAL))
-        return tuple(active_job(row) for row in rows)
-
-    def on_compute(self, compute: str) -> tuple[str, ...]:
-        """Keys of the jobs that have not ended and asked for a compute (its lower-cased ARM id)."""
-        return tuple(job.id for job in self.active() if job.cluster == compute)
+        return tuple(ActiveJob(**dict(row)) for row in rows)
 
     def move(
         self,
@@ -317,8 +306,8 @@ class JobTable(StoreTable):
 
 _ACTIVE_COLUMNS = """
 SELECT id, status, json_extract(body, '$.properties.jobType') AS type,
-  json_extract(body, '$.properties.computeId') AS cluster, nodes <> '[]' AS placed, cancel_requested, runner_pid,
-  runner_started
+  nullif(lower(json_extract(body, '$.properties.computeId')), '') AS cluster, nodes <> '[]' AS placed,
+  cancel_requested, runner_pid, runner_started
 FROM jobs"""
 _LOOK = f"{_ACTIVE_COLUMNS} WHERE id = ?"
 _ACTIVE = f"""{_ACTIVE_COLUMNS} WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id

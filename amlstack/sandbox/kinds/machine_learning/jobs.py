@@ -212,7 +212,8 @@ def render(job: JobRow) -> Body:
 
 def end_on(context: KindContext, compute: ResourceRow) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
-    return _end(context, map(context.store.jobs.get, context.store.jobs.on_compute(compute.key)))
+    there = (job.id for job in context.store.jobs.active() if job.cluster == compute.key)
+    return _end(context, map(context.store.jobs.get, there))
 
 
 def _below(context: KindContext, resource: ResourceRow) -> tuple[JobRow, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ class ScheduleKind(ResourceKind):
     type = f"{ML}/workspaces/schedules"
     noun = "a schedule"
     defaults: ClassVar[Body] = {"isEnabled": True, "tags": {}, "properties": {}}
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
-    )
+    names = jobs.KIND.names
     schema = Schema("machinelearningservices", "ScheduleArgs", wrapped=True)
     tracked = False
     ticks = 1

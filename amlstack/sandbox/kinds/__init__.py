@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.kinds import identity, monitoring, network, policy, storage, vaults
+from amlstack.sandbox.kinds import authorization, neighbours, network, storage
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import KindContext, Reply, ResourceKind
 
 ALL: tuple[ResourceKind, ...] = (
-    *identity.KINDS,
+    *authorization.KINDS,
     *storage.KINDS,
-    *vaults.KINDS,
-    *monitoring.KINDS,
+    *neighbours.KINDS,
     *network.KINDS,
     *workspaces.KINDS,
     managed_network.KIND,
@@ -33,7 +32,6 @@ ALL: tuple[ResourceKind, ...] = (
     *assets.KINDS,
     jobs.KIND,
     schedules.KIND,
-    *policy.KINDS,
 )
 """Every kind."""
 

@@ -1,7 +1,7 @@
 """A vault's data plane, as far as its keys: ``/vault/<vault>/keys/<key>[/<version>]``, and what they encrypt.
 
 A key pair is made when a key is first used, kept in the sandbox's folder for its owner alone, and gone with the key.
-Who may use a key is not judged: the sandbox judges no roles (`kinds/identity.py`).
+Who may use a key is not judged: the sandbox judges no roles (`kinds/authorization.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.kinds import vaults
+from amlstack.sandbox.kinds import neighbours
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.kind import Reply
@@ -49,7 +49,7 @@ def answer(context: KindContext, method: str, path: str, authorization: str | No
         message = f"The sandbox's vaults do not emulate {method} {path.removeprefix(PREFIX + vault)}."
         raise Refused(501, "SandboxNotEmulated", message)
     key = _key(context, vault, words[1])
-    version = vaults.version(key)
+    version = neighbours.version(key)
     if len(words) == 3 and words[2] != version:
         raise Refused(
             404, "KeyNotFound", f"A key with (name/id) {words[1]}/{words[2]} was not found in this key vault."
@@ -65,8 +65,8 @@ _CALLS: Final = {("GET", False), ("POST", True)}
 
 
 def _key(context: KindContext, vault: str, name: str) -> ResourceRow:
-    for row in context.store.resources.of_type(vaults.Keys.type):
-        if row.name.lower() == name.lower() and vaults.vault(row) == vault.lower():
+    for row in context.store.resources.of_type(neighbours.Keys.type):
+        if row.name.lower() == name.lower() and neighbours.vault(row) == vault.lower():
             return row
     raise Refused(404, "KeyNotFound", f"A key with (name/id) {name} was not found in this key vault.")
 

@@ -32,7 +32,7 @@ def check_identity(context: KindContext, path: str, body: Any, token: str | None
         body: Its body.
         token: The header's value.
     """
-    found, kind = _JOB.fullmatch(path), _acting(body)
+    found, kind = _JOB.fullmatch(path), acting_job(body)
     if found is None or not kind or context.store.jobs.find(found["workspace"], found["name"]) is not None:
         return
     rule = (
@@ -48,7 +48,7 @@ def check_identity(context: KindContext, path: str, body: Any, token: str | None
         raise Refused(400, "UserError", f"{rule}. The token of this request is for '{audience}'.")
 
 
-def _acting(body: Any) -> str:
+def acting_job(body: Any) -> str:
     """The thing that makes a job act for a person, in words; empty for a job that acts for itself."""
     properties = body.get("properties") if isinstance(body, dict) else None
     if not isinstance(properties, dict):

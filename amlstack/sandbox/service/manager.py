@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.kinds import identity
+from amlstack.sandbox.kinds import authorization
 from amlstack.sandbox.protocol import addresses, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
@@ -172,7 +172,7 @@ def _kind(path: ArmPath) -> ResourceKind:
 
 def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
     """No lock on it; then the group, then the parent, each with its own 404: a lost workspace is no lost job."""
-    identity.check_locks(context, path.text, method)
+    authorization.check_locks(context, path.text, method)
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if not context.store.resources.has(path.group_id):

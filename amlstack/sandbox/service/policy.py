@@ -12,7 +12,7 @@ from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, eff
 from amlstack.base.arm_language.expressions import PolicyAround, tag_of
 from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
-from amlstack.sandbox.kinds import policy
+from amlstack.sandbox.kinds import authorization
 from amlstack.sandbox.protocol import typecheck
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 
@@ -130,11 +130,11 @@ def enforced(context: KindContext, kind: ResourceKind, path: ArmPath, body: Body
     Raises:
         DisallowedError: 403, with every policy that denies it.
     """
-    if kind.type.startswith(f"{policy.NAMESPACE}/"):
+    if kind.type.startswith(f"{authorization.AUTHORIZATION}/"):
         return body
     asked = [
         (_Asked(definition, parameters), _identified(assignment, definition, of_set))
-        for assignment in context.store.resources.of_type(policy.Assignments.type)
+        for assignment in context.store.resources.of_type(authorization.PolicyAssignments.type)
         if _reaches(assignment, path)
         for definition, of_set, parameters in _policies(context, assignment)
     ]
@@ -201,13 +201,13 @@ def _policies(
 ) -> Iterator[tuple[ResourceRow, ResourceRow | None, dict[str, Any]]]:
     """Each definition of an assignment, the set that it comes from, and its parameters' values."""
     properties = assignment.body["properties"]
-    assigned = policy.found(context, properties["policyDefinitionId"])
+    assigned = authorization.find_policy(context, properties["policyDefinitionId"])
     values = _values(assigned, properties.get("parameters") or {}, {})
-    if assigned.type == policy.Definitions.type:
+    if assigned.type == authorization.PolicyDefinitions.type:
         yield assigned, None, values
         return
     for reference in assigned.body["properties"]["policyDefinitions"]:
-        definition = policy.found(context, reference["policyDefinitionId"])
+        definition = authorization.find_policy(context, reference["policyDefinitionId"])
         yield definition, assigned, _values(definition, reference.get("parameters") or {}, values)
 
 

@@ -91,7 +91,7 @@ class Arm:
         address = path if path.startswith("https://") else f"{self.url}{path}?{urlencode(words)}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        if requests.acts(body) and self.acting:
+        if requests.acting_job(body) and self.acting:
             headers[requests.HEADER] = self.acting
         return self.send(urllib.request.Request(address.replace(" ", "%20"), data, headers, method=method))
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
     from typing import Any
 
-    from amlstack.sandbox.store.store import Blob, Store
+    from amlstack.sandbox.store.blobs import Blob
+    from amlstack.sandbox.store.store import Store
 
 SIZE = 3 * content.AT_ONCE
 

@@ -37,8 +37,7 @@ def answer(context: KindContext, method: str, path: str, body: Any) -> Reply:
     job = find_run(context, route["workspace"], route["run"], route["experiment"])
     below = route["below"]
     if method == "GET" and below == "children":
-        rows = (context.store.jobs.get(key) for key in context.store.family.children(job.id).values())
-        return Reply(200, {"value": [details(context, row) for row in rows if row is not None]})
+        return Reply(200, {"value": [details(context, row) for row in context.store.children(job.id).values()]})
     if method == "GET" and below != "tags":
         return Reply(200, details(context, job))
     if method == "PATCH" and below is None:

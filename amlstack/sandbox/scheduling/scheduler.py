@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from amlstack.sandbox.store.store import ActiveJob
+    from amlstack.sandbox.store.jobs import ActiveJob
 
 
 REST = 4

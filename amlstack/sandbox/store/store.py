@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store.blobs import Blob, BlobTable, Container
+from amlstack.sandbox.store.blobs import BlobTable
 from amlstack.sandbox.store.database import Database, reading
 from amlstack.sandbox.store.folders import folder, job_folder
-from amlstack.sandbox.store.jobs import STATUSES, TERMINAL, ActiveJob, Exit, JobError, JobRow, JobTable
+from amlstack.sandbox.store.jobs import TERMINAL, Exit, JobError, JobRow, JobTable
 from amlstack.sandbox.store.tables import (
     FamilyTable,
     HistoryTable,
@@ -27,7 +27,6 @@ from amlstack.sandbox.store.tables import (
     ResourceTable,
     ScaledCluster,
     ScaleTable,
-    Transition,
 )
 
 if TYPE_CHECKING:
@@ -35,17 +34,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "STATUSES",
     "TERMINAL",
-    "ActiveJob",
-    "Blob",
-    "Container",
     "Exit",
     "JobError",
     "JobRow",
     "ResourceRow",
     "Store",
-    "Transition",
     "cluster_of",
     "folder",
     "job_folder",

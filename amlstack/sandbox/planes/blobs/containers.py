@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.store import Blob, Container
+    from amlstack.sandbox.store.blobs import Blob, Container
 
 DATASTORES = f"{ML}/workspaces/datastores"
 NAMES = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*|\$root|\$web")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.store import Blob
+    from amlstack.sandbox.store.blobs import Blob
 
 AT_ONCE: Final = 4 << 20
 """Bytes that are read when they are asked for: a larger blob's file is gone when it is replaced before it is sent."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import Body, KindContext
-    from amlstack.sandbox.store.store import Blob
+    from amlstack.sandbox.store.blobs import Blob
 
 PAGE = 5000
 LARGEST = 1 << 44

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.store import Blob
+    from amlstack.sandbox.store.blobs import Blob
 
 PREFIX = "/blob/"
 NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "PATCH": "w", "DELETE": "d"}

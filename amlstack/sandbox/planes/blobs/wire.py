@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.store import Blob
+    from amlstack.sandbox.store.blobs import Blob
 
 
 def check_conditions(headers: Mapping[str, str], blob: Blob | None, *, reads: bool = False) -> None:

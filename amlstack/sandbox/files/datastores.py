@@ -6,7 +6,6 @@ A client that lists or reads there finds them once the job has ended: they get a
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hmac
 import re
@@ -157,16 +156,25 @@ def _publish(store: Store, job: JobRow, account: str, container: str) -> None:
                     store.blobs.put(account, container, f"{artifact_prefix(job.name)}{file.relative_to(root)}", fresh)
 
 
-def second_name(file: Path, fresh: Path) -> None:
-    """Gives a file another name; a copy where it is a link: what a link leads to is not the run's, and stays as it is.
+def second_name(file: Path, target: Path) -> None:
+    """Gives a file another name, or a copy where another disk or a link does not allow it.
+
+    What a link leads to is not the run's, and stays as it is.
 
     Args:
-        file: One of the run's.
-        fresh: The other name, which becomes a blob's and is written to by nobody.
+        file: One that is written to by nobody.
+        target: The other name.
+
+    Raises:
+        FileExistsError: There is a file of that name.
     """
-    fresh.unlink(missing_ok=True)
     if not file.is_symlink():
-        with contextlib.suppress(OSError):  # another disk
-            fresh.hardlink_to(file)
+        try:
+            target.hardlink_to(file)
+        except FileExistsError:
+            raise
+        except OSError:  # another disk
+            pass
+        else:
             return
-    shutil.copyfile(file, fresh)
+    shutil.copyfile(file, target)

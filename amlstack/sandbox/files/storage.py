@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files import datastores
-from amlstack.sandbox.files.datastores import account_and_container, output_uri
+from amlstack.sandbox.files.datastores import account_and_container, output_uri, second_name
 from amlstack.sandbox.protocol.addresses import BLOB as BLOB_SUFFIX
 from amlstack.sandbox.store.store import folder
 
@@ -207,13 +207,12 @@ class Storage:
             else:
                 shutil.copyfile(place, target)
             return
-        found = False
+        found, copy = False, second_name if link else shutil.copyfile
         for relative, file in self.files(place):
             found = True
             one = target / relative if relative else target
             one.parent.mkdir(parents=True, exist_ok=True)
-            if not (link and _linked(file, one)):
-                shutil.copyfile(file, one)
+            copy(file, one)
         if not found:
             message = f"{what} is at {place.container}/{place.path} in {place.account}, where nothing is stored."
             raise RefusedError(message)
@@ -272,17 +271,6 @@ class Storage:
 def _check_path(path: str, what: str) -> None:
     if ".." in path.replace("\\", "/").split("/") or "\0" in path:
         raise RefusedError(f"{what} lies at {path!r}, which leads out of its folder.")
-
-
-def _linked(file: Path, name: Path) -> bool:
-    """Gives a file a second name; False where its disk does not allow it."""
-    try:
-        name.hardlink_to(file)
-    except FileExistsError:
-        raise
-    except OSError:
-        return False
-    return True
 
 
 def merge(source: Path, target: Path) -> None:

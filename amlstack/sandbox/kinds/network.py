@@ -164,8 +164,7 @@ class Subnets(ResourceKind):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Its range lies in the network and overlaps no other."""
-        network = context.store.resources.get(path.parent)
-        space = _space(network.body["properties"]) if network is not None else []
+        space = _space(context.store.resources[path.parent].body["properties"])
         rows = context.store.resources.under(path.parent, SUBNETS)
         others = [
             (row.name, range_of(row.body["properties"]["addressPrefix"], ""))
@@ -275,8 +274,8 @@ class PrivateEndpoints(ResourceKind):
         if context.store.resources.get(subnet, SUBNETS) is None:
             message = f"Resource {subnet} referenced by the private endpoint was not found."
             raise Refused(404, "InvalidResourceReference", message, "properties.subnet")
-        network = context.store.resources.get(subnet.lower().rsplit("/subnets/", 1)[0])
-        if network is not None and network.body["location"] != body["location"]:
+        network = context.store.resources[subnet.rsplit("/", 2)[0]]
+        if network.body["location"] != body["location"]:
             message = "A private endpoint and its virtual network must be in the same region."
             raise Refused(400, "PrivateEndpointAndVirtualNetworkRegionMismatch", message, "location")
         links = connections(properties)

@@ -300,14 +300,9 @@ def advance(parent: Parent) -> None:
         if values is None:  # a grid has no more
             break
         parent.make(str(number), f"{job.name}_{number}", body(job.properties, job.name, number, values))
-        parent.note(f"trial {number}: {shown(values)}")
+        parent.note(f"trial {number}: {', '.join(f'{name} = {text(value)}' for name, value in values.items())}")
     if not parent.active:
         _end(parent, sweep)
-
-
-def shown(values: Mapping[str, Any]) -> str:
-    """Hyperparameters in a line."""
-    return ", ".join(f"{name} = {text(value)}" for name, value in values.items())
 
 
 def _end_early(parent: Parent, sweep: SweepSpec) -> None:

@@ -102,6 +102,9 @@ def found_nowhere(wanted: str, where: Targets) -> tuple[str, str]:
         wanted: The environment's reference.
         where: The stack that was read, if any.
     """
+    from amlstack.cli.targets import Targets
+    from infra.settings import read_file
+
     name = wanted.removeprefix("azureml:").partition("@")[0].partition(":")[0]
     if where.settings is not None:
         names = ", ".join(sorted(where.environments())) or "none"
@@ -109,22 +112,15 @@ def found_nowhere(wanted: str, where: Targets) -> tuple[str, str]:
     else:
         looked = f"no stack's settings were read{', because --size was given' if where.size else ''}"
     seen = f"`{wanted}` was looked for in the sandbox's workspace, and {looked}"
-    if stack := next((each for each, names in _declared_by_stacks() if name in names and each != where.stack), None):
-        return seen, f"Give --stack {stack}, which declares `{name}`{', and leave --size out' if where.size else ''}."
+    leave_out = ", and leave --size out" if where.size else ""
+    for path in dict.fromkeys((*sorted(Path.cwd().glob("Pulumi.*.yaml")), *sorted(PROJECT.glob("Pulumi.*.yaml")))):
+        stack = path.suffixes[0][1:]
+        if stack != where.stack and name in Targets(settings=read_file(path).partial).environments():
+            return seen, f"Give --stack {stack}, which declares `{name}`{leave_out}."
     return seen, (
         "Write it into the job (`image`, `conda_file`), declare it in a stack and name that with --stack, or write "
         f'into {NAME} beside the job: `[stand_in."azureml:{name}"]`, below it `requirements = ["PACKAGE==VERSION"]`.'
     )
-
-
-def _declared_by_stacks() -> Iterator[tuple[str, frozenset[str]]]:
-    """The stacks here and in the project's root, each with the names of its environments."""
-    from amlstack.cli.targets import Targets
-    from infra.settings import read_file
-
-    for base in dict.fromkeys((Path.cwd(), PROJECT)):
-        for path in sorted(base.glob("Pulumi.*.yaml")):
-            yield path.suffixes[0][1:], Targets(settings=read_file(path).partial).environments()
 
 
 def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named: str) -> Iterator[Aspect]:
@@ -232,8 +228,8 @@ def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -
 
 def environment_aspects(
     place: str, part: jobs.Plan, where: Targets, own: Mapping[str, OwnStandIn]
-) -> Iterator[tuple[Aspect, EnvironmentAnswer | None]]:
-    """Yield the aspects of one part's environment, with the answer where the environment is known.
+) -> tuple[list[Aspect], EnvironmentAnswer | None]:
+    """The aspects of one part's environment, and the answer where the environment is known.
 
     Args:
         place: The part's place.
@@ -245,24 +241,22 @@ def environment_aspects(
 
     wanted = part.enriched.environment
     if wanted == NO_ENVIRONMENT:
-        return
+        return [], None
     declared = _declared_or_stored(part)
     if declared is None and isinstance(wanted, str) and own:
         found = environments.answer(environments.Declared(wanted), own)
         declared = environments.Declared(wanted) if found.state != "unavailable" else None
     if declared is None:
         text, remedy = found_nowhere(str(wanted), where)
-        yield Aspect("environment", "blocks", text, remedy, (place,)), None
-        return
+        return [Aspect("environment", "blocks", text, remedy, (place,))], None
     brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
     answer = environments.answer(declared, own, openmpi=brought)
-    yield _environment_aspect(place, answer), answer
+    aspects = [_environment_aspect(place, answer)]
     for each in answer.absent:
         if each.why:  # what the image has besides is in the line of what differs
             text = f"without {each.what}: {each.why}; {each.consequence}"
-            yield Aspect("environment", "note", text, "", (place,)), None
-    for aspect in import_aspects(place, part, answer, declared.named):
-        yield aspect, None
+            aspects.append(Aspect("environment", "note", text, "", (place,)))
+    return [*aspects, *import_aspects(place, part, answer, declared.named)], answer
 
 
 def _declared_or_stored(part: jobs.Plan) -> Declared | None:

@@ -146,14 +146,12 @@ def _needs(
     fetched = {place: _downloads(part) for place, part in parts.items()}
     away = unreachable(frozenset(each.host for one in fetched.values() for each in one if each.host))
     for place, part in parts.items():
-        found = None
-        for aspect, answer in environments.environment_aspects(place, part, known.where, known.own):
-            yield aspect
-            if answer is not None:
-                found = answer
-                answers.append(answer)
+        found, answer = environments.environment_aspects(place, part, known.where, known.own)
+        yield from found
+        if answer is not None:
+            answers.append(answer)
         yield from environments.gpu_aspects(place, part, shim=known.request.shim)
-        yield from environments.mpi_aspects(place, part, found)
+        yield from environments.mpi_aspects(place, part, answer)
         yield from aspects.port_aspects(place, part)
         yield from _programs(place, part.enriched.command)
         yield from _internet(place, part, fetched[place], away)

@@ -297,9 +297,9 @@ def earlier_outputs(home: Path, workspace: str, plans: Sequence[jobs.Planned]) -
             if not isinstance(place, Location) or not place.path or place in found:
                 continue
             names = {name for name, _ in storage.files(place)}
-            mount = _mount(home, place)
+            mount = folder(home) / "mounts" / place.account / place.container / place.path
             names |= {str(file.relative_to(mount)) for file in mount.rglob("*") if file.is_file()}
-            users = tuple(row.name for row in active if _writes(row.properties, uri))
+            users = tuple(row.name for row in active if uri.rstrip("/") in _written(row.properties))
             if names:
                 found[place] = EarlierOutput(label, place, len(names), users)
     return tuple(found.values())
@@ -316,10 +316,10 @@ def set_aside(home: Path, workspace: str, outputs: Sequence[EarlierOutput]) -> P
             target = kept / place.container / place.path
             target.parent.mkdir(parents=True, exist_ok=True)
             storage.mount(place).rename(target)
-            blobs = store.blobs.under(place.account, place.container, f"{place.path}/")
-            one = store.blobs.get(place.account, place.container, place.path)
-            for blob in (*blobs, *([one] if one is not None else [])):
-                store.blobs.delete(blob)
+            below = store.blobs.under(place.account, place.container, f"{place.path}/")
+            for blob in (*below, store.blobs.get(place.account, place.container, place.path)):
+                if blob is not None:
+                    store.blobs.delete(blob)
     return kept
 
 
@@ -356,13 +356,6 @@ def _declared(plan: jobs.Planned) -> Iterator[tuple[str, str]]:
                 yield f"{step}.{name}".lstrip("."), str(path)
 
 
-def _mount(home: Path, place: Location) -> Path:
-    return folder(home) / "mounts" / place.account / place.container / place.path
-
-
-def _writes(properties: object, uri: str) -> bool:
-    outputs = properties.get("outputs") if isinstance(properties, dict) else None
-    return any(
-        isinstance(each, dict) and str(each.get("uri") or "").rstrip("/") == uri.rstrip("/")
-        for each in (outputs or {}).values()
-    )
+def _written(properties: Mapping[str, Any]) -> set[str]:
+    """Addresses of the outputs of a job's body."""
+    return {str((each or {}).get("uri") or "").rstrip("/") for each in (properties.get("outputs") or {}).values()}

@@ -233,18 +233,23 @@ class Downloads:
 
     @property
     def _services(self) -> Services:
-        return Services(self.place.arm, Runs(self.place.arm), _Progress(self.report), threading.Event())
+        return Services(self.place.arm, Runs(self.place.arm), ProgressHost(self.report), threading.Event())
 
 
-class _Progress(Host):
-    """Takes what the storage client announces."""
+class ProgressHost(Host):
+    """Takes what the provider's resources and clients say of their work, in the place of the engine."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__()
         self._report = report
+        self._shown = ""
 
-    def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:  # noqa: ARG002
-        self._report(self.clean(message, urn))
+    def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:
+        text = self.clean(message, urn).replace("the next `up`", "the same command")
+        if severity == "DEBUG" or (ephemeral and (text == self._shown or text.startswith("submitted "))):
+            return
+        self._shown = text
+        self._report(f"warning: {text}" if severity == "WARNING" else text)
 
 
 def _explained(error: Exception) -> Exception:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
+from amlstack.cli.workspace.downloads import ProgressHost
 from amlstack.cli.workspace.workspace_place import settings_file
 from amlstack.provider import run_lists
 from amlstack.provider.arm import functions
@@ -198,22 +199,6 @@ def register(
         create(RegisteredComponents, name=component.name, version=component.version, body=body)
 
 
-class ProgressHost(Host):
-    """Takes what the provider's resources say of their work, in the place of the engine."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-        self._shown = ""
-
-    def _log(self, severity: str, message: str, urn: str, *, ephemeral: bool = False) -> None:
-        text = self.clean(message, urn).replace("the next `up`", "the same command")
-        if severity == "DEBUG" or (ephemeral and (text == self._shown or text.startswith("submitted "))):
-            return
-        self._shown = text
-        self._progress.note(f"warning: {text}" if severity == "WARNING" else text)
-
-
 @dataclass
 class Submission:
     """The runs of a job file, against one workspace.
@@ -234,7 +219,7 @@ class Submission:
 
     def __post_init__(self) -> None:
         arm = self.place.arm
-        self._services = Services(arm, Runs(arm), ProgressHost(self.progress), self.cancelled)
+        self._services = Services(arm, Runs(arm), ProgressHost(self.progress.note), self.cancelled)
         self._jobs = JobRuns(self._services)
 
     @property

@@ -112,7 +112,9 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         raise DeclaredError(message)
     base = None if found.own else resolve(found.image)
     lines = standin_of_lines("context", found.packages, found.python)
-    absent = (*_still_absent(base, lines), *lines.absent, *_not_built(found.skipped))
+    why = "only pip and conda installs of a Dockerfile are carried out"
+    not_built = (Absent(f"RUN {line}", why) for line in found.skipped)
+    absent = (*_still_absent(base, lines), *lines.absent, *not_built)
     if base is not None and found.python:
         # conda puts another Python into the image's own environment: its packages would have to come along.
         base = replace(base, python=found.python, flexible=True)
@@ -184,11 +186,6 @@ def roughly(requirements: Iterable[str]) -> int:
     if torch:
         large = {name: size for name, size in large.items() if name not in ("torch", "deepspeed")} | {"torch": 3000}
     return sum(large.values()) + _USUAL_MB * len(names - large.keys())
-
-
-def _not_built(skipped: Iterable[str]) -> Iterable[Absent]:
-    for line in skipped:
-        yield Absent(f"RUN {line}", "only pip and conda installs of a Dockerfile are carried out")
 
 
 def _content(files: Iterable[Path]) -> str:

@@ -57,11 +57,18 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             yield from _carried(pipeline, where, step)
         if step.kind not in (*COMMANDS, "parallel"):
             continue
-        if step.kind == "sweep":
-            yield from _unsent(where, step)
-        named = step.compute or pipeline.named_compute or getattr(step, "instance_type", None)
-        if named is None:
-            yield _no_compute(where)
+        if step.kind == "sweep" and step.identity is not None:
+            rule = "Azure ML sends none of a sweep step; the pipeline's holds"
+            yield lost(f"{where}.identity", "A sweep step has an `identity`", rule, "Write it at the pipeline.")
+        if (step.compute or pipeline.named_compute or getattr(step, "instance_type", None)) is None:
+            yield Finding(
+                "compute-unset",
+                f"{where}.compute",
+                "The step names no compute, and the pipeline has none for all",
+                "Azure ML refuses a step without a compute",
+                "Write `compute:` at the step, or `settings.default_compute` (a cluster, or `serverless`).",
+                Level.WARNING,
+            )
     yield from _circles(pipeline)
 
 
@@ -91,10 +98,12 @@ def _carried(pipeline: Pipeline, where: str, step: AnyStep) -> Iterator[Finding]
 
 def _written(pipeline: Pipeline, where: str, step: AnyStep, output: Output | None) -> Iterator[Finding]:
     """One output of a step."""
-    if output is not None and output.path:
+    if output is None:
+        return
+    if output.path:
         yield from _former(where, output.path)
-    yield from _output(pipeline, where, output)
-    if output is not None and step.RUNS:
+        yield from _output_binding(pipeline, where, output.path)
+    if step.RUNS:
         yield from _named(where, where.partition(".outputs.")[2])
 
 
@@ -122,33 +131,14 @@ def _former(where: str, text: str) -> Iterator[Finding]:
         )
 
 
-def _unsent(where: str, step: AnyStep) -> Iterator[Finding]:
-    if step.identity is not None:
-        rule = "Azure ML sends none of a sweep step; the pipeline's holds"
-        yield lost(f"{where}.identity", "A sweep step has an `identity`", rule, "Write it at the pipeline.")
-
-
-def _no_compute(where: str) -> Finding:
-    return Finding(
-        "compute-unset",
-        f"{where}.compute",
-        "The step names no compute, and the pipeline has none for all",
-        "Azure ML refuses a step without a compute",
-        "Write `compute:` at the step, or `settings.default_compute` (a cluster, or `serverless`).",
-        Level.WARNING,
-    )
-
-
 def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Iterator[Finding]:
     """Findings on the bindings of a text; azure-ai-ml looks up those of an inline step, and refuses what is missing."""
     for match in BOUND.finditer(text):
         kind, _, rest = match["path"].partition(".")
         whole = strict and match[0] == text
         match kind:
-            case "inputs":
-                yield from _known(where, match[0], rest.split(".")[0], pipeline.inputs, "inputs", error=whole)
-            case "outputs":
-                yield from _known(where, match[0], rest.split(".")[0], pipeline.outputs, "outputs", error=whole)
+            case "inputs" | "outputs":
+                yield from _known(where, match[0], rest.split(".")[0], getattr(pipeline, kind), kind, error=whole)
             case "jobs":
                 step, _, port = rest.partition(".")
                 if step not in pipeline.jobs:
@@ -205,18 +195,17 @@ def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:
     return tuple(getattr(component if component.declares_ports else step, side))
 
 
-def _output(pipeline: Pipeline, where: str, output: Output | None) -> Iterator[Finding]:
-    if output is not None and output.path and (match := BOUND.fullmatch(output.path)):
-        kind, _, name = match["path"].partition(".")
-        if kind != "outputs":
-            yield Finding(
-                "binding-unknown",
-                where,
-                f"`{output.path}` stands at an output",
-                "An output is bound to one of the pipeline's, `${{parent.outputs.NAME}}`",
-            )
-        else:
-            yield from _known(where, output.path, name, pipeline.outputs, "outputs")
+def _output_binding(pipeline: Pipeline, where: str, path: str) -> Iterator[Finding]:
+    kind, _, name = match["path"].partition(".") if (match := BOUND.fullmatch(path)) else ("", "", "")
+    if kind == "outputs":
+        yield from _known(where, path, name, pipeline.outputs, "outputs")
+    elif kind:
+        yield Finding(
+            "binding-unknown",
+            where,
+            f"`{path}` stands at an output",
+            "An output is bound to one of the pipeline's, `${{parent.outputs.NAME}}`",
+        )
 
 
 def _ports(where: str, step: AnyStep) -> Iterator[Finding]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.report import jobs, render
+from amlstack.report import jobs
+from amlstack.report.page import render
 from tests.support.report.pages import HOSTILE
 
 if TYPE_CHECKING:

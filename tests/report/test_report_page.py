@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.report import jobs, render
+from amlstack.report import jobs
 from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
-from amlstack.report.page import GENERATOR
+from amlstack.report.page import GENERATOR, render
 from tests.support.report.pages import HOSTILE, parse
 
 if TYPE_CHECKING:

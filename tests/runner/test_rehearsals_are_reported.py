@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 from amlstack.report import jobs as of_job
-from amlstack.report import render
+from amlstack.report.page import render
 
 if TYPE_CHECKING:
-    from amlstack.report import Report
+    from amlstack.report.content import Report
     from tests.support.runner.runner_lab import Lab
 
 TRAIN = """

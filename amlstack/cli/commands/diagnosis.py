@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from amlstack.cli.workspace.job_folder import NamedSubject
-    from amlstack.report import Report
+    from amlstack.report.content import Report
 
 Subjects = Annotated[
     list[str],
@@ -127,8 +127,7 @@ def report(subject: Subject, asked: AskedWorkspace, *, output: Output = None, fo
         amlstack report user_logs/ --output run.html
     """
     from amlstack.diagnose.diagnosis import headline
-    from amlstack.report import render
-    from amlstack.report.page import NotOursError, write
+    from amlstack.report.page import NotOursError, render, write
 
     with _found(subject, asked) as found:
         made = _gathered(subject, found)

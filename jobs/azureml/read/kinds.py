@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobs.azureml.fields import Reader
-    from jobs.model.job import Job, Port
+    from jobs.model.job import Job
 
 PLACELESS = PipelineSettings(default_compute="serverless")
 """The pipeline that runs a component says where its steps run; alone they run serverless."""
@@ -121,13 +121,9 @@ def _read_command_component(cursor: Cursor) -> Job | None:
     given = {
         name: NotGiven() if port.literal and port.default is None else job.inputs[name]
         for name, port in found.inputs.items()
-        if not _left_out(port)
+        if not port.optional or port.default is not None
     }
     return job.model_copy(update={"inputs": given})
-
-
-def _left_out(port: Port) -> bool:
-    return bool(port.optional) and port.default is None
 
 
 def _read_pipeline_component(cursor: Cursor) -> Pipeline | None:

@@ -66,8 +66,7 @@ def split_unknown(
 
 
 HERE = Code(path=".")
-"""The code of a step of `RUNS_HERE` that names none, for azure-ai-ml the file's own folder."""
-RUNS_HERE = ("spark",)
+"""The code of a spark step that names none, for azure-ai-ml the file's own folder."""
 CODE, ENVIRONMENT = command.KEYS["code"], command.KEYS["environment"]
 MOVES = {"copy_data": "", "import_data": "source", "export_data": "sink"}
 """Task of a data_transfer step to its key that names a place outside of Azure ML."""
@@ -364,7 +363,7 @@ def read_component(cursor: Cursor, kind: str, steps: Steps) -> PassthroughCompon
         return None
     for key in ("type", "name", "version"):
         given.pop(key, None)
-    if kind in RUNS_HERE:
+    if kind == "spark":
         given.setdefault("code", HERE)
     known = {name: given.pop(name) for name in PassthroughComponent.model_fields if name in given}
     known = {name: value for name, value in known.items() if value is not None}

@@ -76,6 +76,7 @@ def test_every_edit_of_a_job_in_the_table_has_a_mutant() -> None:
     assert [row for row in rows if not any(promise in row for promise in broken)] == []
 
 
+@pytest.mark.tools
 def test_what_breaks_nothing_survives_and_what_breaks_the_code_proves_nothing(tmp_path: Path) -> None:
     (tmp_path / "doubled.py").write_text("def double(number):\n    return 2 * number\n")
     asserted = "from doubled import double\n\ndef test_it():\n    assert double(3) == 6\n"

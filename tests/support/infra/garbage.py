@@ -156,12 +156,18 @@ KINDLESS = (None, 10**400, "1e999", ["a"], {"a": 1})
 """One value of each kind, of which no place of a good file takes them all."""
 
 
-def exchanged() -> Iterator[Garbage]:
-    """Each good file with each of its values in turn exchanged for one of every other kind; no chance in it."""
+def exchanged(kinds: int) -> Iterator[Garbage]:
+    """Each good file with each of its values in turn exchanged for values of some other kinds; no chance in it.
+
+    Args:
+        kinds: How many of the five each value is exchanged for, others at the next value.
+    """
+    at = 0
     for (kind, name), text in ((("yaml", name), text) for name, text in YAMLS.items()):
         good = yaml.safe_load(text)
         for place in _places(good):
-            for value in KINDLESS:
+            for value in (*KINDLESS, *KINDLESS)[at % len(KINDLESS) :][:kinds]:
                 data = copy.deepcopy(good)
                 _at(data, place[:-1])[place[-1]] = value
                 yield Garbage(kind, f"{name}.yml", _dump(data).encode())
+            at += 1

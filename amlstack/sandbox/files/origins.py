@@ -8,7 +8,6 @@ runs a copy: messages name the file that a person edits. A job that another clie
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import re
@@ -50,20 +49,21 @@ def _write(home: Path, job: str, name: str, data: Collection[Any]) -> None:
 
 def inputs_of(store: Store, job: JobRow) -> dict[str, Path]:
     """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
-    root, step = outermost(store, job)
-    file = job_folder(store.home, root) / INPUTS
-    if not file.is_file():
-        return {}
-    return {name: Path(path) for name, path in json.loads(file.read_text()).get(step, {}).items()}
+    inputs, step = _read(store, job, INPUTS)
+    return {name: Path(path) for name, path in inputs.get(step, {}).items()}
 
 
 def is_given(store: Store, job: JobRow) -> bool:
     """True where a job is a step whose outputs this machine has, or belongs to such a step."""
+    given, step = _read(store, job, GIVEN)
+    return step != "" and any(f"{step}{_BELOW}".startswith(f"{one}{_BELOW}") for one in given)
+
+
+def _read(store: Store, job: JobRow, name: str) -> tuple[Any, str]:
+    """The content of a file of a job's outermost job, empty where there is none, and the step that the job is."""
     root, step = outermost(store, job)
-    file = job_folder(store.home, root) / GIVEN
-    if not step or not file.is_file():
-        return False
-    return any(f"{step}{_BELOW}".startswith(f"{given}{_BELOW}") for given in json.loads(file.read_text()))
+    file = job_folder(store.home, root) / name
+    return json.loads(file.read_text()) if file.is_file() else {}, step
 
 
 def outermost(store: Store, job: JobRow) -> tuple[str, str]:
@@ -120,9 +120,6 @@ def write_code(home: Path, job: str, by_step: Mapping[str, Sequence[Path]]) -> N
 
 def code_of(store: Store, job: JobRow) -> CodeCopies:
     """The copies of one job's code; of a trial or step as its outermost job was submitted."""
-    root, step = outermost(store, job)
-    data = {}
-    with contextlib.suppress(OSError, ValueError):
-        data = json.loads((job_folder(store.home, root) / CODE).read_text())
-    found = data.get(step) or data.get("") or ()
+    folders, step = _read(store, job, CODE)
+    found = folders.get(step) or folders.get("") or ()
     return CodeCopies(job_folder(store.home, job.id), tuple(Path(each) for each in dict.fromkeys(found)))

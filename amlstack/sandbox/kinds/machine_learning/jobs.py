@@ -79,30 +79,21 @@ def _check_environment(context: KindContext, path: ArmPath, given: str) -> None:
     where = "properties.environmentId"
     if handed.are_given(context.store.home, path.name, given):
         return
-    if (short := SHORT.fullmatch(given)) is not None:
-        _check_curated(short["name"], where)
+    curated = SHORT.fullmatch(given) or CURATED.fullmatch(given)
+    if curated is None and given.startswith("azureml:"):
+        rule = "an environment is an ARM id or 'azureml://registries/azureml/environments/<name>/versions/<version>'."
+        raise invalid(where, f"'{given}': {rule}")
+    if curated is None:
+        if handed.curated(given) is None or context.store.resources.get(given) is not None:
+            _named(context, path, given, "environments", where)
         return
-    if handed.curated(given) is not None and context.store.resources.get(given) is None:
-        return
-    if not given.startswith("azureml:"):
-        _named(context, path, given, "environments", where)
-        return
-    found = CURATED.fullmatch(given)
-    if found is None:
+    if (registry := curated.groupdict().get("registry", "azureml")) != "azureml":
+        raise not_emulated(f"the registry '{registry}', only 'azureml'")
+    if environments.get(curated["name"]) is None:
+        known = near(curated["name"], [each.name for each in environments.all_environments()])
         message = (
-            "an environment is an ARM id or 'azureml://registries/azureml/environments/<name>/versions/<version>'."
-        )
-        raise invalid(where, f"'{given}': {message}")
-    if found["registry"] != "azureml":
-        raise not_emulated(f"the registry '{found['registry']}', only 'azureml'")
-    _check_curated(found["name"], where)
-
-
-def _check_curated(name: str, where: str) -> None:
-    if environments.get(name) is None:
-        message = (
-            f"The environment '{name}' was not found in the registry 'azureml' as the sandbox knows it, and it has no "
-            f"stand-in; Azure may have it.{near(name, [each.name for each in environments.all_environments()])} "
+            f"The environment '{curated['name']}' was not found in the registry 'azureml' as the sandbox knows it, and "
+            f"it has no stand-in; Azure may have it.{known} "
             "`amlstack rehearse` takes a stand-in of your own from rehearsal.toml."
         )
         raise Refused(400, "UserError", message, where)

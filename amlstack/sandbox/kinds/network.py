@@ -98,11 +98,7 @@ class VirtualNetworks(ResourceKind):
     noun = "a virtual network"
     names = _NAMES
     schema = Schema(
-        "network",
-        "VirtualNetworkInitArgs",
-        ("virtualNetworkName",),
-        envelope=_ENVELOPE,
-        nested=frozenset({"subnets"}),
+        "network", "VirtualNetworkInitArgs", ("virtualNetworkName",), envelope=_ENVELOPE, nested=("subnets",)
     )
     ticks = 1
 
@@ -215,7 +211,7 @@ class SecurityGroups(ResourceKind):
         "NetworkSecurityGroupInitArgs",
         ("networkSecurityGroupName",),
         envelope=_ENVELOPE,
-        nested=frozenset({"securityRules"}),
+        nested=("securityRules",),
     )
     ticks = 1
 
@@ -257,13 +253,7 @@ class PrivateEndpoints(ResourceKind):
     type = ENDPOINTS
     noun = "a private endpoint"
     names = _NAMES
-    schema = Schema(
-        "network",
-        "PrivateEndpointArgs",
-        ("privateEndpointName",),
-        envelope=_ENVELOPE,
-        nested=frozenset(_CONNECTIONS),
-    )
+    schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=_CONNECTIONS)
     ticks = 2
     ticks_delete = 1
 
@@ -309,7 +299,7 @@ class ZoneGroups(ResourceKind):
         "PrivateDnsZoneGroupArgs",
         ("privateEndpointName", "privateDnsZoneGroupName"),
         envelope=_ENVELOPE,
-        nested=frozenset({"privateDnsZoneConfigs"}),
+        nested=("privateDnsZoneConfigs",),
     )
     tracked = False
 

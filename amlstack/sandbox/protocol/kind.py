@@ -88,7 +88,7 @@ class Schema:
     wrapped: bool = False
     envelope: frozenset[str] = ENVELOPE
     wire: Mapping[str, str] = field(default_factory=dict)
-    nested: frozenset[str] = frozenset()
+    nested: tuple[str, ...] = ()
 
 
 class ResourceKind:

@@ -230,7 +230,7 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     wrong = next((name for name in properties if name in envelope), None)
     hint = f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
     checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
-    checked |= {name: _nested(checked[name]) for name in kind.schema.nested & checked.keys()}
+    checked |= {name: _nested(checked[name]) for name in kind.schema.nested if name in checked}
     top = _object(kind.noun, envelope, given, "", version, inner=inner, ignored=ignored)
     return {**top, "properties": checked}
 

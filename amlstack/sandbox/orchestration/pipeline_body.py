@@ -63,11 +63,6 @@ class StepComponent:
     inputs: Mapping[str, ComponentPort]
     outputs: Mapping[str, ComponentPort]
 
-    @property
-    def is_pipeline(self) -> bool:
-        """It has steps of its own."""
-        return kind_of(self.spec) == "pipeline"
-
 
 def find(store: Store, component_id: str, where: str) -> StepComponent:
     """The component that a step names.
@@ -195,6 +190,8 @@ class PipelineStep:
         name: Its name in the pipeline.
         kind: One of `STEP_TYPES`.
         body: The step as the pipeline's body has it.
+        inputs: The values that it is given, by input.
+        outputs: The declarations of its outputs, by output.
         component: What it runs.
         needs: Steps whose outputs it reads.
         where: Its place in the body.
@@ -203,21 +200,11 @@ class PipelineStep:
     name: str
     kind: str
     body: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
     component: StepComponent
     needs: frozenset[str]
     where: str
-
-    @property
-    def inputs(self) -> Mapping[str, Any]:
-        """The values that it is given, by input."""
-        found: Mapping[str, Any] = self.body.get("inputs") or {}
-        return found
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """The declarations of its outputs, by output."""
-        found: Mapping[str, Any] = self.body.get("outputs") or {}
-        return found
 
 
 def complete_body(store: Store, properties: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -237,7 +224,7 @@ def complete_body(store: Store, properties: Mapping[str, Any]) -> Mapping[str, A
     if not named:
         return properties
     component = find(store, str(named), "properties.componentId")
-    if not component.is_pipeline:
+    if kind_of(component.spec) != "pipeline":
         raise invalid("properties.componentId", f"'{named}' is no pipeline component.")
     inputs = {
         name: None if port.default is None else {"jobInputType": "literal", "value": port.default}
@@ -298,7 +285,8 @@ def _node(store: Store, name: str, step: Any) -> PipelineStep:
     of = kind_of(runs.spec)
     if of != ("command" if kind == "sweep" else kind):
         raise invalid(where, f"a step of the type '{kind}' names a component of the type '{of}' ('{component}').")
-    return PipelineStep(name, kind, step, runs, frozenset(needs), where)
+    inputs, outputs = step.get("inputs") or {}, step.get("outputs") or {}
+    return PipelineStep(name, kind, step, inputs, outputs, runs, frozenset(needs), where)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -103,7 +103,7 @@ def _test(node: ast.AST) -> ast.expr | None:
 
 def _ending(body: list[ast.stmt]) -> bool:
     """True where statements end the run, or the function that trains without a word of what it would return."""
-    for last in _last(body):
+    for last in body[-1:]:
         if isinstance(last, ast.Raise) or (isinstance(last, ast.Return) and last.value is None):
             return True
         if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and _dotted(last.value.func) in _ENDS:
@@ -118,8 +118,3 @@ def _dotted(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{_dotted(node.value)}.{node.attr}"
     return ""
-
-
-def _last(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    if body:
-        yield body[-1]

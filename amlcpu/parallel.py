@@ -22,7 +22,8 @@ def change(torch: Any) -> None:
         made(self, module, device_ids, output_device, *args, **kwargs)
 
     ddp.__init__ = init
-    _norm(torch)
+    # Statistics over all ranks are CUDA's alone; each rank takes those of its own batch.
+    torch.nn.SyncBatchNorm.forward = torch.nn.modules.batchnorm._BatchNorm.forward
     _optimisers(torch)
     _loaders(torch)
 
@@ -39,14 +40,6 @@ def change_fsdp(module: Any) -> None:
         made(self, *args, **kwargs)
 
     fsdp.__init__ = init
-
-
-def _norm(torch: Any) -> None:
-    """Statistics over all ranks are CUDA's alone; each rank takes those of its own batch."""
-    norm = torch.nn.SyncBatchNorm
-    plain = torch.nn.modules.batchnorm._BatchNorm.forward
-
-    norm.forward = plain
 
 
 def _optimisers(torch: Any) -> None:

@@ -151,11 +151,6 @@ class _Stack:
     known_environments: dict[str, dict[str, Any]] = field(default_factory=dict)
     known_targets: dict[tuple[str | None, str | None], tuple[jobs.Target, list[Finding]]] = field(default_factory=dict)
 
-    @property
-    def own_environments(self) -> tuple[str, ...]:
-        """Names of the environments that the stack registers."""
-        return tuple(each.name for each in self.settings.environments if isinstance(each, CustomEnvironment))
-
     def clusters(self) -> Iterator[Finding]:
         for index in range(len(self.settings.clusters)):
             yield from judgement.of_cluster(self.rules, self.reading, self.settings, index)
@@ -205,11 +200,14 @@ class _Stack:
             result.append(run)
             found += wrong
         found += order_module.misplaced(loaded)
-        return result, [self.shortened(_of_a_stack(finding)) for finding in found], members
+        # A warning where azure-ai-ml may submit the file later refuses a stack, which uploads data now.
+        found = [replace(each, level=Level.ERROR) if each.code == MISSING else each for each in found]
+        return result, [self.shortened(finding) for finding in found], members
 
     def run(self, declared: jobs.Declared, source: jobs.Source, path: Path) -> tuple[Run, list[Finding]]:
         """A job, a sweep, a pipeline or a schedule, and what is wrong with it, each thing once."""
-        plan = jobs.resolve(declared, self.target, source=source, environments=self.own_environments)
+        registered = tuple(each.name for each in self.settings.environments if isinstance(each, CustomEnvironment))
+        plan = jobs.resolve(declared, self.target, source=source, environments=registered)
         name = declared.name or path.stem
         parts, locate = plan.parts, runs.location_of(declared, source)
         found = self.judged(name, plan, source)
@@ -283,11 +281,6 @@ class _Stack:
         if not Path(finding.file).is_relative_to(self.root):
             return finding
         return finding.changed(file=os.path.relpath(finding.file, self.root))
-
-
-def _of_a_stack(finding: Finding) -> Finding:
-    """A warning where azure-ai-ml may submit the file later, and refuses a stack, which uploads data now."""
-    return replace(finding, level=Level.ERROR) if finding.code == MISSING else finding
 
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ Findings come back to the place that a person wrote: a path in the settings, or 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.findings import Finding, Level
@@ -116,7 +116,8 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
     props = {"location": location, "tags": dict(settings.tags)}
     # An existing resource has its own region and tags, which nobody here decides.
     mine = set(_LOCATED) if not settings.workspace.existing else {"identity"}
-    mine -= {name for name in mine if getattr(_part(settings, name), "existing", None)}
+    parts = {name: getattr(settings.workspace, name.replace("-", "_"), None) for name in mine}
+    mine -= {name for name, part in parts.items() if getattr(part, "existing", None)}
     if settings.resource_group and settings.resource_group.existing:
         mine -= {"group"}
     found = [
@@ -126,11 +127,6 @@ def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Findi
         for finding in gate.judge(token, name, props, parent=resource_types.WORKSPACE_PARENT)
     ]
     return tuple(dict.fromkeys(found))
-
-
-def _part(settings: Settings, name: str) -> Any:
-    """The settings of a part by its resource's name; None for what has none of its own."""
-    return getattr(settings.workspace, name.replace("-", "_"), None)
 
 
 def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -> tuple[Finding, ...]:

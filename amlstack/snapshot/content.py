@@ -59,10 +59,23 @@ def secret_finding(relative: str, secret: tuple[str, int] | None, *, what: str =
         secret: What `secret_in` found in the content.
         what: ``code`` or ``data``.
     """
+    line = None
     if by_name := _by_name(relative):
-        return _secret_finding(relative, f"{relative} looks like a secret: {by_name}", None, what)
-    return (
-        _secret_finding(relative, f"{relative} holds what looks like {secret[0]}", secret[1], what) if secret else None
+        seen = f"{relative} looks like a secret: {by_name}"
+    elif secret:
+        seen, line = f"{relative} holds what looks like {secret[0]}", secret[1]
+    else:
+        return None
+    uploads = "code snapshots" if what == "code" else "data"
+    return Finding(
+        f"secret-in-{what}",
+        "",
+        seen,
+        f"Everybody who can read the workspace can read its {uploads}, and they are kept",
+        "List it in .amlignore and hand the secret over through a key vault or an identity",
+        Level.WARNING,
+        file=relative,
+        line=line,
     )
 
 
@@ -93,20 +106,6 @@ def _by_name(relative: str) -> str | None:
         return None
     folder = next(part for part in folders if part in _FOLDERS)
     return f"{folder}/ holds {_FOLDERS[folder]}"
-
-
-def _secret_finding(relative: str, seen: str, line: int | None, what: str) -> Finding:
-    uploads = "code snapshots" if what == "code" else "data"
-    return Finding(
-        f"secret-in-{what}",
-        "",
-        seen,
-        f"Everybody who can read the workspace can read its {uploads}, and they are kept",
-        "List it in .amlignore and hand the secret over through a key vault or an identity",
-        Level.WARNING,
-        file=relative,
-        line=line,
-    )
 
 
 MOST: Final = 256

@@ -69,7 +69,8 @@ def folder_in_datastore(found: Snapshot, name: str) -> str:
         found: The upload.
         name: Of the file or folder.
     """
-    return f"LocalUpload/{found.hash}" + ("" if _is_file(found) else f"/{name}")
+    is_file = len(found.files) == 1 and found.files[0].place == str(found.root)
+    return f"LocalUpload/{found.hash}" + ("" if is_file else f"/{name}")
 
 
 def address(found: Snapshot, name: str, datastore: str, asset_type: str) -> str:
@@ -93,10 +94,6 @@ def name_of(path: Path) -> str:
 def indicator(found: Snapshot) -> str:
     """The file whose metadata say that an upload is complete, by its name: the first by its path on this machine."""
     return min(found.files, key=lambda file: (file.place, file.relative)).relative
-
-
-def _is_file(found: Snapshot) -> bool:
-    return len(found.files) == 1 and found.files[0].place == str(found.root)
 
 
 def _one_file(path: Path, root: Path, began: int) -> Snapshot:

@@ -268,7 +268,9 @@ def _own_code(found: Snapshot, declared_in: Collection[Path], commands: Sequence
     left = litter(digests)
     left |= declarations(found, declared_in, commands, left)
     digests = {path: digest for path, digest in digests.items() if path not in left}
-    return OwnCode(_hash(digests), compact(digests))
+    # Of names and contents; where nothing is left that counts, still a hash.
+    whole = hashlib.sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
+    return OwnCode(whole, compact(digests))
 
 
 def together(codes: Mapping[str, OwnCode]) -> OwnCode:
@@ -285,13 +287,4 @@ def together(codes: Mapping[str, OwnCode]) -> OwnCode:
         for place in first.values()
         for name, digest in codes[place].files.items()
     }
-    return OwnCode(_of_parts(hashes), compact(files))
-
-
-def _hash(digests: Mapping[str, str]) -> str:
-    """Of names and contents; where nothing is left that counts, still a hash."""
-    return hashlib.sha256(json.dumps(sorted(digests.items())).encode()).hexdigest()
-
-
-def _of_parts(hashes: Mapping[str, str]) -> str:
-    return hashlib.sha256(repr(sorted(hashes.items())).encode()).hexdigest()
+    return OwnCode(hashlib.sha256(repr(sorted(hashes.items())).encode()).hexdigest(), compact(files))

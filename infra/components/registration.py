@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -11,7 +11,6 @@ from pulumi.resource import DependencyResource
 
 from amlstack.base import text
 from amlstack.base.findings import Level, in_file_order
-from infra import resource_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Sized
@@ -124,30 +123,10 @@ class _Parent(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-class StackTree:
-    """The parents of a stack; one without children is not registered."""
+class StackTree(dict[str, pulumi.Resource]):
+    """The parents of a stack by their types; one without children is not registered."""
 
-    @cached_property
-    def clusters(self) -> pulumi.Resource:
-        """Of the clusters, and of the roles of clusters with an identity of their own."""
-        return _Parent(resource_types.CLUSTERS)
-
-    @cached_property
-    def jobs(self) -> pulumi.Resource:
-        """Of jobs, sweeps and pipelines, and of the component versions that they name."""
-        return _Parent(resource_types.JOBS)
-
-    @cached_property
-    def schedules(self) -> pulumi.Resource:
-        """Of schedules, and of the component versions that they name."""
-        return _Parent(resource_types.SCHEDULES)
-
-    @cached_property
-    def data(self) -> pulumi.Resource:
-        """Of datastores with the roles on their accounts, and of data assets."""
-        return _Parent(resource_types.DATA)
-
-    @cached_property
-    def access(self) -> pulumi.Resource:
-        """Of the roles of people, groups and applications on the workspace."""
-        return _Parent(resource_types.ACCESS)
+    def __missing__(self, kind: str) -> pulumi.Resource:
+        """Register a parent, at its first child."""
+        made = self[kind] = _Parent(kind)
+        return made

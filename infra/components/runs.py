@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from amlstack import resources
 from amlstack.base.paths import PROJECT
+from infra import resource_types
 from infra.components.registration import after, behind
 from infra.data.datastores import named_in
-from infra.resource_types import HOLDS_DATA
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration, job_inputs
 from jobs.local_data import DATASTORE
 from jobs.wire.references import with_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from amlstack import snapshot
@@ -30,93 +29,65 @@ if TYPE_CHECKING:
     from infra.names import Names
     from infra.runs import Run
     from infra.runs.references import RegisteredEnvironment
+    from infra.settings import Settings
     from jobs.local_data import DataUpload
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequirements:
-    """The resources that come before every run.
+class Assets:
+    """What comes before the runs of a stack: their guard; and snapshots, uploads and environments, as they need them.
 
     Attributes:
-        id: The stack's random id.
         workspace: The workspace, the stack's own or one that exists.
-        guard: Judges what would end active runs; it comes before every job and after every cluster.
-        before_jobs: The guard, as an entry of ``depends_on``.
-        reached_by: The identities and the network that runs reach their data by, as far as the stack makes them.
+        stack_id: The stack's random id.
+        before_jobs: The guard, which judges what would end active runs, as an entry of ``depends_on``.
         secrets: The stack's secrets for variables of jobs, by name, each marked as one.
     """
 
-    id: pulumi.Output[str]
-    workspace: AnyWorkspace
-    guard: pulumi.Resource
-    before_jobs: pulumi.Output[Any]
-    reached_by: tuple[pulumi.CustomResource, ...]
-    secrets: Mapping[str, pulumi.Output[str]]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
+        settings: Settings,
+        runs: Sequence[Run],
         record: resources.StackRecord,
         workspace: AnyWorkspace,
-        shared: StackIdentity | None,
-        clusters: Mapping[str, RdmaCluster],
-        jobs: Mapping[str, resources.OnEdit],
         *,
-        secrets: Mapping[str, str] | None = None,
-    ) -> RunRequirements:
-        """Declare the guard.
+        clusters: Mapping[str, RdmaCluster],
+        datastores: Mapping[str, Sequence[pulumi.Resource]],
+        shared: StackIdentity | None,
+    ) -> None:
+        """Declare the guard; it comes before every job and after every cluster.
 
         Args:
-            record: The stack's record.
+            settings: The stack's.
+            runs: Its jobs and schedules.
+            record: Its record.
             workspace: Complete.
-            shared: The identity of the stack's clusters, where it has one.
             clusters: All clusters by name.
-            jobs: ``on_edit`` of all jobs, sweeps and pipelines by name.
-            secrets: The stack's secrets in clear text, by name.
+            datastores: What comes before the use of a datastore, by its name.
+            shared: The identity of the clusters, where the stack makes one.
         """
-        reached_by = (*workspace.reached_by, *([shared.identity] if shared else ()))
+        self.workspace, self.stack_id = workspace, record.stack_id
+        self._clusters, self._datastores = clusters, datastores
+        self._reached_by = (*workspace.reached_by, *([shared.identity] if shared else ()))
         guard = resources.RunsGuard(
             "runs",
             workspace=workspace.settled_id,
             # What counts is what it comes from: the engine asks the guard before it replaces any of that.
-            reached_by=behind("identities and network", *reached_by) if reached_by else None,
+            reached_by=behind("identities and network", *self._reached_by) if self._reached_by else None,
             stack_id=record.stack_id,
-            jobs=jobs,
+            jobs={run.name: run.declared.on_edit for run in runs if not run.is_schedule},
             clusters={name: cluster.compute.id for name, cluster in clusters.items()},
         )
-        marked = {name: pulumi.Output.secret(value) for name, value in (secrets or {}).items()}
-        return cls(record.stack_id, workspace, guard, after(guard), reached_by, marked)
-
-    def placed_on(self, clusters: Iterable[RdmaCluster]) -> list[pulumi.Output[str]]:
-        """Ids of what a run on these clusters lives on."""
-        where = self.workspace
-        placed = (cluster.compute for cluster in clusters)
-        below = (*where.part("storage"), *where.part("workspace"), *placed, *self.reached_by)
-        return [each.id for each in below if isinstance(each, pulumi.CustomResource)]
-
-
-@dataclass(slots=True)
-class Assets:
-    """The snapshots, uploads and environments that the stack has registered so far.
-
-    Attributes:
-        stack: What comes before every run.
-        clusters: The stack's clusters by name.
-        datastores: What comes before the use of a datastore, by its name.
-    """
-
-    stack: RunRequirements
-    clusters: Mapping[str, RdmaCluster]
-    datastores: Mapping[str, Sequence[pulumi.Resource]] = field(default_factory=dict)
-    _snapshots: dict[str, pulumi.Resource] = field(default_factory=dict)
-    _uploads: dict[str, pulumi.Resource] = field(default_factory=dict)
-    _environments: dict[str, pulumi.Resource] = field(default_factory=dict)
-    _data: dict[str, pulumi.Resource] = field(default_factory=dict)
+        self.before_jobs = after(guard)
+        self.secrets = {name: pulumi.Output.secret(value) for name, value in settings.secrets.items()}
+        self._snapshots: dict[str, pulumi.Resource] = {}
+        self._uploads: dict[str, pulumi.Resource] = {}
+        self._environments: dict[str, pulumi.Resource] = {}
+        self._data: dict[str, pulumi.Resource] = {}
 
     @property
     def names(self) -> Names:
         """The stack's names and ids."""
-        return self.stack.workspace.names
+        return self.workspace.names
 
     def register(self, registration: Registration, parent: pulumi.Resource) -> list[pulumi.Resource]:
         """Register what comes before a run, in its order; the resources, which the run depends on.
@@ -127,7 +98,7 @@ class Assets:
         """
         needs: list[pulumi.Resource] = []
         for part in registration.parts:
-            cluster = self.clusters.get(part.cluster or "")
+            cluster = self._clusters.get(part.cluster or "")
             if cluster is not None and cluster.compute not in needs:
                 needs += cluster.resources
             if part.code is not None:
@@ -137,13 +108,13 @@ class Assets:
         needs += map(self._upload, registration.uploads)
         needs += (self._data[each] for each in registration.assets)
         for name in registration.datastores:
-            needs += self.datastores.get(name, ())
+            needs += self._datastores.get(name, ())
         before = list(needs)
         versions: list[pulumi.Resource] = []
         for component in registration.components:
             version = resources.ComponentVersionResource(
                 component.label,
-                workspace=self.stack.workspace.workspace_id,
+                workspace=self.workspace.workspace_id,
                 name=component.name,
                 version=component.version,
                 body=component.properties,
@@ -157,21 +128,22 @@ class Assets:
     def placed_on(self, registration: Registration) -> list[pulumi.Output[str]]:
         """Ids of what a run lives on."""
         names = dict.fromkeys(part.cluster or "" for part in registration.parts)
-        below = self.stack.placed_on([self.clusters[name] for name in names if name in self.clusters])
-        stores = (each for name in registration.datastores for each in self.datastores.get(name, ()))
-        kept = [each for each in dict.fromkeys(stores) if each.pulumi_resource_type in HOLDS_DATA]
-        return [*below, *(each.id for each in kept if isinstance(each, pulumi.CustomResource))]
+        clusters = [self._clusters[name].compute for name in names if name in self._clusters]
+        below = (*self.workspace.part("storage"), *self.workspace.part("workspace"), *clusters, *self._reached_by)
+        stores = (each for name in registration.datastores for each in self._datastores.get(name, ()))
+        kept = [each for each in dict.fromkeys(stores) if each.pulumi_resource_type in resource_types.HOLDS_DATA]
+        return [each.id for each in (*below, *kept) if isinstance(each, pulumi.CustomResource)]
 
     def _snapshot(self, code: snapshot.Snapshot, beside: tuple[Path, ...]) -> pulumi.Resource:
         name = " + ".join([os.path.relpath(code.root, PROJECT), *(package.name for package in beside)])
         if name not in self._snapshots:
             self._snapshots[name] = resources.SnapshotResource(
                 name,
-                workspace=self.stack.workspace.workspace_id,
+                workspace=self.workspace.workspace_id,
                 path=str(code.root),
                 content_hash=code.hash,
                 beside=os.pathsep.join(map(str, beside)) or None,
-                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
+                opts=pulumi.ResourceOptions(depends_on=[self.workspace.everything]),
             )
         return self._snapshots[name]
 
@@ -182,12 +154,12 @@ class Assets:
         if name not in self._uploads:
             self._uploads[name] = resources.DataUploadResource(
                 name,
-                workspace=self.stack.workspace.workspace_id,
+                workspace=self.workspace.workspace_id,
                 path=str(upload.path),
                 content_hash=upload.content.hash,
                 datastore=upload.datastore,
                 opts=pulumi.ResourceOptions(
-                    depends_on=[self.stack.workspace.everything, *self.datastores.get(upload.datastore, ())]
+                    depends_on=[self.workspace.everything, *self._datastores.get(upload.datastore, ())]
                 ),
             )
         return self._uploads[name]
@@ -196,14 +168,14 @@ class Assets:
         """Register a version of a data asset of the settings, after its data."""
         before = [self._upload(asset.upload)] if asset.upload is not None else []
         for name in sorted(named_in(asset.uri)):
-            before += self.datastores.get(name, ())
+            before += self._datastores.get(name, ())
         self._data[asset.reference] = resources.DataVersionResource(
             asset.label,
-            workspace=self.stack.workspace.workspace_id,
+            workspace=self.workspace.workspace_id,
             name=asset.spec.name,
             version=asset.version,
             body=asset.body,
-            opts=pulumi.ResourceOptions(parent=parent, depends_on=[self.stack.workspace.everything, *before]),
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=[self.workspace.everything, *before]),
         )
 
     def _environment(self, spec: RegisteredEnvironment) -> pulumi.Resource:
@@ -212,10 +184,10 @@ class Assets:
             # Adopted when it is there already, kept when the stack goes.
             self._environments[key] = resources.EnvironmentVersionResource(
                 f"{spec.name}-{spec.version}",
-                workspace=self.stack.workspace.workspace_id,
+                workspace=self.workspace.workspace_id,
                 name=spec.name,
                 body=spec.body,
-                opts=pulumi.ResourceOptions(depends_on=[self.stack.workspace.everything]),
+                opts=pulumi.ResourceOptions(depends_on=[self.workspace.everything]),
             )
         return self._environments[key]
 
@@ -231,11 +203,13 @@ def submit_all(runs: Sequence[Run], assets: Assets, tree: StackTree) -> list[tup
     made: dict[str, resources.JobResource] = {}
     for name in sequence(before):
         earlier = {each: made[each] for each in before[name]}
-        made[name] = _job(once[name], assets, tree.jobs, earlier, awaited.get(name, ()))
+        made[name] = _job(once[name], assets, tree[resource_types.JOBS], earlier, awaited.get(name, ()))
     result: list[tuple[Run, Submitted]] = []
     for run in runs:
         gates = [made[name] for name in run.after]
-        result.append((run, _schedule(run, assets, tree.schedules, gates) if run.is_schedule else made[run.name]))
+        result.append(
+            (run, _schedule(run, assets, tree[resource_types.SCHEDULES], gates) if run.is_schedule else made[run.name])
+        )
     return result
 
 
@@ -262,15 +236,15 @@ def _job(
         run.name,
         **job_inputs(run),
         workspace=assets.names.workspace_id,
-        body=with_secrets(registration.body, assets.stack.secrets),
+        body=with_secrets(registration.body, assets.secrets),
         on_edit=job.on_edit,
         # A run that others come after has to complete, whatever its own settings say.
         wait="completed" if awaited_by else job.wait,
         after=[{"job": name, "run": each.job_id, "status": each.status} for name, each in earlier.items()] or None,
         awaited_by=list(awaited_by) or None,
         placed_on=assets.placed_on(registration),
-        stack_id=assets.stack.id,
-        opts=pulumi.ResourceOptions(parent=parent, depends_on=[assets.stack.before_jobs, *needs]),
+        stack_id=assets.stack_id,
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=[assets.before_jobs, *needs]),
     )
 
 
@@ -282,8 +256,8 @@ def _schedule(
     needs = assets.register(registration, parent)
     return resources.ScheduleResource(
         run.name,
-        workspace=assets.stack.workspace.workspace_id,
+        workspace=assets.workspace.workspace_id,
         name=run.name,
-        body=with_secrets(registration.body, assets.stack.secrets),
+        body=with_secrets(registration.body, assets.secrets),
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[*needs, *gates]),
     )

@@ -10,20 +10,15 @@ import pulumi
 
 from amlstack import resources
 from amlstack.catalog import clock
-from infra import security
+from infra import resource_types, security
 from infra.azure_policy_assignment import assigned
 from infra.components import capacity, data, registration, sdk
 from infra.components.azure_policy import StackAzurePolicy
 from infra.components.cluster import RdmaCluster, StackIdentity
 from infra.components.registration import StackTree, after, known_of, refuse
-from infra.components.runs import Assets, RunRequirements, submit_all
+from infra.components.runs import Assets, submit_all
 from infra.components.workspace import ExistingWorkspace, StackWorkspace
-from infra.components.workspace.existing_workspace import (
-    look_up_group,
-    look_up_parts,
-    look_up_workspace,
-    provider_of,
-)
+from infra.components.workspace.existing_workspace import confirmed, provider_of
 from infra.components.workspace.parts import moved
 from infra.components.workspace.security import StackResources
 from infra.names import Names
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from amlstack.base.findings import Finding
     from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
     from infra.data.assets import PlannedAsset
@@ -76,54 +70,35 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
             than the protected one that the stack has, or the subscription has no room for the clusters.
     """
     settings = declared.settings
-    registered, provider = _transform(declared)
-    names = await _confirmed_names(declared, provider)
+    if declared.reading is not None and declared.reading.secret:
+        pulumi.runtime.register_stack_transformation(sdk.seal(declared.reading.secret))
+    registered = StackResources()
+    pulumi.runtime.register_stack_transformation(registered)
+    provider = sdk.register_provider(sdk.config(), settings.arm_endpoint)
+    project, stack = pulumi.get_project(), pulumi.get_stack()
+    names = Names.of(settings, project=project, stack=stack, subscription=declared.who.subscription)
+    names = await confirmed(names, settings, provider)
     room = await _ask_for_room(declared, names, provider)
     # First of all resources, so that no run ever bears an id that the state does not know.
     record = resources.StackRecord("stack", stack_id=settings.stack_id)
     workspace = await _workspace(declared, names)
     shared = await _shared_identity(settings, workspace)
     tree = StackTree()
-    clusters = {each.name: RdmaCluster(each, settings, workspace, shared, tree.clusters) for each in settings.clusters}
+    clusters = {
+        each.name: RdmaCluster(each, settings, workspace, shared, tree[resource_types.CLUSTERS])
+        for each in settings.clusters
+    }
     stores = _datastores(settings, workspace, shared, clusters, tree)
     if settings.access:
-        data.register_access(settings.access, workspace, tree.access)
-    modes = {run.name: run.declared.on_edit for run in declared.runs if not run.is_schedule}
-    needs = RunRequirements.of(record, workspace, shared, clusters, modes, secrets=settings.secrets)
-    assets = Assets(needs, clusters, stores)
+        data.register_access(settings.access, workspace, tree[resource_types.ACCESS])
+    assets = Assets(settings, declared.runs, record, workspace, clusters=clusters, datastores=stores, shared=shared)
     for asset in declared.data:
-        assets.data_asset(asset, tree.data)
+        assets.data_asset(asset, tree[resource_types.DATA])
     submitted = submit_all(declared.runs, assets, tree)
     gate = _azure_policy(declared, workspace)
     await room
     _register_keeper(settings, workspace, record, registered)
     return {**gate, **_outputs(settings, workspace.names, submitted)}
-
-
-def _transform(declared: StackDeclaration) -> tuple[StackResources, pulumi.ProviderResource | None]:
-    """Register what changes, or sees, every resource; our provider, where the stack has one of its own."""
-    if declared.reading is not None and declared.reading.secret:
-        pulumi.runtime.register_stack_transformation(sdk.seal(declared.reading.secret))
-    return StackResources.from_now_on(), sdk.register_provider(sdk.config(), declared.settings.arm_endpoint)
-
-
-async def _confirmed_names(declared: StackDeclaration, provider: pulumi.ProviderResource | None) -> Names:
-    """The names, after Azure has confirmed what the settings give by `existing`."""
-    settings = declared.settings
-    names = Names.of(
-        settings, project=pulumi.get_project(), stack=pulumi.get_stack(), subscription=declared.who.subscription
-    )
-    wrong: list[Finding] = []
-    if settings.workspace.existing:
-        names, wrong = await look_up_workspace(names, provider)
-    else:
-        if settings.resource_group and settings.resource_group.existing:
-            wrong = await look_up_group(names, provider)
-        if names.elsewhere and not wrong:
-            wrong = await look_up_parts(names, provider)
-    if wrong:
-        refuse(wrong)
-    return names
 
 
 async def _ask_for_room(
@@ -188,9 +163,9 @@ def _datastores(
         settings.datastores,
         workspace,
         data.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {},
-        created=data.register_containers(settings, workspace, tree.data),
+        created=data.register_containers(settings, workspace, tree[resource_types.DATA]),
         cloud=sdk.config().get("azure-native:environment", ""),
-        parent=tree.data,
+        parent=tree[resource_types.DATA],
     )
 
 
@@ -263,18 +238,15 @@ def _cluster(cluster: Any, names: Names, location: str) -> dict[str, Any]:
 
 
 def _job(run: Run, job: Any) -> dict[str, Any]:
-    parts = _parts(run)
+    parts = {place: _planned(part) for place, part in run.plan.parts.items()}
     # A single job is its own one part.
     return {"jobId": job.job_id, "status": job.status, **parts.get("", {"parts": parts})}
 
 
 def _schedule(run: Run, schedule: Any) -> dict[str, Any]:
+    parts = {place: _planned(part) for place, part in run.plan.parts.items()}
     starts = trigger_text(run.declared.trigger)
-    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "starts": starts, "parts": _parts(run)}
-
-
-def _parts(run: Run) -> dict[str, dict[str, Any]]:
-    return {place: _planned(part) for place, part in run.plan.parts.items()}
+    return {"scheduleId": schedule.schedule_id, "enabled": schedule.enabled, "starts": starts, "parts": parts}
 
 
 def _planned(plan: jobs.Plan) -> dict[str, Any]:

@@ -290,8 +290,9 @@ def own_network(settings: Settings, names: Names, cloud: str = "public") -> OwnN
     if network is None or network.vnet is None:
         return None
     spec = network.vnet
-    name = f"vnet-{stem(names)}"
+    name = "vnet-" + re.sub(r"[^A-Za-z0-9]+", "-", names.workspace).strip("-")
     network_id = names.id_of("Microsoft.Network/virtualNetworks", name)
+    public = any(each.subnet is None and each.node_public_ip is not False for each in settings.clusters)
     of_cloud = ZONES.get(cloud, ZONES["public"])
     return OwnNetwork(
         spec=spec,
@@ -300,15 +301,10 @@ def own_network(settings: Settings, names: Names, cloud: str = "public") -> OwnN
         made=is_range(spec.compute) or is_range(spec.endpoints),
         compute=_id(spec.compute, network_id, COMPUTE),
         endpoints=_id(spec.endpoints, network_id, ENDPOINTS),
-        security=tuple(rules(settings.location, public_addresses=_public_addresses(settings), internet=spec.internet)),
+        security=tuple(rules(settings.location, public_addresses=public, internet=spec.internet)),
         zones={} if spec.dns == "platform" else {one: of_cloud[one] for one in spec.private_endpoints},
         given_zones={zone.rsplit("/", 1)[-1].lower(): zone for zone in spec.zones},
     )
-
-
-def stem(names: Names) -> str:
-    """The ending of the names of network resources."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", names.workspace).strip("-")
 
 
 def addresses(subnet: str) -> int:
@@ -318,8 +314,3 @@ def addresses(subnet: str) -> int:
 
 def _id(subnet: str | None, network_id: str, name: str) -> str | None:
     return f"{network_id}/subnets/{name}" if is_range(subnet) else subnet
-
-
-def _public_addresses(settings: Settings) -> bool:
-    inside = [cluster for cluster in settings.clusters if cluster.subnet is None]
-    return any(cluster.node_public_ip is not False for cluster in inside)

@@ -91,7 +91,9 @@ class CodeFolders:
                 key = there.st_dev, there.st_ino, bool(part.beside)
                 if key not in self._inspected:
                     at = Path(folder)
-                    self._inspected[key] = _named_from(at, snapshot.inspect(at, accompanied=key[2]))
+                    seen = snapshot.inspect(at, accompanied=key[2])
+                    named = tuple(in_folder(at, each) for each in seen.findings)
+                    self._inspected[key] = replace(seen, findings=named)
                 found.append(self._inspected[key])
         return tuple(found)
 
@@ -137,10 +139,6 @@ class CodeFolders:
         if (real := self._real.get(folder)) is None:
             real = self._real[folder] = os.path.realpath(folder)
         return os.path.join(real, name)  # noqa: PTH118 - as above
-
-
-def _named_from(folder: Path, inspected: snapshot.Inspected) -> snapshot.Inspected:
-    return replace(inspected, findings=tuple(in_folder(folder, each) for each in inspected.findings))
 
 
 def in_folder(folder: Path, finding: Finding) -> Finding:

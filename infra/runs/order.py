@@ -238,7 +238,8 @@ def members(
         shown: Applied to findings in the file.
     """
     of_settings = tuple(
-        Wanted(name, partial(_in_settings, reading, index, number)) for number, name in enumerate(job_file.after)
+        Wanted(name, partial(reading.about, ("jobs", index, "after", number)))
+        for number, name in enumerate(job_file.after)
     )
     return [
         OrderedRun(
@@ -303,8 +304,3 @@ def _in_file(
     if len(loaded.jobs) > 1:
         located.reverse()
     return shown(next((each for each in located if each.line is not None), located[0]))
-
-
-def _in_settings(reading: Reading, index: int, number: int, finding: Finding) -> Finding:
-    loc = ("jobs", index, "after", number)
-    return reading.about(loc, finding)

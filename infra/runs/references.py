@@ -182,12 +182,13 @@ def secret_findings(
         source: The job file.
     """
     known = reading.partial.secrets if reading.partial is not None else {}
-    if job_file.environment_variables and (place := _without_variables(declared)):
+    sweep = next((name for name, step in declared.steps.items() if step.kind == "sweep"), None)
+    if job_file.environment_variables and sweep is not None:
         loc: tuple[str | int, ...] = ("jobs", index, "environment_variables")
         finding = Finding(
             "variable-misplaced",
             "",
-            f"The step `{place}` would have the variables too, and tries many hyperparameters",
+            f"The step `{sweep}` would have the variables too, and tries many hyperparameters",
             "Azure ML takes no variables at such a step",
             "Take the step into a file of its own",
         )
@@ -211,11 +212,6 @@ def secret_findings(
             yield reading.about(loc, finding)
         else:
             yield source.locate(finding)
-
-
-def _without_variables(declared: jobs.Declared) -> str | None:
-    """A step that takes no variables; None for none."""
-    return next((name for name, step in declared.steps.items() if step.kind == "sweep"), None)
 
 
 def named_secrets(declared: jobs.Declared) -> Iterator[tuple[str, str, str]]:

@@ -84,7 +84,7 @@ def read_file(path: Path) -> Reading:
     if file is None:
         return Reading(found)
     values = {key: _as_engine(value) for key, value in file.values.items()}
-    reading = parse(values, file, secrets.encrypted(file), readable=False, root=path.parent)
+    reading = parse(values, file, secrets.encrypted(file.values), readable=False, root=path.parent)
     return replace(reading, findings=(*checks.check_size(file), *reading.findings))
 
 
@@ -185,7 +185,7 @@ def _encrypted(values: Mapping[str, Any], origins: Origins) -> Iterator[Loc]:
     for key, entries in origins.entries.items():
         for index, (included_file, _) in enumerate(entries):
             if included_file is not None:
-                yield from secrets.encrypted_in(values[key][index], (key, index))
+                yield from secrets.encrypted(values[key][index], (key, index))
 
 
 def _as_written(error: ErrorDetails, origins: Origins) -> ErrorDetails:

@@ -172,7 +172,8 @@ class Mending:
         for index, part in enumerate(loc[:-1]):
             inside = at[part]
             if isinstance(inside, str):  # a bare string that stands for an object
-                inside = at[part] = _object(str(loc[index - 1] if isinstance(part, int) else part), inside)
+                key = str(loc[index - 1] if isinstance(part, int) else part)
+                inside = at[part] = {_SHORT[key]: inside} if key in _SHORT else {}
             at = inside
         return at
 
@@ -204,10 +205,6 @@ _FIELDS = {
     "access": ("role", "principals"),
 }
 """What an entry of a list needs at least."""
-
-
-def _object(key: str, text: str) -> dict[str, Any]:
-    return {_SHORT[key]: text} if key in _SHORT else {}
 
 
 def _item(key: str) -> dict[str, Any]:

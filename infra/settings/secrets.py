@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding
+from infra.settings.repair import finding_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from infra.settings.repair import Found
     from infra.settings.stackfile import Loc, StackFile
 
 REDACTED: Final = "[secret]"
@@ -45,9 +47,9 @@ def can_be(loc: Loc) -> bool:
     )
 
 
-def encrypted(file: StackFile | None) -> tuple[Loc, ...]:
-    """The places of what a stack file holds encrypted."""
-    return () if file is None else tuple(_encrypted(file.values, (), set()))
+def encrypted(value: Any, loc: Loc = ()) -> tuple[Loc, ...]:
+    """The places of what is encrypted in a value that stands at a path."""
+    return tuple(_encrypted(value, loc, set()))
 
 
 def of_engine(values: Mapping[str, Any], keys: Collection[str], file: StackFile | None) -> tuple[Loc, ...]:
@@ -56,7 +58,7 @@ def of_engine(values: Mapping[str, Any], keys: Collection[str], file: StackFile 
     The engine only says which keys hold one. The file says where in them, if it is the one that the engine has read;
     else all of a key counts.
     """
-    written = encrypted(file)
+    written = encrypted(file.values) if file is not None else ()
     found: list[Loc] = []
     for key in keys:
         inside = [loc for loc in written if loc[0] == key and _at(values, loc) is not None]
@@ -71,11 +73,6 @@ def texts(values: Mapping[str, Any], locs: Collection[Loc]) -> frozenset[str]:
     return frozenset(text for loc in locs for text in _texts(_at(values, loc)) if text)
 
 
-def encrypted_in(value: Any, loc: Loc) -> tuple[Loc, ...]:
-    """The places of what is encrypted in a value that stands at ``loc``."""
-    return tuple(_encrypted(value, loc, set()))
-
-
 def not_decrypted(where: str) -> Finding:
     """The finding on an encrypted value of a file that the engine does not read."""
     return Finding(
@@ -87,46 +84,36 @@ def not_decrypted(where: str) -> Finding:
     )
 
 
-def in_clear(values: Mapping[str, Any], secret: Collection[Loc]) -> Iterator[tuple[Loc, Finding]]:
+def in_clear(values: Mapping[str, Any], secret: Collection[Loc]) -> Iterator[Found]:
     """The secrets of the stack that its configuration holds in clear text, each with a finding."""
     given = values.get("secrets")
     for name in given if isinstance(given, dict) else ():
         loc: Loc = ("secrets", name)
         if loc not in secret:
-            yield (
+            yield finding_at(
                 loc,
-                Finding(
-                    "secret-in-clear",
-                    f"amlstack:secrets.{name}",
-                    f"The secret `{name}` is written in clear text",
-                    "Whoever reads the stack file reads it, and the history of the file keeps it",
-                    f"Change it, and set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
-                ),
+                "secret-in-clear",
+                f"The secret `{name}` is written in clear text",
+                "Whoever reads the stack file reads it, and the history of the file keeps it",
+                f"Change it, and set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
             )
 
 
 def refusal(loc: Loc, where: str) -> Finding:
     """The finding on a setting that cannot be secret; it says nothing of the value."""
     tags = loc[-1:] == ("tags",)
+    seen = "The setting is marked as a secret, and cannot be one"
+    rule = "It decides names, ids or the plan, which everybody sees. Tags, descriptions and display names can be secret"
+    part = "amlstack:clusters[0].tags.NAME"
     if loc == ("secrets",):
-        return Finding(
-            "setting-secret",
-            where,
-            "All secrets together are marked as one",
-            "Their names are shown in every plan; each value is a secret by itself",
-            "Set each with `pulumi config set --secret --path amlstack:secrets.NAME`",
-        )
-    return Finding(
-        "setting-secret",
-        where,
-        "The setting is marked as a secret, and cannot be one",
-        "Tags' names are shown in every plan; their values can be secret"
-        if tags
-        else "It decides names, ids or the plan, which everybody sees. Tags, descriptions and display names can be "
-        "secret",
-        "Set it without `--secret`; of a list or an object, mark the parts: `pulumi config set --secret --path "
-        f"{'amlstack:tags.NAME' if tags else 'amlstack:clusters[0].tags.NAME'}`",
-    )
+        seen = "All secrets together are marked as one"
+        rule = "Their names are shown in every plan; each value is a secret by itself"
+        remedy = "Set each with `pulumi config set --secret --path amlstack:secrets.NAME`"
+        return Finding("setting-secret", where, seen, rule, remedy)
+    if tags:
+        rule, part = "Tags' names are shown in every plan; their values can be secret", "amlstack:tags.NAME"
+    remedy = "Set it without `--secret`; of a list or an object, mark the parts: `pulumi config set --secret --path"
+    return Finding("setting-secret", where, seen, rule, f"{remedy} {part}`")
 
 
 def hidden(finding: Finding, secret: Collection[str]) -> Finding:

@@ -66,8 +66,8 @@ group = dist.new_group(backend="nccl")
 dist.all_reduce(torch.ones(1).cuda(), group=group)
 assert torch.cuda.device_count() == 2
 print("devices", torch.cuda.device_count(), "peak", torch.cuda.max_memory_allocated())
-from amlcpu import ending
-print("waits at its end", ending._registered)
+from amlcpu import communication
+print("waits at its end", communication._registered)
 dist.destroy_process_group()
 """
 OLD = """

@@ -9,12 +9,13 @@ from pulumi.runtime import config as engine_config
 
 from amlstack.base.findings import Finding
 from infra import roles
-from infra.components.registration import after
+from infra.components.registration import after, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from infra.names import Names, Part
+    from infra.settings import Settings
 
 FUNCTION: Final = "amlstack:azure:lookUp"
 """Of our provider: its answers are values also where a resource is missing, and it reaches every subscription."""
@@ -45,55 +46,50 @@ _SHOWN: Final[dict[Part, str]] = {
 }
 
 
-async def look_up_workspace(names: Names, provider: pulumi.ProviderResource | None) -> tuple[Names, list[Finding]]:
-    """Ask for a workspace that exists.
+async def confirmed(names: Names, settings: Settings, provider: pulumi.ProviderResource | None) -> Names:
+    """The names, after Azure has confirmed what the settings give by `existing`, with the parts of such a workspace.
 
     Args:
-        names: Its name and place.
+        names: Of the stack.
+        settings: Its settings.
         provider: Our provider, where the stack has one of its own.
 
-    Returns:
-        The names with the ids of the parts that Azure names, and what is wrong.
+    Raises:
+        pulumi.RunError: Something is not there, or may not be read; it has been shown.
     """
-    answer = await _asked(names.workspace_id, "workspace", provider, tuple(_NAMED_BY_WORKSPACE.values()))
-    if not answer:
-        return names, []
-    if wrong := _finding("workspace", names.workspace_id, "workspace.existing", answer):
-        return names, [wrong]
-    found = answer["properties"]
-    return names.standing_on({part: str(found[key]) for part, key in _NAMED_BY_WORKSPACE.items() if found.get(key)}), []
+    above: dict[Part, str] = {}
+    if settings.workspace.existing:
+        above["workspace"] = names.workspace_id
+    elif settings.resource_group and settings.resource_group.existing:
+        above["group"] = names.group_id
+    found: dict[str, Any] = {}
+    for given in (above, names.elsewhere):
+        wrong: list[Finding] = []
+        for part, resource_id in given.items():
+            answer = await _asked(resource_id, part, provider)
+            if answer and (finding := _finding(part, resource_id, answer)):
+                wrong.append(finding)
+            elif answer and part == "workspace":
+                found = answer["properties"]
+        if wrong:
+            refuse(wrong)
+    return names.standing_on({part: str(found[key]) for part, key in _NAMED_BY_WORKSPACE.items() if found.get(key)})
 
 
-async def look_up_group(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
-    """Ask for a resource group that exists; what is wrong with it."""
-    answer = await _asked(names.group_id, "group", provider, ())
-    wrong = _finding("group", names.group_id, "resource_group.existing", answer) if answer else None
-    return [wrong] if wrong else []
-
-
-async def look_up_parts(names: Names, provider: pulumi.ProviderResource | None) -> list[Finding]:
-    """Ask for the parts that the settings give by their ids; what is wrong with them."""
-    found: list[Finding] = []
-    for part, part_id in names.elsewhere.items():
-        answer = await _asked(part_id, part, provider, ())
-        if answer and (wrong := _finding(part, part_id, f"workspace.{part}.existing", answer)):
-            found.append(wrong)
-    return found
-
-
-async def _asked(
-    resource_id: str, part: Part, provider: pulumi.ProviderResource | None, properties: tuple[str, ...]
-) -> dict[str, Any] | None:
+async def _asked(resource_id: str, part: Part, provider: pulumi.ProviderResource | None) -> dict[str, Any] | None:
     """The answer; nothing while the provider's settings are not known yet, and where a plan is made without Azure."""
-    asked = {"id": resource_id, "apiVersion": _VERSIONS[part], "properties": list(properties)}
+    properties = [*_NAMED_BY_WORKSPACE.values()] if part == "workspace" else []
+    asked = {"id": resource_id, "apiVersion": _VERSIONS[part], "properties": properties}
     answer: dict[str, Any] | None = await pulumi.runtime.invoke_async(
         FUNCTION, asked, pulumi.InvokeOptions(provider=provider)
     )
     return answer
 
 
-def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -> Finding | None:
+def _finding(part: Part, resource_id: str, answer: dict[str, Any]) -> Finding | None:
     """The finding about an answer; None for a resource that is there."""
+    setting = {"group": "resource_group", "workspace": "workspace"}.get(part, f"workspace.{part}")
+    where = f"amlstack:{setting}.existing"
     status = int(answer["status"])
     if status == 200:
         return None
@@ -105,7 +101,7 @@ def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -
     if status == 404:
         return Finding(
             "existing-missing",
-            f"amlstack:{where}",
+            where,
             f"There is no {what} in {place}",
             f"What is given by `existing` is never created. {answered}",
             f"Compare with {show}; to have the stack create it, leave `existing` out",
@@ -113,14 +109,14 @@ def _finding(part: Part, resource_id: str, where: str, answer: dict[str, Any]) -
     if status in (401, 403):
         return Finding(
             "existing-unreadable",
-            f"amlstack:{where}",
+            where,
             f"The {what} in {place} may not be read",
             answered,
             f"Ask its owner for the role Reader on it, for whoever deploys; {show} must work",
         )
     return Finding(
         "existing-unreadable",
-        f"amlstack:{where}",
+        where,
         f"Whether there is a {what} in {place} cannot be asked",
         answered,
         f"{show} must work; then run the same command again",

@@ -25,26 +25,6 @@ FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")
 """What Azure writes into the workspace's settings and a refresh finds there; the rules have a resource of their own."""
 
 
-def register_isolation(
-    wanted: WantedIsolation, workspace_id: str, *, parent: pulumi.Resource
-) -> resources.NetworkIsolation:
-    """Register what decides the isolation of the workspace.
-
-    Args:
-        wanted: What the settings ask for.
-        workspace_id: ARM id of the workspace.
-        parent: The component that it belongs to.
-    """
-    return resources.NetworkIsolation(
-        "isolation",
-        workspace=workspace_id,
-        wanted=wanted.mode,
-        given=wanted.given,
-        excluded=list(wanted.excluded) or None,
-        opts=pulumi.ResourceOptions(parent=parent),
-    )
-
-
 def managed_settings(
     decided: resources.NetworkIsolation, wanted: WantedIsolation, firewall: str | None
 ) -> pulumi.Output[dict[str, Any] | None]:
@@ -62,25 +42,6 @@ def managed_settings(
         return None if found == OFF else {"isolationMode": found, **sku}
 
     return decided.mode.apply(settings)
-
-
-def register_managed_network(
-    decided: resources.NetworkIsolation,
-    workspace_id: pulumi.Output[str],
-    rules: Mapping[str, Any],
-    *,
-    parent: pulumi.Resource,
-) -> resources.ManagedNetwork:
-    """Register rules and provisioning.
-
-    Args:
-        decided: The isolation.
-        workspace_id: ARM id of the workspace, behind it and what its network leads to.
-        rules: Outbound rules by name.
-        parent: The component that it belongs to.
-    """
-    opts = pulumi.ResourceOptions(parent=parent)
-    return resources.ManagedNetwork("network", workspace=workspace_id, mode=decided.mode, rules=dict(rules), opts=opts)
 
 
 class StackNetwork:
@@ -273,7 +234,14 @@ class WorkspaceNetwork:
         self.compute: pulumi.Output[str] | None = None
         self._isolation = None
         if plan.wanted is not None:
-            self._isolation = register_isolation(plan.wanted, context.names.workspace_id, parent=parent)
+            self._isolation = resources.NetworkIsolation(
+                "isolation",
+                workspace=context.names.workspace_id,
+                wanted=plan.wanted.mode,
+                given=plan.wanted.given,
+                excluded=list(plan.wanted.excluded) or None,
+                opts=pulumi.ResourceOptions(parent=parent),
+            )
             self.properties["managedNetwork"] = managed_settings(self._isolation, plan.wanted, plan.firewall)
         self._own = None
         if plan.own is not None:
@@ -296,5 +264,11 @@ class WorkspaceNetwork:
             self.reached_by += linked.endpoints
         if self._isolation is not None:
             workspace_id = behind(names.workspace_id, *made.values(), *approvals)
-            rules = self.plan.rules or {}
-            self.resources.append(register_managed_network(self._isolation, workspace_id, rules, parent=self._parent))
+            managed = resources.ManagedNetwork(
+                "network",
+                workspace=workspace_id,
+                mode=self._isolation.mode,
+                rules=self.plan.rules or {},
+                opts=pulumi.ResourceOptions(parent=self._parent),
+            )
+            self.resources.append(managed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from infra.components.workspace.parts import PartContext
-    from infra.names import Names, Part
+    from infra.names import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,6 @@ def register_identity(context: PartContext, on: Mapping[Part, pulumi.Resource]) 
     return made
 
 
-def grant_on_workspace(context: PartContext, who: Primary, workspace: pulumi.Resource) -> list[pulumi.Resource]:
-    """Assign the roles that the identity has on the workspace itself, which exists by then."""
-    return who.give(context, (role for role in roles.WORKSPACE if role.part == "workspace"), {"workspace": workspace})
-
-
 def let_approve(context: PartContext, who: Primary, accounts: Iterable[str]) -> list[pulumi.Resource]:
     """Let the identity approve the private endpoints of the managed network to the accounts of datastores.
 
@@ -157,30 +152,22 @@ def assign(
     return registration.register(resource_types.ROLE_ASSIGNMENT, label, properties, opts)
 
 
-@dataclass(frozen=True, slots=True)
-class Encrypted:
-    """The additions of a customer-managed key to the workspace.
-
-    Attributes:
-        properties: Of the workspace.
-        before: What comes before the workspace.
-    """
-
-    properties: dict[str, Any] = field(default_factory=dict)
-    before: list[pulumi.Resource] = field(default_factory=list)
-
-
-def register_encryption(context: PartContext, vault: pulumi.Resource | None, who: Primary) -> Encrypted:
+def register_encryption(
+    context: PartContext, vault: pulumi.Resource | None, who: Primary
+) -> tuple[dict[str, Any], list[pulumi.Resource]]:
     """Register the key, where it is the stack's, and the identity's role on its vault.
 
     Args:
         context: Where.
         vault: The stack's own vault, where it has one.
         who: The workspace's identity.
+
+    Returns:
+        The properties of the workspace that name the key, and what comes before the workspace.
     """
     spec = context.spec.encryption
     if spec is None:
-        return Encrypted()
+        return {}, []
     before: list[pulumi.Resource] = []
     if spec.own and vault is not None:
         made = register_key(context, vault, spec.key)
@@ -196,10 +183,11 @@ def register_encryption(context: PartContext, vault: pulumi.Resource | None, who
         "keyVaultProperties": {"keyVaultArmId": vault_id, "keyIdentifier": identifier},
         **({"identity": {"userAssignedIdentity": who.id}} if who.id else {}),
     }
-    return Encrypted({"encryption": properties, "enableServiceSideCMKEncryption": spec.service_side}, before)
+    return {"encryption": properties, "enableServiceSideCMKEncryption": spec.service_side}, before
 
 
 NAME: Final = "amlstack"
+"""Of diagnostic settings and locks."""
 
 
 def register_diagnostics(
@@ -242,46 +230,9 @@ class StackResources:
         self.every: list[pulumi.CustomResource] = []
         self.locked_in: list[pulumi.Resource] = []
 
-    @classmethod
-    def from_now_on(cls) -> StackResources:
-        """One that the SDK asks about each resource that is registered from now on."""
-        self = cls()
-        pulumi.runtime.register_stack_transformation(self)
-        return self
-
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
         if args.type_ in (resource_types.ROLE_ASSIGNMENT, *resource_types.HOLDS_DATA):
             self.locked_in.append(args.resource)
         if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
             self.every.append(args.resource)
-
-
-def register_locks(
-    parts: Mapping[Part, Sequence[pulumi.Resource]],
-    names: Names,
-    *,
-    parent: pulumi.Resource,
-    after: Sequence[pulumi.Resource],
-) -> list[pulumi.Resource]:
-    """Lock parts of a workspace.
-
-    Args:
-        parts: The parts that the settings name, each with its resource; a part that the stack does not own has none.
-        names: The stack's names.
-        parent: The workspace.
-        after: What goes only while there is no lock: role assignments, containers and shares.
-    """
-    made: list[pulumi.Resource] = []
-    for part, on in parts.items():
-        if not on:
-            continue
-        properties = {
-            "lockName": NAME,
-            "scope": behind(names.id(part).lstrip("/"), *on),
-            "level": "CanNotDelete",
-            "notes": NOTES,
-        }
-        opts = pulumi.ResourceOptions(parent=parent, depends_on=[*after], delete_before_replace=True)
-        made.append(registration.register(resource_types.LOCK, f"{part.replace('_', '-')}-lock", properties, opts))
-    return made

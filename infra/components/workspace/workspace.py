@@ -22,18 +22,18 @@ from infra.components.workspace.parts import (
     register_storage,
 )
 from infra.components.workspace.security import (
-    grant_on_workspace,
+    NAME,
+    NOTES,
     let_approve,
     register_diagnostics,
     register_encryption,
     register_identity,
-    register_locks,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from infra.components.workspace.security import Encrypted, Primary
+    from infra.components.workspace.security import Primary
     from infra.names import Account, Names, Part
     from infra.network.plan import NetworkPlan
     from infra.settings import Settings
@@ -122,12 +122,13 @@ class StackWorkspace(pulumi.ComponentResource):
             made["insights"] = register_insights(context, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
         who = register_identity(context, made)
-        encrypted = register_encryption(context, made.get("key_vault"), who)
-        below += [*who.before, *encrypted.before]
+        encryption, before = register_encryption(context, made.get("key_vault"), who)
+        below += [*who.before, *before]
         if "storage" in made:
             below += register_soft_delete(context, made["storage"])
-        self.workspace = made["workspace"] = _workspace(context, who, encrypted, around.properties, below)
-        grant_on_workspace(context, who, self.workspace)
+        self.workspace = made["workspace"] = _workspace(context, who, encryption, around.properties, below)
+        on_itself = (role for role in roles.WORKSPACE if role.part == "workspace")
+        who.give(context, on_itself, {"workspace": self.workspace})
         register_diagnostics(context, self.workspace, made.get("logs"))
         self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
@@ -148,8 +149,16 @@ class StackWorkspace(pulumi.ComponentResource):
         Args:
             after: What Azure would not delete while there is a lock: role assignments, containers and shares.
         """
-        parts = {part: self.part(part) for part in self.security.locks}
-        register_locks(parts, self.names, parent=self, after=after)
+        for part in self.security.locks:
+            if on := self.part(part):
+                properties = {
+                    "lockName": NAME,
+                    "scope": behind(self.names.id(part).lstrip("/"), *on),
+                    "level": "CanNotDelete",
+                    "notes": NOTES,
+                }
+                opts = pulumi.ResourceOptions(parent=self, depends_on=[*after], delete_before_replace=True)
+                registration.register(resource_types.LOCK, f"{part.replace('_', '-')}-lock", properties, opts)
 
     def part(self, part: Part) -> tuple[pulumi.Resource, ...]:
         """The resource of a part that the stack owns; none of what somebody else owns."""
@@ -171,7 +180,11 @@ _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry
 
 
 def _workspace(
-    context: PartContext, who: Primary, encrypted: Encrypted, network: Mapping[str, Any], before: list[pulumi.Resource]
+    context: PartContext,
+    who: Primary,
+    encryption: Mapping[str, Any],
+    network: Mapping[str, Any],
+    before: list[pulumi.Resource],
 ) -> pulumi.CustomResource:
     names = context.names
     properties = {
@@ -185,12 +198,12 @@ def _workspace(
         "containerRegistry": None if "registry" in names.without else names.id("registry"),
         "publicNetworkAccess": context.public,
         **network,
-        **encrypted.properties,
+        **encryption,
     }
     own = pulumi.ResourceOptions(
         depends_on=before,
         # A key that goes is another workspace; another version of one is an update.
-        replace_on_changes=[*workspace_properties.REPLACED_BY, *(() if encrypted.properties else ("encryption",))],
+        replace_on_changes=[*workspace_properties.REPLACED_BY, *(() if encryption else ("encryption",))],
         ignore_changes=list(FOUND_LATER) if network else None,
     )
     opts = pulumi.ResourceOptions.merge(context.opts, own)

@@ -248,7 +248,8 @@ def _partial(model: type[SettingsModel], name: str, inside: Collection[str] = ()
     fields: dict[str, Any] = {}
     for key, field in model.model_fields.items():
         if key != without:
-            fields[key] = (Optional[_type(field, name, partly=key in inside)], _field(field))  # noqa: UP045 - at run time
+            given: Any = Optional[_type(field, name, partly=key in inside)]  # noqa: UP045 - at run time
+            fields[key] = (given, Field(None, description=field.description))
     made = create_model(name, __base__=SettingsModel, __doc__=model.__doc__, **fields)
     made.refused = model.refused
     return made
@@ -259,10 +260,6 @@ def _type(field: FieldInfo, name: str, *, partly: bool) -> Any:
         return _partial(cast("type[SettingsModel]", inner[0]), f"{name}{inner[0].__name__}")
     annotation: Any = field.annotation
     return Annotated[(annotation, *field.metadata)] if field.metadata else annotation
-
-
-def _field(field: FieldInfo) -> Any:
-    return Field(None, description=field.description)
 
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from amlstack.base.startup import rarely_collected
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments
 from infra import access, azure_policy_assignment, judgement, runs, security
-from infra.data import assets, datastores
-from infra.data.assets import StackData
+from infra import data as data_module
+from infra.data import StackData, check_containers
 from infra.network import findings
 from infra.runs import Run, fabric_check, references
 from infra.runs import order as order_module
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
-    from infra.data.assets import PlannedAsset
+    from infra.data import PlannedAsset
     from infra.runs.order import OrderedRun
     from infra.settings import JobFile, Reading, Settings
     from policies.config import Config
@@ -73,14 +73,14 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
         return Declaration((), reading.findings)
     rules, faults = gate_of(reading, reading.partial, on=on, root=root, place=place)
     folders = DataFolders()
-    named, of_data = assets.planned(reading, reading.partial, root, folders)
+    named, of_data = data_module.planned(reading, reading.partial, root, folders)
     stack = _Stack(reading, reading.partial, root, rules, data=folders, named=named)
     found = [*reading.findings, *faults, *stack.clusters(), *stack.environments()]
     found += [
         *of_data,
-        *assets.check_settings(reading, reading.partial, named),
+        *data_module.check_settings(reading, reading.partial, named),
         *access.check(reading, reading.partial),
-        *datastores.check_containers(reading, reading.partial),
+        *check_containers(reading, reading.partial),
     ]
     declared: list[Run] = []
     listed: list[runs.ListedRun] = []
@@ -219,7 +219,7 @@ class _Stack:
             found += [runs.in_folder(code.root, finding) for finding in code.findings]
         data, of_data = self.data.scanned(plan)
         found += (locate(finding) if finding.where else finding for finding in of_data)
-        meant = assets.meant(plan, self.named)
+        meant = data_module.meant(plan, self.named)
         found += map(locate, meant.findings)
         own = self.folders.own_code(plan, codes, path)
         names = tuple(dict.fromkeys(each.reference for each in meant.by_input.values()))

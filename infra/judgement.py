@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.base.text import camel
-from infra import cluster_properties, resource_types
+from infra import properties, resource_types
 from jobs.planning.program_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
@@ -75,7 +75,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
         spec.name,
         {
             "computeName": spec.name,
-            **cluster_properties.properties(
+            **properties.cluster_properties(
                 spec.model_copy(update={"nodes": nodes}),
                 location=location,
                 tags=settings.tags,
@@ -85,9 +85,7 @@ def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> 
         parent=resource_types.CLUSTERS,
     )
     certain = [finding for finding in found if not (doubtful and "scaleSettings" in finding.where)]
-    return tuple(
-        _in_settings(reading, ("clusters", index, *cluster_properties.setting_of(one.where)), one) for one in certain
-    )
+    return tuple(_in_settings(reading, ("clusters", index, *properties.setting_of(one.where)), one) for one in certain)
 
 
 def _in_settings(reading: Reading, loc: tuple[str | int, ...], finding: Finding) -> Finding:

@@ -14,7 +14,7 @@ from jobs.planning.plans import Target
 from jobs.wire.references import is_serverless
 
 if TYPE_CHECKING:
-    from infra.data.assets import StackData
+    from infra.data import StackData
     from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job
 
@@ -110,7 +110,7 @@ class Targets:
         """The data and datastores that jobs of the stack name; None where it has none, or is not known to be meant."""
         if self.settings is None or self._is_outside or not (self.settings.data or self.settings.datastores):
             return None
-        from infra.data.assets import StackData
+        from infra.data import StackData
 
         return StackData.unread(self.settings)
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from infra import resource_types, roles
-from infra.cluster_properties import left_alone, properties, replaced_by
 from infra.components import registration
 from infra.components.registration import after
 from infra.components.workspace.security import assign
+from infra.properties import cluster_left_alone, cluster_properties, replaced_by
 
 if TYPE_CHECKING:
     from infra.components.workspace import AnyWorkspace
@@ -118,7 +118,7 @@ class RdmaCluster:
         parent: pulumi.Resource,
     ) -> None:
         names, location = workspace.names, spec.location or settings.location
-        wire = properties(spec, location=location, tags=settings.tags, stack_identity=names.identity_id)
+        wire = cluster_properties(spec, location=location, tags=settings.tags, stack_identity=names.identity_id)
         if spec.subnet is None and workspace.compute_subnet is not None:
             wire["properties"]["properties"]["subnet"] = {"id": workspace.compute_subnet}
         self.compute = registration.register(
@@ -139,7 +139,7 @@ class RdmaCluster:
                     *([shared.everything] if shared and spec.identity.kind == "stack" else ()),
                 ],
                 replace_on_changes=list(replaced_by(spec.identity_change)),
-                ignore_changes=left_alone(spec, settings.tags),
+                ignore_changes=cluster_left_alone(spec, settings.tags),
                 # The name stays, so the old cluster has to go before the new one can come.
                 delete_before_replace=True,
             ),

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra import access, resource_types, roles, security
+from infra import access, data, resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
 from infra.components.workspace.security import assign
-from infra.data import datastores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +60,7 @@ def register_containers(
     made: dict[tuple[str, str], pulumi.Resource] = {}
     found: dict[str, pulumi.Resource] = {}
     for spec in settings.datastores:
-        if not datastores.is_created(spec, settings):
+        if not data.is_created(spec, settings):
             continue
         is_share = spec.kind == "file"
         key = (resource_types.FILE_SHARE if is_share else resource_types.BLOB_CONTAINER, spec.container)
@@ -119,7 +118,7 @@ def register_datastores(
     granted: dict[tuple[str, str], list[pulumi.Resource]] = {}
     made: dict[str, list[pulumi.Resource]] = {}
     for spec in specs:
-        account, role = datastores.account_id(spec, workspace.names), datastores.role_of(spec)
+        account, role = data.account_id(spec, workspace.names), data.role_of(spec)
         store = registration.register(
             resource_types.DATASTORE,
             spec.name,
@@ -127,7 +126,7 @@ def register_datastores(
                 "name": spec.name,
                 "resourceGroupName": workspace.group_name,
                 "workspaceName": workspace.name,
-                "properties": datastores.properties(spec, account, cloud),
+                "properties": data.datastore_properties(spec, account, cloud),
             },
             pulumi.ResourceOptions(
                 parent=parent,

@@ -11,7 +11,7 @@ from amlstack import resources
 from amlstack.base.paths import PROJECT
 from infra import resource_types
 from infra.components.registration import after, behind
-from infra.data.datastores import named_in
+from infra.data import named_in
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration, job_inputs
 from jobs.local_data import DATASTORE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from infra.components.cluster import RdmaCluster, StackIdentity
     from infra.components.registration import StackTree
     from infra.components.workspace import AnyWorkspace
-    from infra.data.assets import PlannedAsset
+    from infra.data import PlannedAsset
     from infra.names import Names
     from infra.runs import Run
     from infra.runs.references import RegisteredEnvironment

@@ -13,9 +13,8 @@ from amlstack.catalog import clock
 from infra import resource_types, security
 from infra.azure_policy_assignment import assigned
 from infra.components import capacity, data, registration, sdk
-from infra.components.azure_policy import StackAzurePolicy
 from infra.components.cluster import RdmaCluster, StackIdentity
-from infra.components.registration import StackTree, after, known_of, refuse
+from infra.components.registration import StackTree, after, known_of, refuse, register
 from infra.components.runs import Assets, submit_all
 from infra.components.workspace import ExistingWorkspace, StackWorkspace
 from infra.components.workspace.existing_workspace import confirmed, provider_of
@@ -29,13 +28,54 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
+    from infra.azure_policy_assignment import Assigned
     from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
-    from infra.data.assets import PlannedAsset
+    from infra.data import PlannedAsset
     from infra.names import Account
     from infra.runs import Run
     from infra.settings import Reading, Settings
     from policies.config import Config
+
+
+class StackAzurePolicy(pulumi.ComponentResource):
+    """Definitions, the initiative of them, and its assignment."""
+
+    def __init__(self, spec: Assigned, *, depends_on: list[pulumi.Resource]) -> None:
+        super().__init__("amlstack:infra:AzurePolicy", "azure-policy")
+        definitions = [
+            register(
+                resource_types.POLICY_DEFINITION,
+                one["name"],
+                {"policyDefinitionName": one["name"], **one["properties"]},
+                pulumi.ResourceOptions(parent=self),
+            )
+            for one in spec.definitions
+        ]
+        name, properties = spec.initiative["name"], spec.initiative["properties"]
+        initiative = register(
+            resource_types.POLICY_SET_DEFINITION,
+            "initiative",
+            {"policySetDefinitionName": name, **properties},
+            pulumi.ResourceOptions(parent=self, depends_on=definitions),
+        )
+        assignment = {
+            "policyAssignmentName": name,
+            "scope": spec.scope.lstrip("/"),
+            "displayName": properties["displayName"],
+            "description": properties["description"],
+            "policyDefinitionId": spec.initiative_id,
+            "enforcementMode": "Default",
+            "parameters": {parameter: {"value": effect} for parameter, effect in spec.effects.items()},
+            "nonComplianceMessages": [
+                {"message": message, "policyDefinitionReferenceId": reference}
+                for reference, message in spec.messages.items()
+            ],
+        }
+        opts = pulumi.ResourceOptions(parent=self, depends_on=[initiative, *depends_on])
+        register(resource_types.POLICY_ASSIGNMENT, "assignment", assignment, opts)
+        self.assignment_id = f"{spec.scope}/providers/Microsoft.Authorization/policyAssignments/{name}"
+        self.register_outputs({"assignmentId": self.assignment_id})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from infra.data import datastores
+from infra import data
 from infra.names import Names
 from infra.network import virtual_network
 from infra.security import SANDBOX
@@ -151,7 +151,7 @@ def endpoints(settings: Settings, names: Names) -> tuple[AccountEndpoint, ...]:
     given = {(str(rule.private_endpoint).lower(), str(rule.target).lower()) for rule in network.rules}
     found: dict[tuple[str, str], AccountEndpoint] = {}
     for spec in settings.datastores:
-        account = datastores.account_id(spec, names)
+        account = data.account_id(spec, names)
         if account.lower() == names.id("storage").lower():
             continue
         for target in _TARGETS[spec.kind]:

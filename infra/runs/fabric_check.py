@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import jobs
 from amlstack.base.findings import Finding, Level
 from amlstack.run_identity import sha256
-from infra.cluster_properties import SETTINGS
+from infra.properties import CLUSTER_SETTINGS
 from infra.runs.order import OrderedRun, Wanted
 from infra.settings.model.base import SettingsModel
 from infra.settings.model.cluster import Cluster
@@ -143,7 +143,7 @@ def _ground(cluster: Cluster, location: str) -> str:
     Only what differs from its default counts, so that a setting that a later version adds repeats no check.
     """
     given: dict[str, Any] = {"location": cluster.location or location}
-    names = {setting.path[0] for setting in SETTINGS if setting.replaces}
+    names = {setting.path[0] for setting in CLUSTER_SETTINGS if setting.replaces}
     if cluster.identity_change == "replace":
         names.add("identity")
     for name in sorted(names - given.keys()):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from infra.data.datastores import named_in
+from infra.data import named_in
 from infra.runs.references import RegisteredEnvironment
 from jobs.local_data import LocalData
 

@@ -9,9 +9,8 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import resources
-from infra import access
+from infra import access, data
 from infra import roles as assigned
-from infra.data import datastores
 
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 DATA = (
@@ -101,7 +100,7 @@ def test_every_role_that_a_stack_assigns_is_of_two_sources() -> None:
         assigned.ENCRYPTION,
         assigned.APPROVER,
     )
-    for role in (*found, *access.ROLES, *datastores.ROLES):
+    for role in (*found, *access.ROLES, *data.ROLES):
         assert role.definition == SECOND[role.name], role.name
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
-from infra.cluster_properties import properties
+from infra.properties import cluster_properties
 from infra.settings import parse
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_what_is_judged_of_a_cluster_is_what_is_registered(stack: MakeStack, san
     place = {"resourceGroupName": "rg-amlstack-test", "workspaceName": "ws-judged"}
     for spec in settings.clusters:
         (step,) = planned.steps(spec.name, "Compute")
-        judged = properties(
+        judged = cluster_properties(
             spec, location=spec.location or settings.location, tags=settings.tags, stack_identity=STACK_IDENTITY
         )
         assert {**step.new["inputs"], "azureApiVersion": None} == {

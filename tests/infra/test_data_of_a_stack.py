@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from infra import access
-from infra.data import datastores
+from infra import access, data
 from infra.declaration import Declaration, declare
 from infra.settings import Datastore, parse
 from jobs.local_data import all_inputs
@@ -251,12 +250,12 @@ def test_a_label_becomes_the_stacks_version_and_part_of_the_runs_identity(projec
     ],
 )
 def test_datastores_are_found_in_addresses_of_every_form(text: str, names: set[str]) -> None:
-    assert datastores.named_in({"inputs": [{"uri": text}]}) == names
+    assert data.named_in({"inputs": [{"uri": text}]}) == names
 
 
 def test_a_datastore_has_no_credential_and_says_where_its_account_is() -> None:
     spec = Datastore(name="corpora", kind="adls_gen2", account=ACCOUNT, container="files", read_only=True)
-    assert datastores.properties(spec, ACCOUNT, "usgovernment") == {
+    assert data.datastore_properties(spec, ACCOUNT, "usgovernment") == {
         "datastoreType": "AzureDataLakeGen2",
         "accountName": "lake",
         "filesystem": "files",
@@ -266,7 +265,7 @@ def test_a_datastore_has_no_credential_and_says_where_its_account_is() -> None:
         "endpoint": "core.usgovcloudapi.net",
         "tags": {},
     }
-    assert datastores.role_of(spec).name == "Storage Blob Data Reader"
+    assert data.role_of(spec).name == "Storage Blob Data Reader"
 
 
 def test_the_page_has_the_roles_as_they_are_assigned() -> None:
@@ -274,5 +273,5 @@ def test_the_page_has_the_roles_as_they_are_assigned() -> None:
     for role in access.ROLES:
         assert f"| {role.name} | `{role.definition}` | {role.why} |" in page
         assert role.source
-    for role in datastores.ROLES:
+    for role in data.ROLES:
         assert role.name in page

@@ -10,7 +10,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.azure_native import table
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
-from infra import cluster_properties, workspace_properties
+from infra import properties
 from infra.settings.model.cluster import Cluster
 from policies.checks.size import SINGLE_NODE_TAG
 from tests.support.sandbox.sandbox_client import Arm
@@ -58,9 +58,9 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 
 @pytest.mark.engine
 def test_each_edit_of_a_cluster_is_planned_as_the_table_says(stack: MakeStack, sandbox: Sandbox) -> None:
-    careful = set(cluster_properties.replaced_by())
+    careful = set(properties.replaced_by())
     expected = {"-".join(row.path).replace("_", "-"): "replace" if row.wire in careful else "update"
-                for row in cluster_properties.SETTINGS}  # fmt: skip
+                for row in properties.CLUSTER_SETTINGS}  # fmt: skip
     edits = {"-".join(path).replace("_", "-"): edit for path, edit in CLUSTERS.items()}
     assert edits.keys() == expected.keys()
     expected |= {name: operation for name, (_, _, operation) in MORE.items()}
@@ -139,7 +139,7 @@ WORKSPACES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.engine
 def test_each_edit_of_a_workspace_is_planned_as_the_table_says(stack: MakeStack, sandbox: Sandbox) -> None:
-    expected = {row.wire: "replace" if row.replaces else "update" for row in workspace_properties.PROPERTIES}
+    expected = {row.wire: "replace" if row.replaces else "update" for row in properties.WORKSPACE_SETTINGS}
     assert WORKSPACES.keys() == expected.keys()
     names = {wire: wire.replace(".", "-").lower()[-28:] for wire in WORKSPACES}
     one = stack("workspaces_edited", sandbox=sandbox)
@@ -177,23 +177,23 @@ def models() -> Any:
 def test_what_azure_updates_in_place_is_what_its_request_for_updates_takes(models: Any) -> None:
     taken = {field for part in (models.WorkspaceUpdateParameters, models.WorkspacePropertiesUpdateParameters)
              for field in wire_names(part)} - {"properties"}  # fmt: skip
-    in_place = {row.wire.split(".")[0] for row in workspace_properties.PROPERTIES if not (row.replaces or row.refused)}
-    assert in_place == taken - set(workspace_properties.OTHER_KINDS)
+    in_place = {row.wire.split(".")[0] for row in properties.WORKSPACE_SETTINGS if not (row.replaces or row.refused)}
+    assert in_place == taken - set(properties.OTHER_KINDS)
     assert wire_names(models.ScaleSettingsInformation) == {"scaleSettings"}
     careful = {
-        row.wire.rpartition(".")[0].rpartition(".")[2] for row in cluster_properties.SETTINGS if not row.replaces
+        row.wire.rpartition(".")[0].rpartition(".")[2] for row in properties.CLUSTER_SETTINGS if not row.replaces
     }
     assert careful - {"", "tags", "properties"} == {"scaleSettings"}
 
 
 def test_every_input_of_a_workspace_is_in_the_table_or_named_beside_it() -> None:
     row, _ = table.find("azure-native:machinelearningservices:Workspace")
-    known = {each.wire.split(".")[0] for each in workspace_properties.PROPERTIES}
-    assert known | set(workspace_properties.UNKNOWN) | set(workspace_properties.OTHER_KINDS) == row.inputs
+    known = {each.wire.split(".")[0] for each in properties.WORKSPACE_SETTINGS}
+    assert known | set(properties.UNKNOWN) | set(properties.OTHER_KINDS) == row.inputs
 
 
 def test_every_property_of_a_cluster_is_set_constant_or_refused_by_name(models: Any) -> None:
-    known = {each.wire for each in cluster_properties.SETTINGS} | set(cluster_properties.REPLACED_BY)
+    known = {each.wire for each in properties.CLUSTER_SETTINGS} | set(properties.CLUSTER_REPLACED_BY)
     for model, above in ((models.AmlCompute, "properties"), (models.AmlComputeProperties, "properties.properties")):
         for name in wire_names(model, written=True):
             path = f"{above}.{name}"

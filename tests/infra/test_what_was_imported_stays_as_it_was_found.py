@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from infra import cluster_properties, security, workspace_properties
-from infra.cluster_properties import REPLACED_BY, SETTINGS, properties
+from infra import security
+from infra.properties import (
+    CLUSTER_REPLACED_BY,
+    CLUSTER_SETTINGS,
+    cluster_left_alone,
+    cluster_properties,
+    workspace_left_alone,
+)
 from infra.settings import Cluster, Settings, Workspace
 from infra.settings.checks import check_existing
 
@@ -16,21 +22,21 @@ AML = "properties.properties"
 
 
 def left_alone(tags: dict[str, str] | None = None, **more: Any) -> set[str]:
-    found = cluster_properties.left_alone(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
+    found = cluster_left_alone(Cluster.model_validate({**MINE, "adopted": True, **more}), tags or {})
     assert found is not None
     return set(found)
 
 
 def test_a_cluster_that_the_stack_made_has_nothing_left_alone() -> None:
-    assert cluster_properties.left_alone(Cluster.model_validate(MINE), {}) is None
-    assert workspace_properties.left_alone(Workspace(name="mlw"), {}) is None
+    assert cluster_left_alone(Cluster.model_validate(MINE), {}) is None
+    assert workspace_left_alone(Workspace(name="mlw"), {}) is None
 
 
 def test_only_what_the_settings_say_of_a_cluster_is_changed() -> None:
     found = left_alone()
     assert not {f"{AML}.vmSize", f"{AML}.scaleSettings.maxNodeCount"} & found
     assert {f"{AML}.scaleSettings.minNodeCount", f"{AML}.enableNodePublicIp", f"{AML}.vmPriority", "tags"} <= found
-    replacing = {wire for wire in REPLACED_BY if not any(f"{wire}.".startswith(f"{each}.") for each in found)}
+    replacing = {wire for wire in CLUSTER_REPLACED_BY if not any(f"{wire}.".startswith(f"{each}.") for each in found)}
     assert replacing == {f"{AML}.vmSize"}, "nothing else may replace what was imported"
     assert {"tags", f"{AML}.enableNodePublicIp", "properties.description"} & left_alone(
         {"team": "a"}, node_public_ip=False, description="x"
@@ -53,8 +59,8 @@ def test_an_identity_is_changed_where_one_is_given() -> None:
 
 def test_every_row_of_the_table_is_either_given_or_left_alone() -> None:
     cluster = Cluster.model_validate({**MINE, "adopted": True, "identity": "none"})
-    registered = properties(cluster, location="westeurope", tags={})
-    given = {row.wire for row in SETTINGS if row.path in {("size",), ("nodes", "max")}}
+    registered = cluster_properties(cluster, location="westeurope", tags={})
+    given = {row.wire for row in CLUSTER_SETTINGS if row.path in {("size",), ("nodes", "max")}}
     # computeType says what kind of compute it is: no import has another one.
     assert set(_leaves(registered)) - {"properties.computeType"} <= given | left_alone() | {"identity.type"}
 
@@ -75,8 +81,8 @@ def _leaves(value: Any, path: str = "") -> list[str]:
     ],
 )
 def test_what_the_settings_say_of_security_is_changed(setting: dict[str, Any], changed: set[str]) -> None:
-    silent = workspace_properties.left_alone(Workspace(name="mlw", adopted=True), {})
-    found = workspace_properties.left_alone(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
+    silent = workspace_left_alone(Workspace(name="mlw", adopted=True), {})
+    found = workspace_left_alone(Workspace.model_validate({"name": "mlw", "adopted": True, **setting}), {})
     assert set(silent or ()) - set(found or ()) == changed
 
 
@@ -111,10 +117,8 @@ def test_a_setting_that_would_change_an_imported_part_is_a_finding(setting: dict
 
 
 def test_only_what_the_settings_say_of_a_workspace_is_changed() -> None:
-    found = workspace_properties.left_alone(Workspace(name="mlw", adopted=True, description="x"), {})
+    found = workspace_left_alone(Workspace(name="mlw", adopted=True, description="x"), {})
     assert found is not None
     assert {"friendlyName", "storageAccount", "keyVault", "publicNetworkAccess", "identity", "tags"} <= set(found)
     assert "description" not in found
-    assert "tags" not in (
-        workspace_properties.left_alone(Workspace(name="mlw", adopted=True), {"team": "a"}) or ["tags"]
-    )
+    assert "tags" not in (workspace_left_alone(Workspace(name="mlw", adopted=True), {"team": "a"}) or ["tags"])

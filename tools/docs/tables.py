@@ -14,8 +14,9 @@ from amlstack.base.models import described
 from amlstack.base.paths import PROJECT
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
-from infra import cluster_properties, roles, workspace_properties
+from infra import roles
 from infra.network import virtual_network
+from infra.properties import CLUSTER_SETTINGS, UNKNOWN, WORKSPACE_SETTINGS, replaced_by
 from infra.settings.model import cluster, jobs, network, stack, workspace
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
@@ -298,10 +299,10 @@ def private_endpoints() -> str:
 
 def cluster_edits() -> str:
     """The effect of an edit of each setting of a cluster."""
-    careful = set(cluster_properties.replaced_by())
+    careful = set(replaced_by())
     rows = [
         (f"`{'.'.join(row.path)}`", f"`{row.wire}`", _operation(replaces=row.wire in careful), row.note)
-        for row in cluster_properties.SETTINGS
+        for row in CLUSTER_SETTINGS
     ]
     gone = ("`name`, or the entry removed", "`computeName`", "another cluster, or none; the old one is deleted", "")
     return _table("key of `clusters[]` | property | an edit | note", [*rows, gone])
@@ -310,12 +311,12 @@ def cluster_edits() -> str:
 def workspace_edits() -> str:
     """The effect of an edit of each property of the workspace."""
     rows = []
-    for row in workspace_properties.PROPERTIES:
+    for row in WORKSPACE_SETTINGS:
         settings = ", ".join(f"`{name}`" for name in row.settings)
         # The group of a stack is kept by its state: other settings are a finding before the engine compares anything.
         refused = row.refused or row.settings == ("resource_group",)
         rows.append((f"`{row.wire}`", settings, "refused" if refused else _operation(replaces=row.replaces), row.note))
-    unknown = ", ".join(f"`{name}`" for name in workspace_properties.UNKNOWN)
+    unknown = ", ".join(f"`{name}`" for name in UNKNOWN)
     more = f"Unknown: {unknown}. Azure takes them when a workspace is made and documents no update; one is planned."
     return f"{_table('property | settings | an edit | note', rows)}\n\n{more}"
 

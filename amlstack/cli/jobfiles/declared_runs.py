@@ -180,8 +180,8 @@ class Tree:
         return found
 
     def _run(self, plan: jobs.Planned, file: Path, where: Targets) -> DeclaredRun:
-        from infra.data import assets
-        from infra.data.datastores import named_in
+        from infra import data
+        from infra.data import named_in
         from jobs.local_data import all_inputs, local_inputs
 
         others: defaultdict[str, list[Any]] = defaultdict(list)
@@ -195,7 +195,7 @@ class Tree:
         for each in local_inputs(plan.job, (plan.runs or plan).base):
             others[f"data of {each.where}"].append(self.content(each.path))
         if (known := where.named_data()) is not None:
-            for asset in assets.meant(plan, known).by_input.values():
+            for asset in data.meant(plan, known).by_input.values():
                 content = self.content(asset.spec.path) if asset.spec.local else ""
                 others[f"data asset `{asset.spec.name}`"].append((asset.spec, content))
         stores = named_in([each.path for each in all_inputs(plan.job).values()])

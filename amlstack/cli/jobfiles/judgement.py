@@ -120,8 +120,8 @@ def check_file(
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
         found += (finding for code in folders.inspected(plan) for finding in code.findings)
         if (known := on.named_data()) is not None:
-            from infra.data import assets
+            from infra import data
             from infra.runs import location_of
 
-            found += map(location_of(job, loaded.source), assets.meant(plan, known).findings)
+            found += map(location_of(job, loaded.source), data.meant(plan, known).findings)
     return Checked(file, tuple(plans), tuple(dict.fromkeys(found)), loaded.source)

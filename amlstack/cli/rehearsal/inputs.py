@@ -176,7 +176,7 @@ def _of_stack(path: str, where: Targets | None) -> tuple[Path | None, str]:
     """The file or folder that ``azureml:NAME@latest`` means in a stack, and where that is declared; None for none."""
     if where is None or not path.startswith("azureml:") or (known := where.named_data()) is None:
         return None, ""
-    from infra.data.assets import asset_of
+    from infra.data import asset_of
     from jobs.local_data import absolute
 
     asset = asset_of(path, known)

@@ -29,8 +29,8 @@ from amlstack.sandbox.files import environments as files_environments
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.scale import QUERY
 from amlstack.sandbox.server import daemon
-from infra.cluster_properties import properties
 from infra.names import Names
+from infra.properties import cluster_properties
 from infra.runs import CodeFolders, in_folder
 from infra.runs.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
@@ -108,7 +108,7 @@ def _foundation(names: Names, tenant: str, plan: jobs.Planned) -> Iterator[tuple
     workspace = {"location": LOCATION, "identity": {"type": "SystemAssigned"}, "properties": parts}
     yield names.workspace_id, API_VERSION, workspace
     for cluster in clusters(plan):
-        yield names.cluster_id(cluster.name), API_VERSION, properties(cluster, location=LOCATION, tags={})
+        yield names.cluster_id(cluster.name), API_VERSION, cluster_properties(cluster, location=LOCATION, tags={})
 
 
 def _addressed(body: dict[str, Any], data: Mapping[str, Path]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from amlstack.cli.console import Progress
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.runs import Record
-    from infra.data.assets import PlannedAsset
+    from infra.data import PlannedAsset
     from infra.declaration import Declaration
     from infra.runs import Run
     from jobs.local_data import DataUpload

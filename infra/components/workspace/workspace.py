@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from infra import resource_types, roles, security, workspace_properties
+from infra import resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import after, behind
 from infra.components.workspace.network import FOUND_LATER, WorkspaceNetwork
@@ -29,6 +29,7 @@ from infra.components.workspace.security import (
     register_encryption,
     register_identity,
 )
+from infra.properties import WORKSPACE_REPLACED_BY, workspace_left_alone, workspace_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,7 +191,7 @@ def _workspace(
     properties = {
         "workspaceName": names.workspace,
         **context.common,
-        **workspace_properties.from_settings(context.spec),
+        **workspace_properties(context.spec),
         **who.properties(),
         "storageAccount": names.id("storage"),
         "keyVault": names.id("key_vault"),
@@ -203,10 +204,10 @@ def _workspace(
     own = pulumi.ResourceOptions(
         depends_on=before,
         # A key that goes is another workspace; another version of one is an update.
-        replace_on_changes=[*workspace_properties.REPLACED_BY, *(() if encryption else ("encryption",))],
+        replace_on_changes=[*WORKSPACE_REPLACED_BY, *(() if encryption else ("encryption",))],
         ignore_changes=list(FOUND_LATER) if network else None,
     )
     opts = pulumi.ResourceOptions.merge(context.opts, own)
-    if (found := workspace_properties.left_alone(context.spec, context.settings.tags)) is not None:
+    if (found := workspace_left_alone(context.spec, context.settings.tags)) is not None:
         opts.ignore_changes = found
     return registration.register(resource_types.WORKSPACE, "workspace", properties, opts)

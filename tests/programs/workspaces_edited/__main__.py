@@ -2,7 +2,7 @@
 
 import pulumi
 
-from infra import resource_types, workspace_properties
+from infra import properties, resource_types
 from infra.components import registration
 
 config = pulumi.Config()
@@ -60,6 +60,6 @@ for name, inputs in wanted.items():
             depends_on=PARTS,
             delete_before_replace=True,
             protect=protect,
-            replace_on_changes=list(workspace_properties.REPLACED_BY),
+            replace_on_changes=list(properties.WORKSPACE_REPLACED_BY),
         ),
     )

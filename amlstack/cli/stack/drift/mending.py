@@ -134,7 +134,7 @@ class StackMending:
         return Declaring(words, f"amlstack:{self._where((key, index))}", None, place)
 
     def _of_cluster(self, index: int, path: str, there: Any, inputs: Mapping[str, Any]) -> Declaring:
-        from infra.cluster_properties import setting_of
+        from infra.properties import setting_of
 
         setting = setting_of(path)
         if not setting:
@@ -150,9 +150,11 @@ class StackMending:
         return self._written(loc, there if value is None else value)
 
     def _of_workspace(self, path: str, there: Any) -> Declaring:
-        from infra.workspace_properties import PROPERTIES
+        from infra.properties import WORKSPACE_SETTINGS
 
-        rows = [row for row in PROPERTIES if path == row.wire or path.startswith((f"{row.wire}.", f"{row.wire}["))]
+        rows = [
+            row for row in WORKSPACE_SETTINGS if path == row.wire or path.startswith((f"{row.wire}.", f"{row.wire}["))
+        ]
         settings = max(rows, key=lambda row: len(row.wire)).settings if rows else ()
         if not settings:
             return Declaring("no setting of this project says it: put it back, or change the program")

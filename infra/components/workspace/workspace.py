@@ -79,10 +79,10 @@ class StackWorkspace(pulumi.ComponentResource):
         self._settings = settings
         self.security = security.of_stack(settings, stack)
         self.cluster_roles = (*roles.CLUSTER, *(roles.CLUSTER_TELEMETRY if self.security.default else ()))
-        self._protect = security.is_protected(settings, stack)
+        self._protected = security.is_protected(settings, stack)
         self.group: pulumi.CustomResource | None = None
         if not (settings.resource_group and settings.resource_group.existing):
-            self.group = register_group(settings, names, protect=self._protect, parent=self)
+            self.group = register_group(settings, names, protect=self._protected, parent=self)
 
     def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
         """Declare everything in the group.
@@ -100,7 +100,7 @@ class StackWorkspace(pulumi.ComponentResource):
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[*of_group], delete_before_replace=True)
         # The workspace holds data: the engine refuses to delete it until somebody takes the protection off.
         kept = pulumi.ResourceOptions(
-            protect=self._protect, ignore_changes=ALL if self._settings.workspace.adopted else None
+            protect=self._protected, ignore_changes=ALL if self._settings.workspace.adopted else None
         )
         context = PartContext(
             self._settings,

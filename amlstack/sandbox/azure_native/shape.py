@@ -56,7 +56,7 @@ def diff(
         code = change.kind
         # An input that says what the service had chosen anyway changes nothing.
         settled = change.path not in old and state.get(change.path) == new.get(change.path)
-        if change.root in kind.replaces and not (code == _KINDS.ADD and settled):
+        if change.root in (*kind.parameters, *kind.replaces) and not (code == _KINDS.ADD and settled):
             code = _REPLACING[code]
         detailed[change.path] = _KINDS(kind=code, inputDiff=True)
     if not detailed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from amlstack.base import text as text_module
 from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 API_VERSION = "azureApiVersion"
 """The input and output by which azure-native records the REST version that it speaks."""
@@ -21,7 +21,9 @@ API_VERSION = "azureApiVersion"
 SCOPES = frozenset({"scope", "resourceUri"})
 """The parameters of paths that are themselves paths, with or without a slash before them."""
 
-_TOKEN = re.compile(r"azure-native:(?P<module>\w+)(/v(?P<date>\d{8})(?P<label>[a-z]*))?:(?P<name>\w+)")
+_TOKEN = re.compile(
+    r"azure-native:(?P<module>\w+)(/v(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<label>[a-z]*))?:(?P<name>\w+)"
+)
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 
@@ -35,12 +37,12 @@ class ResourceType:
         version: The api-version it is spoken to with.
         top: Inputs that stand at the top of the body.
         flat: Inputs that stand under the body's ``properties``.
+        outputs_top: Read-only outputs at the top of the answer.
+        outputs_flat: Read-only outputs under the answer's ``properties``.
         renamed: Wire name by dotted path of an input or output, where the two differ.
         wrapped: Lists whose items have ``properties`` of their own on the wire, and none in azure-native.
         required: Body inputs that must be there.
         replaces: Body inputs whose change needs a new resource; path parameters always do.
-        outputs_top: Read-only outputs at the top of the answer.
-        outputs_flat: Read-only outputs under the answer's ``properties``.
         hidden: Dotted paths inside inputs that only an answer has (node counts, times): never read back as inputs.
         keeps: Dotted paths that other resources may write: an update that does not name them leaves them alone.
         delete_query: What a DELETE says beside the api-version.
@@ -54,21 +56,21 @@ class ResourceType:
     token: str
     path: str
     version: str
-    top: tuple[str, ...]
-    flat: tuple[str, ...]
-    renamed: Mapping[str, str]
-    wrapped: frozenset[str]
-    required: tuple[str, ...]
-    replaces: frozenset[str]
-    outputs_top: tuple[str, ...]
-    outputs_flat: tuple[str, ...]
-    hidden: frozenset[str]
-    keeps: tuple[str, ...]
-    delete_query: Mapping[str, str]
-    put_query: tuple[str, ...]
-    write_only: frozenset[str]
-    default: Mapping[str, Any] | None
-    deletes: bool
+    top: Sequence[str]
+    flat: Sequence[str]
+    outputs_top: Sequence[str]
+    outputs_flat: Sequence[str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    wrapped: Sequence[str] = ()
+    required: Sequence[str] = ()
+    replaces: Sequence[str] = ()
+    hidden: Sequence[str] = ()
+    keeps: Sequence[str] = ()
+    delete_query: Mapping[str, str] = field(default_factory=dict)
+    put_query: Sequence[str] = ()
+    write_only: Sequence[str] = ()
+    default: Mapping[str, Any] | None = None
+    deletes: bool = True
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -89,12 +91,6 @@ class ResourceType:
     def inputs(self) -> frozenset[str]:
         """Every input."""
         return frozenset((*self.parameters, *self.top, *self.flat, *self.put_query))
-
-    def at_version(self, date: str, label: str) -> str:
-        """``v20250901preview`` as ``2025-09-01-preview``; the row's own version when there is none."""
-        if not date:
-            return self.version
-        return f"{date[:4]}-{date[4:6]}-{date[6:]}{'-' if label else ''}{label}"
 
     def id_of(self, subscription: str, inputs: Mapping[str, Any]) -> str:
         """The ARM id that the inputs name."""
@@ -127,7 +123,10 @@ def find(token: str) -> tuple[ResourceType, str]:
     row = _rows().get(f"{found['module']}:{found['name']}") if found else None
     if found is None or row is None:
         raise ProviderError(_unknown(token), ErrorCode.UNIMPLEMENTED)
-    return row, row.at_version(found["date"] or "", found["label"] or "")
+    if not found["year"]:
+        return row, row.version
+    # `v20250901preview` is 2025-09-01-preview.
+    return row, "-".join(filter(None, found.group("year", "month", "day", "label")))
 
 
 def tokens() -> tuple[str, ...]:
@@ -152,27 +151,4 @@ def _unknown(token: str) -> str:
 @functools.cache
 def _rows() -> dict[str, ResourceType]:
     text = resources.files(__package__).joinpath("types.json").read_text("utf-8")
-    return {token: _row(token, row) for token, row in json.loads(text)["types"].items()}
-
-
-def _row(token: str, row: Mapping[str, Any]) -> ResourceType:
-    return ResourceType(
-        token=token,
-        path=row["path"],
-        version=row["apiVersion"],
-        top=tuple(row["top"]),
-        flat=tuple(row["flat"]),
-        renamed=row.get("renamed", {}),
-        wrapped=frozenset(row.get("wrapped", ())),
-        required=tuple(row.get("required", ())),
-        replaces=frozenset((*_PARAMETER.findall(row["path"]), *row.get("replaces", ()))),
-        outputs_top=tuple(row["readOnly"]["top"]),
-        outputs_flat=tuple(row["readOnly"]["flat"]),
-        hidden=frozenset(row.get("hidden", ())),
-        keeps=tuple(row.get("keeps", ())),
-        delete_query=row.get("deleteQuery", {}),
-        put_query=tuple(row.get("putQuery", ())),
-        write_only=frozenset(row.get("writeOnly", ())),
-        default=row.get("default"),
-        deletes=row.get("deletes", True),
-    )
+    return {token: ResourceType(token, **row) for token, row in json.loads(text)["types"].items()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.files import write_whole
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.runner import inputs, mpirun, prepare
+from amlstack.sandbox.runner import inputs, mpirun
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
@@ -209,9 +209,9 @@ class Ending:
         stage = self.stage
         if stage is None:
             return
-        logs = stage.folder / prepare.LOGS
+        logs = stage.folder / launch.LOGS
         for place in stage.places:
-            kept = prepare.torchrun_logs(stage.folder, place.rank)
+            kept = launch.torchrun_logs(stage.folder, place.rank)
             text = tail(logs / place.log, launch.TABLE_BYTES)
             self.workers += launch.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
@@ -232,7 +232,7 @@ class Ending:
             keeper.publish(folder, place)
         if (default := _default_artifacts(self.spec, job.name)) in stage.mounts and self.preempted is None:
             place = stage.mounts[default][1]
-            for name in ("outputs", "logs", prepare.LOGS):
+            for name in ("outputs", "logs", launch.LOGS):
                 keeper.publish(stage.folder / name, replace(place, path=f"{place.path}/{name}"))
         for upload in stage.uploads:
             for node, source in enumerate(upload.sources):
@@ -251,7 +251,7 @@ class Ending:
 
     def _mpirun(self, code: int) -> str:
         """The reason that mpirun gives when no rank of its own failed."""
-        log = f"{prepare.LOGS}/{mpirun.LOG}"
+        log = f"{launch.LOGS}/{mpirun.LOG}"
         words = tail(job_folder(self.store.home, self.job) / log)
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
@@ -260,7 +260,7 @@ class Ending:
         """Takes the job to its end and writes the report."""
         status, error = self._status(outcome)
         exits = [
-            Exit(ended.node, ended.rank, ended.code, f"{prepare.LOGS}/std_log_process_{ended.rank:02d}.txt")
+            Exit(ended.node, ended.rank, ended.code, f"{launch.LOGS}/std_log_process_{ended.rank:02d}.txt")
             for ended in sorted(outcome.ends, key=lambda ended: ended.rank)
         ]
         folder = job_folder(self.store.home, self.job)
@@ -307,7 +307,7 @@ class Ending:
         if self.stage is None or ended.code is None:
             return []
         place = self.stage.places[ended.rank]
-        log = self.stage.folder / prepare.LOGS / place.log
+        log = self.stage.folder / launch.LOGS / place.log
         failures = launch.failures(tail(log, launch.TABLE_BYTES))
         by_rank = {worker.rank: worker for worker in self.workers}
         found = []
@@ -316,20 +316,20 @@ class Ending:
             worker = by_rank.get(one.rank)
             file = worker.stderr if worker is not None and worker.stderr.is_file() else log
             times = [path.stat().st_mtime for path in _existing(worker)] or [ended.ended or 0.0]
-            name = f"{prepare.LOGS}/{file.name}"
+            name = f"{launch.LOGS}/{file.name}"
             words = tail(file) if worker is not None else ""
             found.append(End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
         if found:
             return found
         words = tail(log)
-        name = f"{prepare.LOGS}/{place.log}"
+        name = f"{launch.LOGS}/{place.log}"
         end = End(ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped)
         return [end]
 
     def _report(self, outcome: RunOutcome, folder: Path) -> dict[str, Any]:
         if self.stage is None or self.spec is None:
             return {"ranks": [], "metrics": None}
-        entries = ranks(self.stage.places, outcome.ends, self.workers, prepare.LOGS, self.failed)
+        entries = ranks(self.stage.places, outcome.ends, self.workers, launch.LOGS, self.failed)
         outputs = sorted(str(path.relative_to(folder)) for path in (folder / "outputs").rglob("*") if path.is_file())
         return {
             "world_size": len(self.workers) or self.spec.ranks,

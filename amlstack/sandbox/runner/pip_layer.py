@@ -48,18 +48,6 @@ def wanted(command: str, work: Path) -> bool:
     return any(_PIP.search(text) for text in chain((command,), texts(work, (".py", ".sh"))))
 
 
-def over(built: Path, layer: Path, work: Path, command: str) -> Path:
-    """The folder of a node's environment: a layer for a job that uses pip, else the stand-in itself.
-
-    Args:
-        built: The stand-in's folder.
-        layer: A folder that is not there yet, and goes with the job.
-        work: The code, in its working folder.
-        command: The command.
-    """
-    return make(built, layer) if wanted(command, work) else built
-
-
 def make(built: Path, layer: Path) -> Path:
     """Makes the layer over a stand-in; its folder, to be used as the stand-in's.
 

@@ -17,7 +17,7 @@ from amlstack.images import differences, standins
 from amlstack.images.environments import UNREADABLE, Declared, standin_of
 from amlstack.sandbox import gpu_code, processes
 from amlstack.sandbox.contract import launch
-from amlstack.sandbox.contract.launch import LOGS, environment, gpus_here, replaced, torchrun_logs
+from amlstack.sandbox.contract.launch import LOGS, environment, gpus_here, replaced
 from amlstack.sandbox.contract.spec import RefusedError, resolve
 from amlstack.sandbox.files import environments, origins
 from amlstack.sandbox.files.datastores import output_uri
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.store.store import JobRow, Store
-
-__all__ = ["LOGS", "Stage", "Upload", "image", "stage", "torchrun_logs"]
 
 STAND_IN = "stand-in.json"
 """Read by `amlstack.diagnose`."""
@@ -282,7 +280,9 @@ def _node(
     folder = job_folder(store.home, job.id)
     root = folder / "nodes" / str(node)
     work = _working_folder(store, Storage(store, job.workspace), spec, root)
-    own = pip_layer.over(ground.built, temp / f"environment-{root.name}", work, spec.command)
+    own = ground.built
+    if pip_layer.wanted(spec.command, work):
+        own = pip_layer.make(own, temp / f"environment-{root.name}")
     there = data.on(root)
     if _drives_parallel(job):
         _put_driver(work, spec, _size(store, job))

@@ -26,11 +26,6 @@ VARIABLE = "AMLSTACK_SANDBOX_QUOTA"
 _HELP = "https://docs.microsoft.com/azure/machine-learning/how-to-manage-quotas#request-quota-increases"
 
 
-def set_at_all(environ: Mapping[str, str] = os.environ) -> bool:
-    """True where there is any quota."""
-    return bool(environ.get(VARIABLE))
-
-
 def limit(size: Size | None, environ: Mapping[str, str] = os.environ) -> int | None:
     """The quota of a size's family in vCPUs; None for no limit.
 
@@ -288,7 +283,7 @@ def _scale_one(store: Store, cluster: str, limits: Scale, nodes: Iterable[NodeRo
         if leaves <= now:
             store.nodes.drop(cluster, node.number)
             there.remove(node)
-            if set_at_all():  # a job of another cluster may have waited for these cores: look again at once
+            if os.environ.get(VARIABLE):  # a job of another cluster may have waited for these cores: look again at once
                 due.append(now)
         else:
             due.append(leaves)

@@ -6,35 +6,22 @@ import json
 import os
 import select
 import time
-from typing import Any, Dict, Protocol
+from io import BufferedIOBase
+from typing import IO, Any, Dict, Union
 
 Message = Dict[str, Any]
 
 
-class Writer(Protocol):
-    """The end to which a message is written."""
-
-    def write(self, words: bytes, /) -> object:
-        """Takes bytes."""
-
-    def flush(self) -> object:
-        """Sends them."""
+Stream = Union[IO[bytes], BufferedIOBase]
 
 
-class Reader(Protocol):
-    """The end from which a message is read."""
-
-    def readline(self) -> bytes:
-        """One line; shorter at the end."""
-
-
-def send(stream: Writer, **message: Any) -> None:
+def send(stream: Stream, **message: Any) -> None:
     """Writes one."""
     stream.write(json.dumps(message).encode() + b"\n")
     stream.flush()
 
 
-def receive(stream: Reader) -> Message | None:
+def receive(stream: Stream) -> Message | None:
     """Reads one; None where the other side has gone."""
     line = stream.readline()
     return json.loads(line) if line.endswith(b"\n") else None

@@ -236,6 +236,16 @@ class AppliedPolicy:
     open: str = ""
     exempt: str = ""
 
+    @property
+    def title(self) -> str:
+        """The definition's display name."""
+        return self.definition.title if self.definition else self.id
+
+    @property
+    def version(self) -> str:
+        """The definition's version; empty where none is given."""
+        return self.definition.version if self.definition else ""
+
 
 def applied(library: PolicyLibrary) -> list[AppliedPolicy]:
     """Every definition that the files ask for: by assignments, else by initiatives, else by itself."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
@@ -17,7 +16,7 @@ from amlstack.base.arm_language.resources import PolicyTarget
 from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from amlstack.base.arm_language.resources import PolicyPlace
     from policies.tenant.library import AppliedPolicy
@@ -122,29 +121,14 @@ class TenantVerdict:
     """One policy's word on one resource.
 
     Attributes:
-        policy_id: The definition's id.
-        title: Its display name.
-        version: Its version; empty where none is given.
-        source: What brings it; empty for the definition itself.
-        target: The resource; None for a word on the definition itself.
+        policy: The policy.
         assessment: What it says.
-        enforced: Whether it refuses and changes, or only reports.
-        exempt: Why it asks nothing of this stack; empty where it does.
-        message: What the assignment tells those whom it refuses.
+        target: The resource; None for a word on the definition itself.
     """
 
-    policy_id: str
-    title: str
-    version: str
-    source: str
-    target: PolicyTarget | None
+    policy: AppliedPolicy
     assessment: Assessment
-    enforced: bool = True
-    exempt: str = ""
-    message: str = ""
-
-
-Judge = Callable[["PolicyTarget", "DeclaredStack"], Assessment]
+    target: PolicyTarget | None = None
 
 
 def judge_policies(policies: Iterable[AppliedPolicy], stack: DeclaredStack) -> list[TenantVerdict]:
@@ -153,7 +137,7 @@ def judge_policies(policies: Iterable[AppliedPolicy], stack: DeclaredStack) -> l
     for policy in policies:
         whole = _of_the_whole(policy, stack)
         own = [one for target in stack.targets if (one := _verdict(policy, target, stack)) is not None]
-        found += [_about(policy, whole)] if whole else own or [_about(policy, Assessment(Ruling.PASSES))]
+        found += [TenantVerdict(policy, whole)] if whole else own or [TenantVerdict(policy, Assessment(Ruling.PASSES))]
     return found
 
 
@@ -194,22 +178,7 @@ def _verdict(policy: AppliedPolicy, target: PolicyTarget, stack: DeclaredStack) 
     if assessment.ruling not in REQUESTS:
         standing = next(one for one in stack.standing if one.id == target.id and one.type == target.type)
         assessment = assessment if standing is target else on(standing)
-    return None if assessment.ruling is Ruling.PASSES else _about(policy, assessment, target)
-
-
-def _about(policy: AppliedPolicy, assessment: Assessment, target: PolicyTarget | None = None) -> TenantVerdict:
-    definition = policy.definition
-    return TenantVerdict(
-        policy.id,
-        definition.title if definition else policy.id,
-        definition.version if definition else "",
-        policy.source,
-        target,
-        assessment,
-        policy.enforced,
-        policy.exempt,
-        policy.message,
-    )
+    return None if assessment.ruling is Ruling.PASSES else TenantVerdict(policy, assessment, target)
 
 
 def _reached(policy: AppliedPolicy, target: PolicyTarget, stack: DeclaredStack) -> bool:
@@ -327,7 +296,7 @@ def _not_judged(silent: list[TenantVerdict]) -> list[tuple[Finding, PolicyTarget
     """One finding for all policies that judge no resource of a stack for the same reason."""
     by_reason: dict[str, list[str]] = {}
     for one in silent:
-        by_reason.setdefault(one.assessment.why, []).append(f"`{one.title}`")
+        by_reason.setdefault(one.assessment.why, []).append(f"`{one.policy.title}`")
     code, level = CODES[Ruling.NOT_JUDGED]
     found: list[tuple[Finding, PolicyTarget | None, str]] = []
     for why, titles in by_reason.items():
@@ -339,24 +308,24 @@ def _not_judged(silent: list[TenantVerdict]) -> list[tuple[Finding, PolicyTarget
 
 def _key(one: TenantVerdict) -> tuple[Any, ...]:
     kind = one.target.type if one.target else ""
-    return (one.policy_id, one.source, one.assessment.ruling, kind, _seen(one), one.exempt)
+    return (one.policy.id, one.policy.source, one.assessment.ruling, kind, _seen(one), one.policy.exempt)
 
 
 def _finding(alike: list[TenantVerdict]) -> tuple[Finding, PolicyTarget | None, str]:
     one = alike[0]
-    assessment = one.assessment
+    assessment, policy = one.assessment, one.policy
     code, level = CODES[assessment.ruling]
     seen, answers = _seen(one), _answers(one)
     does = _DOES.get(assessment.ruling, "")
-    if not one.enforced and assessment.ruling in {Ruling.DENIES, Ruling.MODIFIES, Ruling.APPENDS, Ruling.DEPLOYS}:
+    if not policy.enforced and assessment.ruling in REQUESTS | {Ruling.DEPLOYS}:
         level, does = Level.WARNING, "is not enforced, and reports it"
-    if one.exempt:
-        code, level, seen = EXEMPT, Level.INFO, f"{seen}; {one.exempt}"
-    name = " ".join(part for part in (f"`{one.title}`", _short(one.policy_id), one.version) if part)
-    source = f" of `{one.source}`" if one.source else ""
+    if policy.exempt:
+        code, level, seen = EXEMPT, Level.INFO, f"{seen}; {policy.exempt}"
+    name = " ".join(part for part in (f"`{policy.title}`", _short(policy.id), policy.version) if part)
+    source = f" of `{policy.source}`" if policy.source else ""
     rule = f"{name}{source} {does}" if does else f"{name}{source}"
-    remedy = " ".join(dict.fromkeys([*(_answer_text(each) for each in answers), one.message])).strip()
-    if not answers and assessment.ruling in CODES and does and not one.exempt:
+    remedy = " ".join(dict.fromkeys([*(_answer_text(each) for each in answers), policy.message])).strip()
+    if not answers and does and not policy.exempt:
         remedy = f"{remedy} No setting of a stack is known that answers it.".strip()
     setting = next((each.setting for each in answers if each.setting), "")
     return Finding(code, _where(alike), seen, rule, remedy, level), one.target, setting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from amlstack.base.paths import PROJECT
-from tools.docs import PAGES
+from tools.docs.tables import PAGES
 
 
 def main(words: list[str]) -> int:

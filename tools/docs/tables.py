@@ -1,4 +1,7 @@
-"""Tables and stubs of docs, made from the code and its models: a field's description explains it once."""
+"""The parts of docs that are made from the code: ``python -m tools.docs`` writes them, ``--check`` verifies them.
+
+A page is written by hand. Tables stand in it between ``<!-- table: NAME -->`` and ``<!-- end -->``, and are filled.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_orig
 
 from pydantic import BaseModel
 
-from amlstack.base.models import described
+from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT
+from amlstack.cli.commands.schema import printed
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
 from infra import roles
 from infra.network import virtual_network
 from infra.properties import CLUSTER_SETTINGS, UNKNOWN, WORKSPACE_SETTINGS, replaced_by
-from infra.settings.model import cluster, jobs, network, stack, workspace
+from infra.settings.model import cluster, stack
+from infra.settings.model.stack import stack_file_schema
+from jobs.azureml.schema import job_files
 from jobs.launchers import TYPED
 from jobs.launchers.base import Shape
 from jobs.launchers.per_process import Custom
@@ -34,35 +40,10 @@ if TYPE_CHECKING:
 
     from policies import checks
 
+IN_TEXT: Final = ("ClusterDefaults", "ClusterDefaultsNodes", "ClusterDefaultsSsh", "FabricCheck", "SecretVariable")
+"""Parts of the settings that the page explains in its text."""
 SETTINGS: Final[tuple[type[BaseModel], ...]] = (
-    stack.Settings,
-    workspace.ResourceGroup,
-    workspace.Workspace,
-    workspace.PublicNetwork,
-    workspace.WorkspaceIdentity,
-    workspace.StorageAccount,
-    workspace.KeyVault,
-    workspace.ContainerRegistry,
-    workspace.ApplicationInsights,
-    workspace.LogAnalytics,
-    network.NetworkSettings,
-    network.OutboundRule,
-    network.VirtualNetwork,
-    workspace.Encryption,
-    workspace.Diagnostics,
-    workspace.ServerlessCompute,
-    cluster.Cluster,
-    cluster.Nodes,
-    cluster.ClusterIdentity,
-    cluster.Ssh,
-    jobs.CuratedEnvironment,
-    jobs.CustomEnvironment,
-    jobs.Datastore,
-    jobs.DataAsset,
-    workspace.WorkspaceAccess,
-    workspace.Principal,
-    stack.AzurePolicy,
-    jobs.JobFile,
+    *(one for one in reached([stack.Settings]) if one.__name__ not in IN_TEXT),
     stack.Include,
 )
 EXAMPLE = Shape(nodes=2, gpus=8)
@@ -392,3 +373,28 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "sandbox.md": {"properties": properties},
 }
 """Page → the name of each table of it → what makes its text."""
+
+_MARKED = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n)(?:.*?\n)??(<!-- end -->)", re.DOTALL)
+
+
+def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
+    """The text of a page with its tables as they are now.
+
+    Raises:
+        ValueError: The page lacks a table, or has one that nothing makes.
+    """
+    text = (PROJECT / "docs" / name).read_text("utf-8")
+    marked = [found["name"] for found in _MARKED.finditer(text)]
+    if sorted(marked) != sorted(made):
+        message = f"docs/{name} has the tables {sorted(marked)}, made are {sorted(made)}"
+        raise ValueError(message)
+    return _MARKED.sub(lambda found: f"{found[1]}{made[found['name']]().strip()}\n{found[3]}", text)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    **{name: partial(filled, name, made) for name, made in {**TABLES, **MODEL_TABLES}.items()},
+    "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
+    "schema/stack.schema.json": lambda: f"{printed(stack_file_schema(), '$defs')}\n",
+    "../amlstack/resources/classes.pyi": typed_resources,
+}
+"""File, from docs on → what renders its whole content."""

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import store
-from .model import SDK_MODULE, VERSION, FoundEngine, NoEngineError, target
-from .progress import StepProgress
+from .model import SDK_MODULE, VERSION, FoundEngine, NoEngineError, StepProgress, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

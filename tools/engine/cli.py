@@ -9,9 +9,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from . import ambient, build, release, store
-from .model import SOURCES, FoundEngine, NoEngineError, Source, Unavailable
-from .progress import say
+from . import build, release, store
+from .model import SOURCES, FoundEngine, NoEngineError, Source, Unavailable, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +31,7 @@ def resolve(only: Source | None = None) -> FoundEngine:
     reasons: list[str] = []
     if only in {None, "path"}:
         try:
-            return ambient.find()
+            return store.on_path()
         except Unavailable as missing:
             reasons.append(str(missing))
     # Both caches come before any network, so that a machine that once built needs no time-out on every run.

@@ -16,8 +16,7 @@ from shutil import copyfileobj
 from typing import TYPE_CHECKING
 
 from . import store
-from .model import VERSION, FoundEngine, NoEngineError, Unavailable, target
-from .progress import StepProgress
+from .model import VERSION, FoundEngine, NoEngineError, StepProgress, Unavailable, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +26,6 @@ TARBALLS = ("https://get.pulumi.com/releases/sdk/{file}", f"{GITHUB}/{{file}}")
 CHECKSUMS = f"{GITHUB}/pulumi-{VERSION}-checksums.txt"
 MIRROR = "AMLSTACK_PULUMI_RELEASES"
 """Environment variable: base URL of an in-house copy of the release files (tarball and checksum file in one folder)."""
-
-PINNED: dict[str, str] = {}
-"""File name → SHA-256, where a release file's digest is known beforehand; the others' comes from ``CHECKSUMS``."""
 
 CONNECT_TIMEOUT = 6.0
 """Seconds until an unreachable host is given up, name look-up included: behind a firewall the build comes next."""
@@ -55,7 +51,7 @@ def fetch() -> FoundEngine:
         raise Unavailable(f"there is no release for {system}-{machine}")
     file = f"pulumi-v{VERSION}-{system}-{machine}.tar.gz"
     tarballs, checksums = _places(file)
-    expected = PINNED.get(file) or _published(checksums, file)
+    expected = _published(checksums, file)
 
     def fill(folder: Path) -> None:
         archive = folder / file

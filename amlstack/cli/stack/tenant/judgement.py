@@ -137,7 +137,7 @@ def judged(where: Targets, asked: Sequence[str], exempt: Sequence[str], *, read_
     for own in verdicts.values():
         for index, verdict in enumerate(own):
             if any(_names(word, verdict) for word in exempt):
-                own[index] = replace(verdict, exempt="--exempt names it")
+                own[index] = replace(verdict, policy=replace(verdict.policy, exempt="--exempt names it"))
         found += (_placed(where.reading, *each) for each in verdicts_module.findings(own))
     return TenantJudgement(verdicts, tuple(dict.fromkeys(found)), tuple(headings), len(stack.targets))
 
@@ -228,7 +228,7 @@ def _unknown_word(word: str) -> Finding:
 
 
 def _names(word: str, one: TenantVerdict) -> bool:
-    return len(word) >= _SHORTEST and library.last(one.policy_id).startswith(library.last(word))
+    return len(word) >= _SHORTEST and library.last(one.policy.id).startswith(library.last(word))
 
 
 def _exemptions_without_effect(
@@ -259,8 +259,8 @@ def _counts(found: Iterable[TenantVerdict]) -> dict[str, int]:
     """The number of definitions by the gravest effect that each has."""
     by_policy: dict[tuple[str, str], list[str]] = {}
     for one in found:
-        ruling = "exempt" if one.exempt else str(one.assessment.ruling)
-        by_policy.setdefault((one.policy_id, one.source), []).append(ruling)
+        ruling = "exempt" if one.policy.exempt else str(one.assessment.ruling)
+        by_policy.setdefault((one.policy.id, one.policy.source), []).append(ruling)
     gravest = Counter(min(each, key=list(_COUNTED).index) for each in by_policy.values())
     return {word: gravest[name] for name, word in _COUNTED.items() if gravest[name]}
 
@@ -283,14 +283,14 @@ _COUNTED = {
 def _plain(one: TenantVerdict) -> dict[str, Any]:
     assessment = one.assessment
     return {
-        "definition": one.policy_id,
-        "name": one.title,
-        "version": one.version,
-        "source": one.source,
+        "definition": one.policy.id,
+        "name": one.policy.title,
+        "version": one.policy.version,
+        "source": one.policy.source,
         "resource": one.target.id if one.target else None,
         "ruling": str(assessment.ruling),
-        "enforced": one.enforced,
-        "exempt": one.exempt or None,
+        "enforced": one.policy.enforced,
+        "exempt": one.policy.exempt or None,
         "seen": [{"field": name, "value": value} for name, value in assessment.outcome.seen],
         "changes": [{"field": each.field, "before": each.before, "after": each.after} for each in assessment.changes],
         "why": assessment.why or None,

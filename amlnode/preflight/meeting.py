@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from amlnode.rank import RankInfo
 
-if TYPE_CHECKING:
-    Answer = tuple[dict[str, Any], tuple[float, float] | None]
+    Report = dict[str, Any]
+    Answer = tuple[Report, tuple[float, float] | None]
 
 FAREWELL = 10.0
 """Seconds that a rank which hangs now may hold up the end of the meeting."""
@@ -99,10 +99,6 @@ class Reports:
                 "missing": sorted(set(range(self.expected)) - self.present),
             }
 
-
-if TYPE_CHECKING:
-    Report = dict[str, Any]
-    Received = tuple[Report, tuple[float, float] | None]
 
 ROUNDS = 8
 LONGEST = 1 << 26
@@ -224,7 +220,7 @@ def _serve(connection: socket.socket, reports: Reports, until: float, clock: Cal
             if hello["job"] != reports.job or hello["world"] != reports.expected:
                 return
             rank = int(hello["rank"])
-            answer: Received | None = None
+            answer: Answer | None = None
             while True:
                 message = _receive(line)
                 if "ping" in message:

@@ -28,10 +28,9 @@ from amlnode.launch import places
 from amlnode.preflight.meeting import listening
 from amlnode.processes import adopt_orphans
 from amlnode.rank import NodeError, resolve
-from amlnode.remote.agent import CommandAgent, wipe
+from amlnode.remote.agent import GRACE, CommandAgent, environ, wipe
 from amlnode.remote.command_lines import configured, results_folder, split, tuned
 from amlnode.remote.hub import SOCKET, Hub
-from amlnode.remote.running import GRACE, environ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

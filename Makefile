@@ -34,12 +34,12 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 # Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.
 TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
 
-# Tests that start the engine, train, run a job's ranks or other tools for seconds; all others may share the cores.
+# Tests that start the engine, train, run a job's ranks or take seconds for another reason; all others share the cores.
 SLOW := engine or training or ranks or editor or tools
 
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# One process more than there are cores: many tests wait for processes that they have started.
-WORKERS := $(shell expr $(CORES) + 1)
+# Each process collects all tests, which takes seconds: no more of them than cores.
+WORKERS := $(CORES)
 # Slow tests start processes of their own, and some take gigabytes: at most four at once.
 SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) : 4)))
 
@@ -47,7 +47,7 @@ SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) : 4)))
 test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
-test-fast: venv test-deps ## tests without engine, training, ranks or tools such as pip, several at once
+test-fast: venv test-deps ## tests without engine, training, ranks or what else takes seconds, several at once
 	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.azure_native.make_stand_in import MakeStandIn
     from tests.support.running import Sandbox
 
+pytestmark = pytest.mark.tools
+
 GROUP = "resources:ResourceGroup"
 COMPUTE = "machinelearningservices:Compute"
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.tools
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -12,6 +12,8 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.tools
+
 GOOD = "from jobs import Job\njob = Job(command='echo', environment='azureml:e:1', limits={'timeout': 60})\n"
 
 

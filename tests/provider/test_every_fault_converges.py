@@ -22,6 +22,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(
     ("operation", "fault"),
     [

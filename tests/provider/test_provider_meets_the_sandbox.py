@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.support.running import Sandbox
 
+pytestmark = pytest.mark.tools
+
 IMAGE = "mcr.microsoft.com/azureml/minimal-ubuntu22.04-py39-cpu-inference:latest"
 VERSIONS = {
     "": "2024-03-01",

@@ -241,6 +241,7 @@ def test_shapes_and_schema_name_the_same_inputs(token: str, wire: Wire) -> None:
     assert set(shape_of(token).digests) <= set(outputs)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("token", TYPES)
 def test_a_secret_input_changes_nothing_and_is_seen_nowhere(
     token: str, wire: Wire, own: FakeArm, seen: Seen, tmp_path: Path

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.support.running import Sandbox
 
+pytestmark = pytest.mark.tools
+
 BODY = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 
 

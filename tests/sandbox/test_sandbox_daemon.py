@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.server.endpoint import Endpoint
 
 
+pytestmark = pytest.mark.tools
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """A home whose sandbox is ended after the test."""

@@ -41,6 +41,7 @@ def test_a_rule_judges_what_it_is_bound_to(one: Row) -> None:
     assert holds(one)
 
 
+@pytest.mark.tools
 def test_no_bent_condition_of_a_binding_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     survivors = []
     bound = {one.rule.code for one in bindings.BINDINGS}

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm
     from tests.support.provider.provider_wire import Log, Resource, Wire
 
+pytestmark = pytest.mark.tools
+
 MINUTES = {"Retry-After": "3600"}
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.tools
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home that has tables with something in them."""
@@ -214,14 +217,12 @@ def small_disk(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.tools
 def test_a_full_disk_is_told_at_once_and_down_gets_out(small_disk: str) -> None:
     assert "lies on a disk with 1.0 MiB left" in small_disk
     assert "up 1\n" in small_disk
     assert "down 0\n" in small_disk
 
 
-@pytest.mark.tools
 def test_a_read_only_home_is_a_sentence(small_disk: str) -> None:
     assert "Traceback" not in small_disk
     assert "Read-only file system. Name a folder that can be written, then run this again." in small_disk

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextvars
 import email.utils
 import json
+import queue
 import threading
 import time
-from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from amlstack.base.credentials import scrub
@@ -205,20 +205,58 @@ def attended(work: Callable[[], _Result], cancelled: threading.Event | None) -> 
         return work()
     if cancelled.is_set():
         raise InterruptedWaitError
-    outcome: Future[_Result] = Future()
-    context = contextvars.copy_context()
-
-    def run() -> None:
-        try:
-            outcome.set_result(context.run(work))
-        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    while not wait((outcome,), _LOOK).done:
+    task: _Task[_Result] = _Task(work)
+    try:
+        worker = _IDLE.pop()
+    except IndexError:
+        worker = _Worker()
+    worker.tasks.put(task)
+    while not task.done.acquire(timeout=_LOOK):
         if cancelled.is_set():
             raise InterruptedWaitError
-    return outcome.result()
+    if task.error is not None:
+        raise task.error
+    return task.results[0]
+
+
+class _Task(Generic[_Result]):
+    """Work in the context of the thread that waits for it."""
+
+    def __init__(self, work: Callable[[], _Result]) -> None:
+        self._work = work
+        self._context = contextvars.copy_context()
+        self.results: list[_Result] = []
+        self.error: BaseException | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+    def run(self) -> None:
+        """Does the work and keeps its result or its error for the waiting thread."""
+        try:
+            self.results.append(self._context.run(self._work))
+        except BaseException as error:  # noqa: BLE001 - raised again by the waiting thread
+            self.error = error
+
+
+class _Worker:
+    """A daemon thread that does one task after the other: a new thread for each request cost a third of its CPU."""
+
+    def __init__(self) -> None:
+        self.tasks: queue.SimpleQueue[_Task[Any]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            task = self.tasks.get()
+            task.run()
+            # Idle again before the waiting thread goes on, so that its next request finds this worker.
+            _IDLE.append(self)
+            task.done.release()
+            del task  # an idle thread keeps no answer alive
+
+
+_IDLE: Final[list[_Worker]] = []
+"""Workers without a task; as many as requests were ever under way at once."""
 
 
 THROTTLED: Final = 429

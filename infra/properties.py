@@ -84,7 +84,7 @@ CLUSTER_SETTINGS = (
 """docs/edits.md shows the table; a test previews an edit of each row."""
 
 _CONSTANT = {"properties.computeType": "AmlCompute", f"{_AML}.osType": "Linux"}
-"""What no setting changes."""
+"""Properties that no setting changes."""
 
 CLUSTER_REPLACED_BY = (
     *(setting.wire for setting in CLUSTER_SETTINGS if setting.replaces),

@@ -75,7 +75,7 @@ CLUSTER: Final = (
         _AUTHENTICATION,
     ),
 )
-"""What the identity of a cluster gets on every stack."""
+"""Roles of a cluster's identity on every stack."""
 
 CLUSTER_TELEMETRY: Final = (
     Role(
@@ -86,7 +86,7 @@ CLUSTER_TELEMETRY: Final = (
         _TELEMETRY,
     ),
 )
-"""What it gets beside that on every stack but `sandbox`."""
+"""Further roles of a cluster's identity on every stack but `sandbox`."""
 
 WORKSPACE: Final = (
     Role(
@@ -133,7 +133,7 @@ WORKSPACE: Final = (
         _AUTHENTICATION,
     ),
 )
-"""What the user-assigned identity of a workspace gets: the list that Azure documents for it, each on its own part."""
+"""Roles of a workspace's user-assigned identity, as Azure documents them, each on its own part."""
 
 ENCRYPTION: Final = Role(
     "Key Vault Crypto Service Encryption User",
@@ -141,7 +141,7 @@ ENCRYPTION: Final = Role(
     "Whoever encrypts the workspace's metadata with your key gets it, wraps and unwraps with it.",
     _KEYS,
 )
-"""What the workspace's identity gets on the vault of a customer-managed key."""
+"""Role of the workspace's identity on the vault of a customer-managed key."""
 
 
 APPROVER: Final = Role(
@@ -151,7 +151,7 @@ APPROVER: Final = Role(
     "workspace approves them.",
     "learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22)",
 )
-"""What the workspace's identity gets on the accounts of datastores that outbound rules lead to."""
+"""Role of the workspace's identity on the accounts of datastores that outbound rules lead to."""
 
 
 def identity(spec: ClusterIdentity, *, stack: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
 del sys.modules["mlflow"]
 import mlflow
 """
-"""Where MLflow is installed the tuner insists on a server that makes it runs of its own. Its ranks get the real one."""
+"""The tuner insists on an MLflow server for its runs, if MLflow is installed. Its ranks get the real server."""
 TRIALS = 64
 """Ports that are free in a row: the tuner takes one more for each trial."""
 

@@ -182,11 +182,11 @@ _NEXT = "\n" + " " * 9
 """Before a text's further lines, which never look like lines of progress of their own."""
 
 LOUD = frozenset({"updating", "destroying"})
-"""What changes resources: previews and refreshes only look at them."""
+"""These operations change resources; previews and refreshes only look at them."""
 
 
 INTERRUPTED = "Ctrl-C: nothing more is begun, and what is in flight ends. A second one ends it at once, unfinished"
-"""What is printed when the engine has taken a Ctrl-C."""
+"""This line is printed when the engine has taken a Ctrl-C."""
 _TAKEN = "^C received"
 
 

@@ -28,7 +28,7 @@ _REGISTRY = re.compile(r"(^azureml://|/)registries/(?P<registry>[^/]+)/", re.IGN
 _TAG = re.compile(r"(?::(?P<tag>[^/:@]+))?(?:@(?P<digest>sha\d+:\w+))?$")
 _HUB = ("docker.io/library/", "index.docker.io/library/", "docker.io/", "index.docker.io/", "library/")
 AZUREML = "mcr.microsoft.com/azureml/"
-"""Where Azure ML's images lie: base images, and below ``curated/`` those of the curated environments."""
+"""Azure ML's images lie in this registry: base images, and below ``curated/`` those of the curated environments."""
 
 
 @dataclass(frozen=True, slots=True)

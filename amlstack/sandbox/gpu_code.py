@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 LINE: Final = "GPU calls run on the CPU: nccl → gloo; fp16/bf16, memory and speed stay unproven"
-"""What is printed once for a job whose code or command speaks of GPUs."""
+"""This line is printed once for a job whose code or command speaks of GPUs."""
 LIBRARIES: Final = {"DS_ACCELERATOR": "cpu", "ACCELERATE_USE_CPU": "true"}
-"""How DeepSpeed and Accelerate are asked for the CPU; a job's own variables win."""
+"""These variables ask DeepSpeed and Accelerate for the CPU; a job's own variables win."""
 WHERE: Final = "AMLSTACK_SANDBOX_ON_CPU"
 """Variable with the folder from which a Python that was built here imports `amlcpu` at its start."""
 GPUS: Final = "AMLSTACK_SANDBOX_GPUS"

@@ -185,7 +185,7 @@ OUTBOUND: Final = (
     ),
     SecurityRule("AzureMonitorOutbound", False, "AzureMonitor", "Tcp", ("443",), "Logs and metrics of nodes and jobs."),
 )
-"""What nodes reach."""
+"""Addresses that nodes reach."""
 
 NO_INTERNET: Final = SecurityRule(
     "InternetOutbound",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from infra.settings.stackfile import Loc, StackFile
 
 PARTS: Final = ("storage", "key_vault", "registry", "insights", "logs")
-"""What a workspace stands on, as the settings call it."""
+"""Resources that a workspace stands on, as the settings call them."""
 
 _EXISTING: Final = "setting-beside-existing"
 _ADOPTED: Final = "setting-beside-adopted"
@@ -110,7 +110,7 @@ def _beside(loc: Loc, other: str, rule: str, remedy: str = "Leave it out", *, co
 VARIABLE: Final = "PULUMI_CONFIG="
 PAGES: Final = 32
 _TAG_BYTES: Final = 16
-"""What AES-GCM adds to a text."""
+"""Length that AES-GCM adds to a text."""
 
 
 def limit() -> int:

@@ -204,7 +204,7 @@ _FIELDS = {
     "data": ("name", "path"),
     "access": ("role", "principals"),
 }
-"""What an entry of a list needs at least."""
+"""Keys that an entry of a list needs at least."""
 
 
 def _item(key: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ Loc = tuple[str | int, ...]
 
 NAMESPACE = "amlstack"
 ROOM = 10
-"""How many times the bounds of a job file a file of settings may have."""
+"""A file of settings may be this many times larger than a job file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,7 +325,7 @@ def _as_child(verb: Callable[[Callable[[str], None]], int], writing: int) -> Non
     except KeyboardInterrupt:
         code = 130
     except BaseException as error:  # noqa: BLE001 - shown as it would be without a child
-        asked = getattr(error, "exit_code", None)  # of typer, for a wrong option, or an end that is none
+        asked = getattr(error, "exit_code", None)  # typer's: a wrong option, or an exit
         if isinstance(asked, int):
             getattr(error, "show", lambda: None)()
             code = asked

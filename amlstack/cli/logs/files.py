@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.files.origins import CodeCopies
 
 _TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")
-"""What torchrun puts before the lines of its ranks: the sandbox asks it to."""
+"""torchrun's prefix of the lines of its ranks; the sandbox asks for it."""
 _OWN_TAG = re.compile(r"\[rank ?(?P<rank>\d+)\]: ?")
 """The same, and what PyTorch puts before the lines of an exception."""
 _OF_RANKS = ("PyTorch", "Mpi")

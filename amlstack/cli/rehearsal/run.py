@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 LOCATION = "westeurope"
 DEFAULT_SIZE = "Standard_ND96asr_v4"
-"""What a cluster of unknown size is taken for: a job must run somewhere, and here every size has the same two hands."""
+"""A cluster of unknown size counts as one of this size: in the sandbox every size runs on the same machine."""
 
 
 def _submit(

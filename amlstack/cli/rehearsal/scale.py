@@ -49,7 +49,7 @@ PROPOSED = 2
 """Nodes, and ranks on each: the least that shows what goes wrong between nodes and between ranks of one."""
 
 ON_GPUS = "fp16/bf16, GPU memory and speed, where this machine has no GPU"
-"""What no rehearsal on CPUs says anything about."""
+"""A rehearsal on CPUs says nothing about these."""
 
 _COUNT = re.compile(
     r"-{0,2}(?:trainer\.)?(?:world[-_]size|num[-_]nodes|nnodes|nodes|n?gpus|n(?:um)?[-_]gpus?|devices|gpus[-_]per[-_]node"

@@ -31,7 +31,7 @@ ARTIFACTS: Final = "workspaceartifactstore"
 READER: Final = "Storage Blob Data Reader"
 _PARALLEL: Final = 8
 _ATTEMPTS: Final = 4
-"""How often one file is gone on with after its connection broke; the storage client repeats requests by itself."""
+"""A download goes on this many times after its connection broke; the storage client repeats requests by itself."""
 _LOOK: Final = 0.2
 _SHORT: Final = re.compile(r"azureml://(?:.+/)?datastores/(?P<store>[^/]+)/paths/(?P<path>.*)", re.IGNORECASE)
 _BLOB: Final = re.compile(r"(?P<account>https://[^/]+\.blob\.[^/]+)/(?P<container>[^/]+)/(?P<path>.*)")

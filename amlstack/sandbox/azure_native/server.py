@@ -73,7 +73,7 @@ class Claims:
 
 GROUP_VERSION = "2024-03-01"
 OPERATION_SECONDS = 7200.0
-"""What an operation may take unless the program says otherwise, as with the real plugin."""
+"""The longest time of an operation, unless the program gives another; the real plugin has the same."""
 
 
 class AzureNative(Plugin):

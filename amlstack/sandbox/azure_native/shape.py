@@ -167,7 +167,7 @@ STABLE = ("name", "location")
 """Outputs that no update changes: known at preview, so that what depends on them is not shown as changing."""
 
 _OUTER = ("id", "name", "type", "etag")
-"""What an item with ``properties`` of its own has beside them."""
+"""An item with ``properties`` has these keys beside them."""
 
 _ID_SETS = frozenset({"identity.userAssignedIdentities"})
 """Lists of ids in a program that are maps with empty values on the wire."""

@@ -30,7 +30,7 @@ _FAILED = re.compile(
 _PREFIX = re.compile(r"^\[rank (\d+)\]: ", re.MULTILINE)
 LEFT = ("stdout.log", "stderr.log", "error.json")
 TABLE_BYTES = 256 * 1024
-"""How far back from the end of a log the table is looked for."""
+"""The table is looked for this far back from the end of a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ def _trainers(spec: Spec) -> int:
 
 
 TOKEN_SECONDS = 30 * 24 * 3600
-"""How long a job's token is good: it is not renewed, and a rehearsal may be long."""
+"""Lifetime of a job's token: it is not renewed, and a rehearsal may be long."""
 
 
 def tracking_variables(store: Store, job: JobRow, experiment: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.scale import RehearsalScale
 
 DEFAULT = "2g"
-"""What Azure ML gives a container whose job does not say."""
+"""Azure ML gives this to a container whose job does not say."""
 
 _SIZE = re.compile(r"(\d+)\s*([bkmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}

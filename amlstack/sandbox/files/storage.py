@@ -54,9 +54,9 @@ _ASSET = re.compile(
 JOB_OUTPUT = re.compile(
     r"azureml://jobs/(?P<job>[^/]+)/outputs/(?P<output>[^/]+)(?:/paths)?(?:/(?P<path>.*))?", re.IGNORECASE
 )
-"""What another job of the workspace wrote."""
+"""Output of another job of the workspace."""
 _ADDRESS = {"data": "dataUri", "models": "modelUri"}
-"""Where each kind of asset says where it lies."""
+"""The property of each kind of asset that holds its address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ _INHERITED = (
     "max_concurrency_per_instance",
     "environment_variables",
 )
-"""What a step takes of its component where it says nothing itself."""
+"""A step takes these of its component if it does not give them itself."""
 
 
 def merged(step: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:

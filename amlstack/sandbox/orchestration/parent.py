@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 LOG = "runner.log"
-"""What was decided about the children, line by line, in the parent's folder."""
+"""The file of the parent's folder that holds each decision about its children, one per line."""
 
 FOLDERS = "children"
 """In the parent's folder: a link to each child's, by its place."""

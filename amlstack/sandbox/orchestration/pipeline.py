@@ -328,7 +328,7 @@ _ASSET = re.compile(
 )
 _OF_RUN = re.compile(r"runs:/(?P<job>[^/]+)/(?P<path>.*)")
 ARTIFACTS = "artifacts"
-"""What `azureml://jobs/…/outputs/` calls the files that a run keeps by itself."""
+"""The name in `azureml://jobs/…/outputs/` of the files that a run keeps by itself."""
 _SHORT = re.compile(r"azureml://datastores/(?P<store>[^/]+)/paths/(?P<path>.*)")
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "/vault/"
 AUDIENCE: Final = "https://vault.azure.net"
 CHALLENGE: Final = f'Bearer authorization="https://login.microsoftonline.com/{entra.TENANT}", resource="{AUDIENCE}"'
-"""What an answer without a token names: a client learns tenant and audience from it."""
+"""An answer to a request without a token names these: a client learns tenant and audience from it."""
 ALGORITHMS: Final = ("RSA-OAEP-256", "RSA-OAEP", "RSA1_5")
 _VERBS: Final = {"encrypt": True, "wrapkey": True, "decrypt": False, "unwrapkey": False}
 _NEEDED: Final = {"encrypt": "encrypt", "decrypt": "decrypt", "wrapkey": "wrapKey", "unwrapkey": "unwrapKey"}

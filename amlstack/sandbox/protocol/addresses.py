@@ -18,7 +18,7 @@ LOGIN: Final = "login.microsoftonline.com"
 BLOB: Final = ".blob.core.windows.net"
 VAULT: Final = ".vault.azure.net"
 HOST_NAMES: Final = (LOGIN, f"*{BLOB}", f"*{VAULT}")
-"""What the certificate has, beside the loopback's names."""
+"""Names of the certificate, beside those of the loopback."""
 
 
 def path_at_host(host: str, raw: str) -> str:
@@ -50,7 +50,7 @@ OF_LOCATION = re.compile(
     r"/subscriptions/[^/]+/providers/Microsoft\.MachineLearningServices/locations/(?P<location>[^/]+)/(?P<what>\w+)",
     re.IGNORECASE,
 )
-"""What the service says of a region."""
+"""The service's description of a region."""
 EXTENDING = ABOVE_GROUPS | {"microsoft.insights"}
 """Namespaces whose resources may lie on any other resource."""
 

@@ -242,7 +242,7 @@ def _without(ignored: frozenset[str], properties: Body, hint: Any) -> Body:
 
 
 _ON_TOP = ("id", "name", "type")
-"""What an item with ``properties`` of its own has beside them, and takes as an input."""
+"""An item with ``properties`` takes these keys beside them."""
 
 
 def _flat_items(items: Any) -> Any:

@@ -99,7 +99,7 @@ def _signal(number: int) -> str:
 
 
 METRICS = "metrics.json"
-"""What a training script may write into ``outputs/``: its last metrics, shown with the run."""
+"""A training script may write its last metrics into this file of ``outputs/``; they are shown with the run."""
 
 
 def ranks(

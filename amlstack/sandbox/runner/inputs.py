@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 How = Literal["text", "copy", "write", "read"]
-"""What a node gets: the value or address as text, a copy of its own, a link to the data, a mount to read from."""
+"""A node gets one of these: the value or address as text, a copy, a link to the data, a mount to read from."""
 
 
 @dataclass(frozen=True, slots=True)

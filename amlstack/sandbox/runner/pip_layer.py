@@ -35,7 +35,7 @@ _SETTINGS: Final = (
     "timeout",
     "retries",
 )
-"""What of the machine's pip settings a job's pip needs to reach the same packages."""
+"""A job's pip needs these of the machine's pip settings to reach the same packages."""
 
 
 def wanted(command: str, work: Path) -> bool:

@@ -73,7 +73,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 HOSTS = ("127.0.0.1", "localhost", "::1", *addresses.HOST_NAMES)
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
-"""Where Debian, Fedora and the BSDs keep their authorities; OpenSSL's own default is often a folder, not a file."""
+"""Debian, Fedora and the BSDs keep their authorities here; OpenSSL's own default is often a folder, not a file."""
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 

@@ -38,7 +38,7 @@ HEAD_BYTES = 1 << 16
 WRAPPER = "AMLSTACK_SANDBOX_WRAPPER"
 """Variable that names ``module:function``, by which tests put an ASGI application in front of the service."""
 TICK_SECONDS = 1.0
-"""How often operations advance that no client polls."""
+"""Operations that no client polls advance at this interval."""
 GATHER_SECONDS = 0.02
 """Between two looks of the scheduler at what changed, at least."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 _BESIDE: Final = frozenset({"extendedLocation", "identity", "kind", "plan", "sku"})
-"""What a body has beside ``properties``."""
+"""Keys of a body beside ``properties``."""
 
 
 def bodies(body: Body, kind: str, change: PolicyChange) -> Iterator[Body]:
@@ -98,7 +98,7 @@ def _as_it_is(value: dict[str, Any], name: str) -> str:
 
 _WRITES: Final = frozenset({"append", "modify"})
 _GROUP = "Microsoft.Resources/subscriptions/resourceGroups"
-"""How Azure Policy names resource groups."""
+"""Azure Policy's name of the type of resource groups."""
 
 
 class DisallowedError(Refused):

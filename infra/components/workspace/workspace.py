@@ -177,7 +177,7 @@ _FIRST: Final[Mapping[Part, Callable[[PartContext], pulumi.Resource]]] = {
 }
 """Parts that stand on the group alone, in the order in which they are registered."""
 _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry")
-"""What the workspace names, in that order."""
+"""Parts that the workspace names, in that order."""
 
 
 def _workspace(

@@ -58,7 +58,7 @@ Category = Literal[
 microsoft-machinelearningservices-workspaces-logs (2026-11-22)."""
 
 LOCKABLE = ("storage", "key_vault", "registry")
-"""What a lock against deletion may be on."""
+"""Resources that a lock against deletion may protect."""
 
 
 class WorkspaceIdentity(SettingsModel):

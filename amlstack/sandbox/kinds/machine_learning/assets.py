@@ -29,7 +29,7 @@ ASSET = NameRule(
     "1 to 255 letters, digits, periods, hyphens and underscores, a letter or digit first",
 )
 DOCKERFILE = "Dockerfile"
-"""Where a build context has its Dockerfile unless it says otherwise."""
+"""Path of the Dockerfile in a build context that names none."""
 LABELS = frozenset({"description", "isArchived", "tags", "properties"})
 
 

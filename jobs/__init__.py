@@ -48,7 +48,7 @@ from jobs.planning.plans import Plan, Target
 from jobs.planning.sweep import SweepPlan
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service, Source
 from jobs.wire.command import Rendered, body
-from jobs.wire.component import component_id
+from jobs.wire.component import component_id, registered_component
 from jobs.wire.references import Refs, environment_properties
 
 __all__ = [
@@ -121,6 +121,7 @@ __all__ = [
     "environment_properties",
     "load",
     "plan",
+    "registered_component",
     "render",
     "resolve",
     "with_enrich",

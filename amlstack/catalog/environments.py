@@ -74,6 +74,28 @@ class CatalogEnvironment:
         return f"azureml://registries/{self.registry}/environments/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class RetiredEnvironment:
+    """A name that a curated environment had once: its definition has left the repository of those that are renewed.
+
+    Attributes:
+        name: Name in the registry, without the prefix of the short form.
+        source: Where it was read, as keys of ``data/sources.json`` followed by the path.
+        checked: Day on which its definition was looked for, and was gone.
+        taken: Last day on which Azure was recorded to take the name; None where nobody recorded that.
+    """
+
+    name: str
+    source: tuple[str, ...]
+    checked: date
+    taken: date | None
+
+    @property
+    def note(self) -> str:
+        """A sentence for whoever reads the environment."""
+        return f"Retired: it was no curated environment any more on {self.checked.isoformat()}, and is not renewed."
+
+
 @cache
 def _by_name() -> dict[str, CatalogEnvironment]:
     return {row["name"]: CatalogEnvironment(**row) for row in rows("environments")}
@@ -87,6 +109,22 @@ def all_environments() -> tuple[CatalogEnvironment, ...]:
 def get(name: str) -> CatalogEnvironment | None:
     """The environment of that name, in any letter case, with or without the ``AzureML-`` of the short form."""
     return _by_name().get(_bare(name))
+
+
+@cache
+def _retired() -> dict[str, RetiredEnvironment]:
+    return {row["name"].lower(): RetiredEnvironment(**row) for row in rows("retired_environments")}
+
+
+def retired(name: str) -> RetiredEnvironment | None:
+    """The retired environment of that name, in any letter case, with or without the ``AzureML-`` of the short form."""
+    return _retired().get(_bare(name))
+
+
+def successors(name: str) -> tuple[str, ...]:
+    """Names of the curated environments of today with the framework of a retired one, e.g. ``sklearn-1.5``."""
+    framework = _bare(name).partition("-")[0]
+    return tuple(each for each in _by_name() if each.partition("-")[0] == framework)
 
 
 def curated(reference: str) -> CatalogEnvironment | None:

@@ -19,7 +19,7 @@ def load(name: str) -> Any:
     return json.loads(files("amlstack.catalog").joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
 
 
-_DAYS = frozenset({"checked", "changed", "closed_since"})
+_DAYS = frozenset({"checked", "changed", "closed_since", "taken"})
 
 
 @cache

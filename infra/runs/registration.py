@@ -142,7 +142,7 @@ def _components(name: str, rendered: jobs.Rendered, whole: jobs.Refs) -> Iterato
         if component_id not in seen:
             seen.add(component_id)
             *_, component, _, version = component_id.split("/")
-            yield ComponentVersion(f"{name}.{step}", component, version, body["properties"])
+            yield ComponentVersion(f"{name}.{step}", component, version, jobs.registered_component(body))
 
 
 def job_inputs(run: Run) -> dict[str, Any]:

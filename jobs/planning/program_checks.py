@@ -223,7 +223,18 @@ def check_environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding
 
 
 def _of_the_catalogue(name: str) -> Iterator[Finding]:
-    """A curated name that is close to one of the catalogue and is none: a warning, since Azure adds some each month."""
+    """A curated name that is retired, or close to one of the catalogue: a warning, since Azure may take it."""
+    if (gone := environments.retired(name)) is not None:
+        known = f"Azure took the name on {gone.taken:%d %B %Y}" if gone.taken else "Azure may refuse the name"
+        yield Finding(
+            "environment-retired",
+            "environment",
+            f"`{name}` is retired: it is no curated environment of {gone.checked:%B %Y}",
+            f"{known}, but its image is not renewed",
+            "Take " + (" or ".join(f"`{each}`" for each in environments.successors(name)) or "one of today's") + ".",
+            Level.WARNING,
+        )
+        return
     near = () if environments.get(name) else environments.near(name, 1)
     for close in filter(None, map(environments.get, near)):
         yield Finding(

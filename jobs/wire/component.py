@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from jobs.values import Environment
 
 ANONYMOUS = "azureml_anonymous"
-"""Name under which azure-ai-ml registers the components of a pipeline's own file."""
+"""Name under which azure-ai-ml registers the components of a pipeline's own file.
+
+The service answers with a version of its own choice, and not with the one of the request (azure-sdk-assets,
+test_component, 2026-03-27), so that an id cannot be composed before."""
+INLINE = "amlstack_inline"
+"""Name under which a stack registers them: an ordinary component keeps the version that it is given."""
 
 
 def component_body(component: Component, refs: Refs | None = None) -> dict[str, Any]:
@@ -89,10 +94,17 @@ def version(body: Mapping[str, Any]) -> str:
 
 
 def component_id(body: Mapping[str, Any], refs: Refs) -> str:
-    """The id of an anonymous component body in the workspace; short without one."""
+    """The id of what `registered_component` makes of a body in the workspace; short and anonymous without one."""
     if refs.workspace is None:
         return f"{ANONYMOUS}:{version(body)}"
-    return f"{refs.workspace}/components/{ANONYMOUS}/versions/{version(body)}"
+    return f"{refs.workspace}/components/{INLINE}/versions/{version(body)}"
+
+
+def registered_component(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The properties of an anonymous component body as a version of `INLINE`."""
+    properties = body["properties"]
+    spec = {**properties["componentSpec"], "name": INLINE, "version": version(body)}
+    return {**properties, "componentSpec": spec, "isAnonymous": False}
 
 
 def resources_file(given: Resources) -> dict[str, Any] | None:

@@ -141,7 +141,7 @@ def test_a_schedule_is_planned_with_all_its_ids(stack: MakeStack, sandbox: Sandb
     assert set(components) == {"nightly.prepare", "nightly.train", "pipeline.prepare", "pipeline.train", "weekly.train"}
     for name, node in definition["jobs"].items():
         made = components[f"nightly.{name}"].new["inputs"]
-        assert node["componentId"].endswith(f"/components/azureml_anonymous/versions/{made['version']}")
+        assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
         assert made["body"]["componentSpec"]["code"].startswith("azureml:/subscriptions/")
     assert definition["jobs"]["train"]["computeId"].endswith("/computes/a100")
     (job,) = planned.steps("pipeline", "jobs:Job")

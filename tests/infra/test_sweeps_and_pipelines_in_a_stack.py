@@ -103,7 +103,7 @@ def test_both_are_planned_with_all_their_ids(stack: MakeStack, sandbox: Sandbox,
     nodes = job.new["inputs"]["body"]["properties"]["jobs"]
     for name, node in nodes.items():
         made = components[f"pipeline.{name}"].new["inputs"]
-        assert node["componentId"].endswith(f"/components/azureml_anonymous/versions/{made['version']}")
+        assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
         spec = made["body"]["componentSpec"]
         assert spec["code"].startswith("azureml:/subscriptions/")
         assert "/environments/mine/versions/" in spec["environment"]
@@ -164,6 +164,6 @@ def test_code_and_environment_of_other_steps_and_of_pipelines_in_it_are_register
         assert "/environments/mine/versions/" in result["environment"]
     inner = specs["others.whole"]["jobs"]["again"]
     version = components["others.whole.jobs.again"].new["inputs"]["version"]
-    assert inner["componentId"].endswith(f"/components/azureml_anonymous/versions/{version}")
+    assert inner["componentId"].endswith(f"/components/amlstack_inline/versions/{version}")
     (job,) = planned.steps("others", "jobs:Job")
     assert job.new["inputs"]["codeHash"]

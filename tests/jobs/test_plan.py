@@ -60,6 +60,8 @@ def codes(plan: jobs.Plan) -> list[str]:
         ({"code": "azureml:c:1"}, A100, []),
         ({"environment": "acpt-pytorch-2.8-cuda12.7"}, A100, ["environment-unknown"]),
         ({"environment": "azureml:mine:1"}, A100, []),
+        ({"environment": "azureml:AzureML-sklearn-1.0-ubuntu20.04-py38-cpu:33"}, A100, ["environment-retired"]),
+        ({"environment": "azureml:AzureML-sklearn-1.1@latest"}, A100, ["environment-retired"]),
         ({"environment": {}}, A100, ["environment-incomplete"]),
         ({"environment": {"image": "x", "build": {"path": "https://example.org/x"}}}, A100, ["environment-twice"]),
         ({"environment": {"build": {"path": "nowhere"}}}, A100, ["build-missing"]),

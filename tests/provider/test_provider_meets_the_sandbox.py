@@ -169,7 +169,9 @@ def folder(path: Path, files: dict[str, bytes]) -> Path:
 
 def stored(arm: ArmClient, code_id: str) -> dict[str, bytes]:
     """The files of a code version."""
-    container, _, name = arm.get(code_id).body["properties"]["codeUri"].rpartition("/")
+    uri = arm.get(code_id).body["properties"]["codeUri"]  # under Azure's own name of the account
+    account, _, place = uri.removeprefix("https://").partition(".blob.core.windows.net:443/")
+    container, _, name = f"{arm.endpoint}/blob/{account}/{place}".rpartition("/")
     credential = AccessToken(arm.token("https://storage.azure.com"), 2**40)
     with ContainerClient.from_container_url(
         container, credential=Mock(spec=["get_token"], get_token=Mock(return_value=credential))

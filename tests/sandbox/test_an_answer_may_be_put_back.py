@@ -52,8 +52,8 @@ def version(path: str) -> dict[str, str]:
     return {"api-version": found} if found else {}
 
 
-MOVING = {"etag", "modifiedOn", "systemData"}
-"""What every write changes."""
+MOVING = {"etag", "modifiedOn", "nextVersion", "systemData"}
+"""What every write changes, and the time that a component's next version is called after."""
 
 
 def still(value: Any) -> Any:

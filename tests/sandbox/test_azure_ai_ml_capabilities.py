@@ -47,12 +47,12 @@ CAPABILITIES: Mapping[str, Any] = {
     "environments": [],
     "a data lake made": "f",
     "a datastore deleted": [
-        *("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory", "mine")
+        *("mine", "workspaceworkingdirectory", "workspaceartifactstore", "workspacefilestore", "workspaceblobstore")
     ],
     "a build context uploaded": "1",
     "a folder uploaded": "1",
     "a file uploaded": "/x.txt",
-    "a folder uploaded to a data lake": "azureml://datastores/own_lake",
+    "a folder uploaded to a data lake": "/datastores/own_lake",
     "data by label": "1",
     "data archived": [],
     "data restored": 1,
@@ -94,7 +94,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("capabilities")
     with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
         arm = Arm(sandbox.endpoint)
-        arm.make_cluster(arm.make_workspace("space1"))
+        arm.make_cluster(arm.make_workspace("space1", keys=True))
         script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_capabilities.py"
         quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
         done = subprocess.run(

@@ -1,7 +1,11 @@
-"""azure-ai-ml reads the resources of Pulumi's providers, and the reverse: the same bodies, byte for byte."""
+"""azure-ai-ml reads the resources of Pulumi's providers, and the reverse: the same bodies, byte for byte.
+
+They are those that were sent, but for what the service writes in its own form: `as_answered`.
+"""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+import yaml
 from azure.core.pipeline.transport import RequestsTransport
 
 from amlstack.base.paths import PROJECT
@@ -54,11 +59,16 @@ OF_NODES = {
 OF_CLUSTERS = {"computeLocation", "createdOn", "modifiedOn", "isAttachedCompute", "provisioningState"}
 ADDED: Mapping[str, set[str]] = {
     "computes": {"etag", *OF_CLUSTERS, *(f"properties.{name}" for name in OF_NODES)},
-    "datastores": {"etag", "isDefault", "properties", "serviceDataAccessAuthIdentity"},
-    "environments": {"etag", "autoRebuild", "environmentType", "osType", "properties", "provisioningState"},
+    "datastores": {
+        *("etag", "isDefault", "properties", "resourceGroup", "serviceDataAccessAuthIdentity", "subscriptionId"),
+    },
+    "environments": {
+        *("etag", "autoDeleteSetting", "autoRebuild", "environmentType", "intellectualProperty", "osType"),
+        *("description", "properties", "provisioningState", "stage"),
+    },
     "data": {"etag"},
     "jobs": {"services", "status"},
-    "components": {"etag", "provisioningState"},
+    "components": {"etag", "autoDeleteSetting", "provisioningState", "stage"},
     "schedules": {"etag", "isEnabled", "provisioningState"},
 }
 """By kind, what the service adds to a body in which azure-ai-ml leaves nothing open; all but etag of its properties."""
@@ -68,7 +78,7 @@ LEFT_OPEN: Mapping[str, set[str]] = {
         "properties.remoteLoginPortPublicAccess",
     },
     "datastores": {"endpoint", "protocol", "tags"},
-    "environments": {"isAnonymous", "isArchived"},
+    "environments": {"condaFile", "isAnonymous", "isArchived"},
     "data": {"isAnonymous", "isArchived", "properties"},
     "jobs": {"isArchived", "resources.properties"},
     "components": {"isArchived", "properties", "tags"},
@@ -76,6 +86,26 @@ LEFT_OPEN: Mapping[str, set[str]] = {
 }
 """By kind, what it fills in beyond that where the program of a stack says nothing."""
 KINDS = tuple(ADDED)
+
+
+def as_answered(kind: str, workspace: str, sent: Any) -> Any:
+    """A body in the form in which Azure was recorded to answer it: addresses, conda files and specifications."""
+    body = copy.deepcopy(sent)
+    properties = body["properties"]
+    if kind == "data":
+        _, subscription, _, group, *_, name = workspace.removeprefix("/").split("/")
+        place = f"azureml://subscriptions/{subscription}/resourcegroups/{group}/workspaces/{name}/datastores/"
+        address = properties["dataUri"].replace("azureml://datastores/", place)
+        properties["dataUri"] = f"{address.rstrip('/')}/"
+    elif kind == "environments" and properties.get("condaFile"):
+        properties["condaFile"] = json.dumps(yaml.safe_load(properties["condaFile"]), indent=2)
+    elif kind == "components":
+        spec = {key: value for key, value in properties["componentSpec"].items() if key != "_source"}
+        inputs = {name: {"optional": "False", **port} for name, port in spec.get("inputs", {}).items()}
+        spec |= {"resources": {"instance_count": "1"}} | ({"inputs": inputs} if inputs else {})
+        spec |= {"is_deterministic": "True"} if spec.get("is_deterministic") else {}
+        properties |= {"componentSpec": spec, "description": None}
+    return body
 
 
 def canonical(value: Any) -> bytes:
@@ -100,11 +130,11 @@ def added(answer: Any, sent: Any, path: str = "") -> Iterator[str]:
 
 
 def filled(value: Any) -> Any:
-    """A body without empty lists and maps."""
+    """A body without nulls, and without empty lists, maps and texts."""
     if not isinstance(value, dict):
         return value
     kept = {key: filled(inner) for key, inner in value.items()}
-    return {key: inner for key, inner in kept.items() if inner not in ({}, [])}
+    return {key: inner for key, inner in kept.items() if inner not in ({}, [], None, "")}
 
 
 class Both:
@@ -249,8 +279,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_azure_ai_ml_gets_the_body_that_pulumi_sent(both: Both, kind: str) -> None:
-    sent, exchange = both.sent[kind], both.client["read"][kind]
-    answer = json.loads(exchange["answer"])
+    exchange = both.client["read"][kind]
+    sent, answer = as_answered(kind, both.workspace, both.sent[kind]), json.loads(exchange["answer"])
     assert canonical(within(answer, sent)) == canonical(sent)
     assert set(added(answer, sent)) == OF_THE_RECORD | ADDED[kind] | LEFT_OPEN[kind]
 
@@ -264,7 +294,8 @@ def test_both_clients_get_the_same_bytes_for_one_address(both: Both, kind: str) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pulumi_gets_the_body_that_azure_ai_ml_sent(both: Both, kind: str) -> None:
     exchange = both.client["made"][kind]
-    sent, answer = json.loads(exchange["sent"]), json.loads(both.answer(exchange["address"], API_VERSION))
+    sent = as_answered(kind, both.workspace, json.loads(exchange["sent"]))
+    answer = json.loads(both.answer(exchange["address"], API_VERSION))
     assert canonical(within(answer, sent)) == canonical(sent)
     assert set(added(answer, sent)) == OF_THE_RECORD | ADDED[kind]
 
@@ -273,13 +304,14 @@ def test_pulumi_gets_the_body_that_azure_ai_ml_sent(both: Both, kind: str) -> No
 def test_what_azure_ai_ml_made_is_imported_as_it_is_and_plans_no_change(both: Both, kind: str) -> None:
     exchange, name = both.client["made"][kind], urn(NATIVE[kind], "theirs")
     there = urlsplit(exchange["address"]).path
-    sent, found = json.loads(exchange["sent"])["properties"], json.loads(both.answer(exchange["address"], API_VERSION))
+    sent = as_answered(kind, both.workspace, json.loads(exchange["sent"]))["properties"]
+    found = json.loads(both.answer(exchange["address"], API_VERSION))
     id_, inputs, state = both.native.read(name, there)
     assert id_ == there
-    assert canonical(state["properties"]) == canonical(found["properties"])
+    assert canonical(filled(state["properties"])) == canonical(filled(found["properties"]))
     # An import leaves out what is empty: it says nothing to the service.
     declared = inputs["properties"]
-    assert canonical(within(declared, sent)) == canonical(filled(sent))
+    assert canonical(filled(within(declared, sent))) == canonical(filled(sent))
     planned = both.native.diff(name, there, inputs, both.native.inputs(name, inputs))
     assert planned.changes == planned.DIFF_NONE
 

@@ -38,7 +38,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "operations": True,
     "connections": [],
     "a cluster": ["Standard_D4s_v5", ["gpu", "more"], [], ["gpu"]],
-    "datastores": ["c", True, "Sas", False],
+    "datastores": ["c", True, "AccountKey", False],
     "data": [True, "1", "2", ["1"]],
     "environments": ["plain", "tracked"],
     "components": ["1"],
@@ -67,7 +67,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     asked = [*uv, "--python", sys.executable, "--with-requirements", str(support / "other_clients.txt")]
     with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
         arm = Arm(sandbox.endpoint)
-        arm.make_cluster(arm.make_workspace("space1"))
+        arm.make_cluster(arm.make_workspace("space1", keys=True))
         # The package index is another host than the sandbox: what leads to the latter is for the script alone.
         led = [f"{name}={value}" for name, value in {**sandbox.environ, "PYTHONPATH": str(PROJECT)}.items()]
         requests = tmp_path_factory.mktemp("asked") / "requests.json"

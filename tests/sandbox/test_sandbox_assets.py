@@ -63,15 +63,19 @@ def test_azures_own_client_uploads_code_that_becomes_a_version(
     made = arm.put(f"{workspace}/codes/abc/versions/1", body)
 
     assert made.status == 201
-    assert arm.get(f"{workspace}/codes/abc/versions/1").body["properties"]["codeUri"] == uri
+    shown = arm.get(f"{workspace}/codes/abc/versions/1").body["properties"]["codeUri"]
+    account, _, rest = uri.partition("/blob/")[2].partition("/")
+    assert shown == f"https://{account}.blob.core.windows.net:443/{rest}", "as azure-ai-ml downloads it"
     other = arm.get(f"{workspace}/codes/never-seen/versions", hash="cafe", hashVersion="202208").body["value"]
     assert [row["id"] for row in other] == [f"{workspace}/codes/abc/versions/1"], "the hash is looked up in all names"
     assert arm.get(f"{workspace}/codes/never-seen/versions", hash="babe").body == {"value": []}
     store = Store(sandbox.home)
     code = storage.Storage(store, workspace)
-    code.fetch(code.locate(uri, "The code"), tmp_path / "code", "The code")
+    for form, address in {"here": uri, "Azure": shown}.items():
+        code.fetch(code.locate(address, "The code"), tmp_path / form, "The code")
     store.close()
-    assert (tmp_path / "code/deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
+    for form in ("here", "Azure"):
+        assert (tmp_path / form / "deep/er/ü file?.bin").read_bytes() == FILES["deep/er/ü file?.bin"]
 
 
 @pytest.mark.usefixtures("trusted")
@@ -184,7 +188,7 @@ def test_versions_never_change_but_their_labels_do(manager: Manager) -> None:
     labelled, answer = manager.call("PUT", path, {"properties": {**body["properties"], "tags": {"team": "a"}}})
     changed, error = manager.call("PUT", path, {"properties": {"image": "mcr/x:2", "condaFile": "a: b"}})
 
-    assert (again, labelled, answer["properties"]["tags"]) == (200, 200, {"team": "a"})
+    assert (again, labelled, answer["properties"]["tags"]) == (201, 201, {"team": "a"})
     assert changed == 409
     assert error["message"] == "The specified environment acpt:1 is already registered and cannot be changed."
     assert manager.call("GET", path)[1]["properties"]["image"] == "mcr/x:1"
@@ -224,10 +228,10 @@ def test_the_newest_version_is_found_by_its_time(manager: Manager, word: str) ->
     asset = versions(manager, word, "7", "3", "5")
 
     assert listed(manager, f"{asset}/versions", **{"$orderBy": "createdtime desc", "$top": "1"}) == ["5"]
-    assert listed(manager, f"{asset}/versions", **{"$top": "2"}) == ["7", "3"]
+    assert listed(manager, f"{asset}/versions", **{"$top": "2"}) == ["5", "3"]
 
 
-@pytest.mark.parametrize("word", ASSETS)
+@pytest.mark.parametrize("word", ["environments", "models"])
 def test_a_container_counts_its_versions(manager: Manager, word: str) -> None:
     asset = versions(manager, word, "10", "9", "dev")
     properties = manager.call("GET", asset)[1]["properties"]
@@ -246,11 +250,11 @@ def test_archived_assets_leave_the_lists(manager: Manager, word: str) -> None:
     asset = versions(manager, word, "1", "2")
     version = f"{asset}/versions/2"
     body = {"properties": {**ASSETS[word], "isArchived": True}}
-    assert manager.call("PUT", version, body)[0] == 200
+    assert manager.call("PUT", version, body)[0] in {200, 201}
     assert listed(manager, f"{asset}/versions") == ["1"]
     assert listed(manager, f"{asset}/versions", **{"$orderBy": "createdtime desc", "$top": "1"}) == ["1"]
     assert listed(manager, f"{asset}/versions", listViewType="ArchivedOnly") == ["2"]
-    assert listed(manager, f"{asset}/versions", listViewType="All") == ["1", "2"]
+    assert listed(manager, f"{asset}/versions", listViewType="All") == ["2", "1"]
     assert manager.call("GET", version)[0] == 200, "what is archived can still be used"
 
     manager.call("PUT", asset, {"properties": {"isArchived": True}})

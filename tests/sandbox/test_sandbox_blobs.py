@@ -63,8 +63,8 @@ def test_a_container_exists_once_it_was_made_and_is_made_once(container: Contain
 
 
 def test_a_container_of_a_datastore_is_there_with_its_workspace(arm: Arm, container: ContainerClient) -> None:
-    stores = arm.get(f"{arm.make_workspace('blobs')}/datastores").body["value"]
-    name = stores[0]["properties"]["containerName"]
+    store = arm.get(f"{arm.make_workspace('blobs')}/datastores/workspaceblobstore").body
+    name = store["properties"]["containerName"]
     key = (arm.endpoint.token.parent / "key").read_text()
     with ContainerClient(
         f"{arm.url}/blob/blobs", name, credential=datastores.grant(key, "blobs", name, "racwdl")

@@ -36,11 +36,11 @@ def with_cluster(**more: Any) -> dict[str, Any]:
 
 WRONG = [
     (f"{ML}/computes", with_cluster(vmSzie="x"), "properties.properties.vmSzie", "'AmlComputeProperties' has no property 'vmSzie'. Did you mean 'vmSize'?"),
-    (f"{ML}/computes", with_cluster(vmPriority="lowPriority"), "properties.properties.vmPriority", "'lowPriority' is not allowed. Did you mean 'LowPriority'?"),
+    (f"{ML}/computes", with_cluster(vmPriority="lowPriorty"), "properties.properties.vmPriority", "'lowPriorty' is not allowed. Did you mean 'LowPriority'?"),
     (f"{ML}/computes", with_cluster(scaleSettings={}), "properties.properties.scaleSettings.maxNodeCount", "the required property 'maxNodeCount' of 'ScaleSettings' is missing."),
     (f"{ML}/computes", with_cluster(scaleSettings={"maxNodeCount": "2"}), "properties.properties.scaleSettings.maxNodeCount", "expected an integer, got a string."),
     (f"{ML}/computes", with_cluster(scaleSettings={"maxNodeCount": True}), "properties.properties.scaleSettings.maxNodeCount", "expected an integer, got true or false."),
-    (f"{ML}/jobs", job("c", distribution={"distributionType": "Pytorch"}), "properties.distribution.distributionType", "'Pytorch' is not allowed. Did you mean 'PyTorch'?"),
+    (f"{ML}/jobs", job("c", distribution={"distributionType": "Pytorsh"}), "properties.distribution.distributionType", "'Pytorsh' is not allowed. Did you mean 'PyTorch'?"),
     (f"{ML}/jobs", job("c", distribution={"processCountPerInstance": 2}), "properties.distribution.distributionType", "the required property 'distributionType' is missing."),
     (f"{ML}/jobs", job("c", distribution=[]), "properties.distribution", "expected an object, got a list."),
     (f"{ML}/jobs", job("c", environmentVariables={"A": 1}), "properties.environmentVariables.A", "expected a string, got an integer."),

@@ -116,8 +116,6 @@ REFERENCES = [
     ({"codeId": "{W}/codes/abc/versions/1"}, "UserError", "'{W}/codes/abc/versions/1' was not found in the workspace."),
     ({"environmentId": "{W}/environments/e/versions/1"}, "UserError", "was not found in the workspace."),
     ({"environmentId": "azureml:x:1"}, "InvalidRequestContent", "an environment is an ARM id or"),
-    ({"environmentId": "azureml:AzureML-x@latest"}, "UserError", "'x' was not found in the registry 'azureml'"),
-    ({"environmentId": "azureml://registries/azureml/environments/nope/versions/1"}, "UserError", "'nope' was not found in the registry 'azureml'"),
     ({"environmentId": "azureml://registries/mine/environments/e/versions/1"}, "SandboxNotEmulated", "the registry 'mine'"),
     ({"resources": {"instanceCount": 3}}, "InvalidNodeCount", "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
     ({"resources": {"instanceCount": 0}}, "InvalidRequestContent", "0 nodes; at least 1 is needed"),
@@ -136,6 +134,24 @@ def test_an_environment_is_taken_where_its_stand_in_lies_beside_the_body(
     assert put(manager, "one", body)[0] == 201
     assert put(manager, "two", body)[0] in (400, 501), "what lies beside another job does not count"
     assert environments.environment_of(manager.store, manager.store.jobs["one"]) == given
+
+
+RETIRED = "AzureML-sklearn-1.0-ubuntu20.04-py38-cpu"
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        f"azureml:{RETIRED}@latest",
+        "azureml:AzureML-x:1",
+        "azureml://registries/azureml/environments/x/versions/1",
+        f"{{W}}/environments/{RETIRED}/versions/33",
+    ],
+)
+def test_a_retired_or_unknown_curated_name_is_taken(manager: Manager, gpu: str, environment: str) -> None:
+    body = job(gpu, environmentId=environment.replace("{W}", manager.workspace))
+
+    assert put(manager, "one", body)[0] == 201
 
 
 @pytest.mark.parametrize(("change", "code", "part"), REFERENCES)

@@ -127,13 +127,14 @@ def test_jobs_are_narrowed_to_what_is_asked_for(manager: Manager, query: dict[st
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ({}, "12"),
+        ({}, "21"),
         ({"version": "2"}, "2"),
-        ({"tags": "kind"}, "12"),
+        ({"tags": "kind"}, "21"),
         ({"tags": "kind=b"}, "2"),
         ({"tags": "kind,more"}, ""),
         ({"stage": "Production"}, "2"),
         ({"$orderBy": "createdtime desc"}, "21"),
+        ({"$orderBy": "createdtime asc"}, "12"),
         ({"$orderBy": "createdtime desc", "$top": "1"}, "2"),
     ],
 )

@@ -84,7 +84,8 @@ def test_a_put_without_rules_and_status_keeps_them(manager: Manager) -> None:
         (APPROVED, {"type": "ServiceTag", "destination": {"serviceTag": "DataFactory"}}, True),
         (APPROVED, {"type": "FQDN", "destination": "other.blob.core.windows.net"}, False),
         (APPROVED, {"type": "FQDN"}, False),
-        (APPROVED, {"type": "Fqdn", "destination": "files.example.com"}, False),
+        (APPROVED, {"type": "Fqdn", "destination": "files.example.com"}, True),
+        (APPROVED, {"type": "Host", "destination": "files.example.com"}, False),
         (
             OPEN,
             {"type": "PrivateEndpoint", "destination": {"serviceResourceId": "/no", "subresourceTarget": "x"}},

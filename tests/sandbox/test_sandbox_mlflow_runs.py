@@ -157,7 +157,7 @@ def test_a_registered_model_is_the_workspaces_model(manager: Manager) -> None:
 
     status, listed = manager.call("GET", f"{manager.workspace}/models/net/versions")
     assert status == 200
-    assert [each["properties"]["modelUri"] for each in listed["value"]] == [
+    assert [each["properties"]["modelUri"] for each in reversed(listed["value"])] == [
         "file:///artifacts/model1",
         "file:///artifacts/model2",
     ]

@@ -212,13 +212,6 @@ def test_a_component_says_what_it_runs(manager: Manager, spec: Any, part: str) -
     assert part in error["message"]
 
 
-def test_a_component_never_changes(manager: Manager, train: str) -> None:
-    assert manager.call("PUT", train, {"properties": {"componentSpec": SPEC}})[0] == 200
-    status, error = manager.call("PUT", train, {"properties": {"componentSpec": {**SPEC, "command": "true"}}})
-    assert (status, error["code"]) == (409, "UserError")
-    assert manager.call("GET", train)[1]["properties"]["componentSpec"] == SPEC
-
-
 def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(manager: Manager, train: str) -> None:
     put(manager, body(manager, train))
     child = manager.store.jobs.add(manager.workspace, "child", {"properties": {"jobType": "Command"}})

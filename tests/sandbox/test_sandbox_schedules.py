@@ -37,15 +37,21 @@ def put(manager: Manager, content: Any, name: str = "nightly") -> tuple[int, Any
     return manager.call("PUT", f"{manager.workspace}/schedules/{name}", content)
 
 
-@pytest.mark.parametrize("trigger", [CRON, WEEKLY], ids=["cron", "recurrence"])
-def test_a_schedule_is_kept_as_it_was_sent(trigger: dict[str, Any], manager: Manager, gpu: str) -> None:
+ANSWERED = {**WEEKLY, "frequency": "Week", "schedule": {**WEEKLY["schedule"], "weekDays": ["Monday"]}}
+"""The same in the service's own letters."""
+
+
+@pytest.mark.parametrize(("trigger", "answered"), [(CRON, CRON), (WEEKLY, ANSWERED)], ids=["cron", "recurrence"])
+def test_a_schedule_is_kept_as_it_was_sent(
+    trigger: dict[str, Any], answered: dict[str, Any], manager: Manager, gpu: str
+) -> None:
     sent = body(job(gpu)["properties"], trigger, tags={"a": "b"})
     status, _ = put(manager, sent)
     assert status == 201
     manager.settle()
     _, kept = manager.call("GET", f"{manager.workspace}/schedules/nightly")
     assert kept["properties"] == {
-        **sent["properties"], "isEnabled": True, "properties": {}, "provisioningState": "Succeeded"
+        **sent["properties"], "trigger": answered, "isEnabled": True, "properties": {}, "provisioningState": "Succeeded"
     }  # fmt: skip
     assert manager.store.jobs.list() == (), "no schedule is ever fired"
 
@@ -54,7 +60,7 @@ def test_an_edit_replaces_all_of_it(manager: Manager, gpu: str) -> None:
     put(manager, body(job(gpu)["properties"], tags={"a": "b"}))
     manager.settle()
     status, edited = put(manager, body(job(gpu)["properties"], WEEKLY, isEnabled=False))
-    assert (status, edited["properties"]["trigger"], edited["properties"]["tags"]) == (200, WEEKLY, {})
+    assert (status, edited["properties"]["trigger"], edited["properties"]["tags"]) == (200, ANSWERED, {})
     assert edited["properties"]["isEnabled"] is False
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import processes
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.sandbox_client import Arm, job
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from tests.support.running import Sandbox
 
 
+PLACE = (
+    f"azureml://subscriptions/{SUBSCRIPTION}/resourcegroups/space1/workspaces/space1/datastores/workspaceblobstore/"
+    "paths/raw/2/"
+)
 OWN_STORES = ("workspaceartifactstore", "workspaceblobstore", "workspacefilestore", "workspaceworkingdirectory")
 
 
@@ -63,8 +68,8 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         "assets": [*("1", "2"), "2", "1", ["1"], ["own"], ["counted"]],
         "data": [
             *("1", "2"),
-            *("2", "azureml://datastores/workspaceblobstore/paths/raw/2/", "uri_folder"),
-            *(["1"], "azureml://datastores/workspaceblobstore/paths/raw/2/"),
+            *("2", PLACE, "uri_folder"),
+            *(["1"], PLACE),
             *(["1", "2"], [], [["raw", "2", "uri_folder"]], 409),
         ],
         "stores": [

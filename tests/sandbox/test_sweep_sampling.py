@@ -158,7 +158,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"limits": {"jobLimitsType": "Sweep", "maxConcurrentTrials": -1}}, 400, "both are at least 1."),
     ({"limits": {"jobLimitsType": "Sweep", "timeout": "1h"}}, 400, "is no ISO-8601 duration"),
     ({"trial": {"command": "train ${{search_space.rl}}", "environmentId": CURATED}}, 400, "refers to ${{search_space.rl}}, which the search space does not have. Known: lr."),
-    ({"trial": {"command": "train", "environmentId": "azureml://registries/azureml/environments/nope/versions/1"}}, 400, "properties.trial: The environment 'nope' was not found"),
+    ({"trial": {"command": "train", "environmentId": "azureml://registries/mine/environments/nope/versions/1"}}, 501, "properties.trial: The sandbox does not emulate the registry 'mine'"),
     ({"earlyTermination": {"policyType": "TruncationSelection", "truncationPercentage": 0}}, 400, "a percentage from 1 to 99 is needed."),
     ({"earlyTermination": {"policyType": "Bandit", "slackFactor": -1}}, 400, "a slack is not below 0."),
     ({"resources": {"instanceCount": 3}}, 400, "The job asks for 3 nodes, but the compute 'gpu' has at most 2"),
@@ -188,5 +188,6 @@ def test_a_sweep_is_taken_as_azure_ai_ml_writes_it(manager: Manager) -> None:
 
     assert status == 201, answer
     assert "resources" not in answer["properties"]
-    assert manager.store.jobs["one"].body == fields
+    kept = {**fields["properties"], "objective": {"goal": "Minimize", "primaryMetric": "loss"}}
+    assert manager.store.jobs["one"].body["properties"] == kept
     assert manager.call("PUT", f"{manager.workspace}/jobs/one", fields)[0] == 200

@@ -167,14 +167,20 @@ def rendered(name: str, there: Registered) -> tuple[dict[str, Any], dict[str, An
         refs[place.removeprefix("jobs.")] = jobs.Refs(there.workspace, code, environment)
     whole = refs.get("") or refs.get("trial") or jobs.Refs(there.workspace)
     result = jobs.render(plan.enriched, whole, refs)
-    by_id = {jobs.component_id(body, whole): body["properties"] for body in result.components.values()}
+    by_id = {jobs.component_id(body, whole): jobs.registered_component(body) for body in result.components.values()}
     return result.body["properties"], by_id
 
 
-def plain(value: Any) -> Any:
-    """As JSON has it, without what is null."""
+WORDS = ("goal", "frequency", "weekDays")
+"""Keys whose words azure-ai-ml and the renderer send in small letters, and the service keeps in its own."""
+
+
+def plain(value: Any, key: str = "") -> Any:
+    """As JSON has it, without what is null, and with words in the service's letters."""
+    if key in WORDS:
+        return value.capitalize() if isinstance(value, str) else [word.capitalize() for word in value]
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items() if inner is not None}
+        return {key: plain(inner, key) for key, inner in value.items() if inner is not None}
     return [plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 

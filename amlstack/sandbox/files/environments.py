@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 FILE = "environments.json"
+NEWEST = "1"
+"""The version that the sandbox calls the newest of each curated environment: only the registry knows today's."""
+_SHORT = re.compile(r"azureml:(?P<name>AzureML-[^/@:]+)(?:@latest|:(?P<version>[^/@:]+))", re.IGNORECASE)
 _CURATED = re.compile(
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/workspaces/[^/]+"
     r"/environments/(?P<name>AzureML-[^/]+)/versions/(?P<version>[^/]+)",
@@ -68,5 +71,15 @@ def _read(home: Path, job: str) -> dict[str, Chosen]:
 def curated(environment_id: str) -> str | None:
     """The curated environment behind an ARM id of a workspace's ``AzureML-NAME``, by its id in the registry."""
     found = _CURATED.fullmatch(environment_id)
-    one = None if found is None else catalogue.get(found["name"])
-    return None if found is None or one is None else one.version_id(found["version"])
+    one = None if found is None else catalogue.get(found["name"]) or catalogue.retired(found["name"])
+    if found is None or one is None:
+        return None
+    return f"azureml://registries/azureml/environments/{one.name}/versions/{found['version']}"
+
+
+def expanded(reference: str) -> str:
+    """A reference in which the short form of a curated environment has become the id of its version in the registry."""
+    found = _SHORT.fullmatch(reference)
+    if found is None:
+        return reference
+    return f"azureml://registries/azureml/environments/{found['name']}/versions/{found['version'] or NEWEST}"

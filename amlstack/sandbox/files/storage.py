@@ -96,6 +96,10 @@ class Storage:
         if parts.scheme == "https" and words[0] == "blob" and len(words) >= 3:
             _check_path("/".join(words[1:]), what)
             return Location(words[1].partition(".")[0], words[2], "/".join(words[3:]))
+        named = locate_blob(uri)  # by Azure's own name of an account, where that lies here
+        if named is not None and any(each.name == named[1] for each in self.store.blobs.containers(named[0])):
+            _check_path("/".join(named[1:]), what)
+            return Location(*named)
         if parts.scheme == "file" or (not parts.scheme and uri.startswith("/")):
             return Path(unquote(parts.path))
         message = (

@@ -8,6 +8,7 @@ from amlstack.sandbox.kinds import authorization, neighbours, network, storage
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
+    components,
     computes,
     jobs,
     managed_network,
@@ -30,6 +31,7 @@ ALL: tuple[ResourceKind, ...] = (
     managed_network.KIND,
     computes.KIND,
     *assets.KINDS,
+    *components.KINDS,
     jobs.KIND,
     schedules.KIND,
 )

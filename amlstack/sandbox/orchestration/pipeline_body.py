@@ -13,7 +13,7 @@ from amlstack.sandbox.protocol.refusals import invalid, near, not_emulated
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from amlstack.sandbox.store.store import Store
+    from amlstack.sandbox.store.store import ResourceRow, Store
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"
 KINDS = ("command", "pipeline", "parallel")
@@ -31,6 +31,13 @@ MODES = {
     "eval_download": "EvalDownload",
 }
 """A component's words for modes, and the wire's."""
+
+
+_DEFAULT = re.compile(
+    r"(?P<component>/subscriptions/.+/components/[^/]+)/(?:labels/(?:default|latest)|versions/azureml_default)",
+    re.IGNORECASE,
+)
+"""The newest version of a component, as azure-ai-ml and the service name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,9 @@ def find(store: Store, component_id: str, where: str) -> StepComponent:
     """
     if component_id.startswith("azureml://registries/"):
         raise not_emulated(f"components of a registry ({component_id})")
+    if (labelled := _DEFAULT.fullmatch(component_id)) is not None:
+        active = [row for row in store.resources.under(labelled["component"], TYPE) if not _archived(row)]
+        component_id = active[-1].id if active else component_id
     found = store.resources.get(component_id)
     if found is None or found.type.lower() != TYPE.lower():
         known = [row.id for row in store.resources.of_type(TYPE)]
@@ -86,6 +96,10 @@ def find(store: Store, component_id: str, where: str) -> StepComponent:
         {name: _port(port) for name, port in (spec.get("inputs") or {}).items()},
         {name: _port(port) for name, port in (spec.get("outputs") or {}).items()},
     )
+
+
+def _archived(row: ResourceRow) -> bool:
+    return bool(row.body["properties"].get("isArchived"))
 
 
 def check(spec: Any, where: str) -> None:

@@ -10,6 +10,8 @@ SENT = "azure-ai-ml 1.35 puts it on the wire, beside the classes of its REST cli
 
 OLDER = "a property of job outputs in other versions of the REST interface"
 
+ANSWERED = "Azure was recorded to answer it of every version (azure-sdk-assets, test_component, 2026-03-27)"
+
 OLDER_POLICY = "a property of the policy in other versions of the REST interface"
 
 
@@ -62,9 +64,6 @@ class Variant:
 LOOSE_MAPS = frozenset({"properties"})
 """Maps of strings in which whole numbers are taken as their digits: azure-ai-ml 1.35 sends ``hash_version`` as one."""
 
-ANY_CASE = frozenset({"goal", "rule", "frequency", "weekDays"})
-"""Properties whose words are taken in any letter case: azure-ai-ml 1.35 sends ``minimize``, ``sobol``, ``monday``."""
-
 ID_MAPS = frozenset({"userAssignedIdentities"})
 """Lists of ids in azure-native's classes that are maps on the wire: from each id to an object."""
 
@@ -77,6 +76,8 @@ specifications' ``x-ms-client-name``."""
 
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
+_DATA = ("UriFolderDataVersion", "UriFileDataVersion", "MLTableData")
+
 PROPERTIES: tuple[Allowance, ...] = (
     Allowance("QueueSettingsArgs", "priority", int, SENT, SINCE_2023_02 | COMMANDS),
     Allowance("JobResourceConfigurationArgs", "locations", Sequence[str], SENT, SINCE_2023_02 | COMMANDS),
@@ -85,6 +86,8 @@ PROPERTIES: tuple[Allowance, ...] = (
     Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT, SINCE_2022_12),
     Allowance("TruncationSelectionPolicyArgs", "excludeFinishedJobs", bool, OLDER_POLICY),
     *(Allowance(f"{kind}Args", "parentJobName", str, SENT) for kind in ("CommandJob", "SweepJob", "PipelineJob")),
+    Allowance("ComponentVersionPropertiesArgs", "stage", str, ANSWERED),
+    *(Allowance(f"{kind}Args", "autoDeleteSetting", Any, SENT, SINCE_2023_04) for kind in _DATA),
     *(Allowance(f"{kind}JobOutputArgs", "assetVersion", str, OLDER, SINCE_2022_12 | COMMANDS) for kind in _OUTPUTS),
 )
 

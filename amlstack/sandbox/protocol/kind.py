@@ -107,7 +107,10 @@ class ResourceKind:
         read_only: Nothing but GET and the actions.
         actions: POST verbs.
         makes_parent: A PUT makes the container above when it is missing (versions of an asset).
+        nulls: Properties that every answer has, with their value where the resource has none.
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
+        located: An answer of 201 has the header ``Location``.
+        again_status: What a PUT of one that is there answers.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
     """
@@ -124,7 +127,10 @@ class ResourceKind:
     read_only: ClassVar[bool] = False
     actions: ClassVar[tuple[str, ...]] = ()
     makes_parent: ClassVar[bool] = False
+    nulls: ClassVar[Body] = {}
     made_status: ClassVar[int] = 201
+    located: ClassVar[bool] = False
+    again_status: ClassVar[int] = 200
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
     def is_taken(self, context: KindContext, name: str) -> bool:
@@ -196,13 +202,28 @@ class ResourceKind:
         """The id of the resource that a GET of a path is about: the path itself, where a name stands for no other."""
         return path.text
 
+    def named(self, path: ArmPath) -> Body:
+        """The parts of an answer that depend on the name by which a GET asked, where that stands for another."""
+        return {}
+
+    def placed(self, path: ArmPath, body: Body) -> ArmPath:
+        """The path of the resource that a PUT makes or changes: its own, where the service chooses no name itself."""
+        return path
+
+    def absent(self, path: ArmPath) -> Refused:
+        """The refusal of a request for a resource that is not there."""
+        message = (
+            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+        )
+        return Refused(404, "ResourceNotFound", message)
+
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The rows that a GET of the collection lists."""
         return context.store.resources.under(path.parent, self.type)
 
     def render(self, context: KindContext, resource: ResourceRow) -> Body:
         """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
-        properties = {**resource.body.get("properties", {}), **self.show(context, resource)}
+        properties = {**self.nulls, **resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:
             properties["provisioningState"] = resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}

@@ -309,7 +309,7 @@ def _object(
 ) -> Body:
     result = {}
     for name, entry in value.items():
-        if name not in fields and name.lower() in ignored:
+        if name not in fields and (entry is None or name.lower() in ignored):
             continue
         where = f"{path}.{name}" if path else name
         if name not in fields:
@@ -351,11 +351,11 @@ def _mapping(choice: AllowedValues, value: Body, path: str, version: str) -> Bod
         _check_version(shape.versions, version, path, f"'{shape.name}' is not known to")
         checked = _object(f"'{shape.name}'", shape.fields, value, path, version, ignored=shape.read_only(shape.fields))
         for tag, word in shape.tags.items():
-            if checked.get(tag) != word:
+            if tag not in checked or _word(checked[tag], [word]) is None:
                 raise invalid(
                     f"{path}.{tag}", f"'{checked.get(tag)}' is not allowed.{near(str(checked.get(tag)), [word])}"
                 )
-        return checked
+        return {**checked, **shape.tags}
     if choice.entry is not None:
         loose = path.rsplit(".", 1)[-1] in allowances.LOOSE_MAPS
         # A null entry of a map removes it in a merge and means nothing in a PUT.
@@ -376,17 +376,29 @@ def _member(choice: AllowedValues, value: Body, path: str) -> BodyShape:
     if word is None:
         raise invalid(f"{path}.{tag}", f"the required property '{tag}' is missing.")
     by_word = {member.tags[tag]: member for member in members}
-    if not isinstance(word, str) or word not in by_word:
+    known = _word(word, by_word) if isinstance(word, str) else None
+    if known is None:
         raise invalid(f"{path}.{tag}", f"'{word}' is not allowed.{near(str(word), by_word) or _listed(by_word)}")
-    return by_word[word]
+    return by_word[known]
+
+
+def _word(value: Any, words: Iterable[str]) -> str | None:
+    """The word of an enum that a value means, in the service's letters; None for none.
+
+    The service takes any letter case: azure-ai-ml 1.35 sends ``linux``, ``minimize``, ``monday``, ``Userassigned`` and
+    ``Systemassigned,Userassigned``, its template ``deny``.
+    """
+    if value in words:
+        return str(value)
+    meant = str(value).replace(" ", "").casefold()
+    return next((word for word in words if word.replace(" ", "").casefold() == meant), None)
 
 
 def _scalar(choice: AllowedValues, value: Any, path: str) -> Any:
     if isinstance(value, str) and choice.words:
-        any_case = path.rsplit(".", 1)[-1].partition("[")[0] in allowances.ANY_CASE
-        if value not in choice.words and not (any_case and value.capitalize() in choice.words):
+        if (word := _word(value, choice.words)) is None:
             raise invalid(path, f"'{value}' is not allowed.{near(value, choice.words) or _listed(choice.words)}")
-        return value
+        return word
     for kind in choice.scalars:
         if kind is int and isinstance(value, float) and value.is_integer():
             return int(value)

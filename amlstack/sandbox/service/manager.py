@@ -197,20 +197,17 @@ def _found(context: KindContext, path: ArmPath) -> ResourceRow:
     if resource is None and path.type.lower() == GROUPS.lower():
         raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.name}' could not be found.")
     if resource is None:
-        message = (
-            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
-        )
-        raise Refused(404, "ResourceNotFound", message)
+        raise _kind(path).absent(path)
     return resource
 
 
 def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
-    path = replace(path, text=kind.meant(context, path))
-    resource = _found(context, path)
+    meant = replace(path, text=kind.meant(context, path))
+    resource = _found(context, meant)
     for operation in context.store.operations.running(resource.key):
         advance(context, operation)
-    resource = _found(context, path)
-    return Reply(200, kind.render(context, resource))
+    resource = _found(context, meant)
+    return Reply(200, {**kind.render(context, resource), **kind.named(path)})
 
 
 def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
@@ -237,6 +234,10 @@ def _put(
         if patch:
             body = _merged(_found(context, path).body, body)
         body = typecheck.check(kind, body, "" if patch else version)
+        location = {"Location": f"{context.base}{path.text}?api-version={version}"} if kind.located else {}
+        again = kind.again_status
+        if (placed := kind.placed(path, body)) != path:
+            path, before, again = placed, store.resources.get(placed.text), kind.made_status
         _check_location(kind, path, body, before)
         if before is not None and before.state == "Deleting":
             message = f"The resource '{path.name}' is being deleted. Try again when that is done."
@@ -247,13 +248,13 @@ def _put(
             kept = kind.fill(context, path, kind.keep(body, before))
             updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
             kind.changed(context, updated)
-            return Reply(200, kind.render(context, updated))
+            return Reply(again, kind.render(context, updated), location if again == 201 else {})
         if kind.makes_parent:
             _make_parent(context, path)
         state = "Creating" if kind.ticks else "Succeeded"
         made = store.resources.put(path.text, kind.type, path.parent, kind.fill(context, path, body), state)
         kind.made(context, made)
-        headers = {}
+        headers = location
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
             headers = _headers(context, kind, operation)

@@ -2,7 +2,8 @@
 
 Names come from the catalogue. Which versions the registry of Azure ML holds today only that one knows: here each
 environment has one version, called 1, in lists and under ``latest``; any other whole number is answered where it is
-asked for by name, as a job may name any. A workspace has the same environments under the prefix ``AzureML-``.
+asked for by name, as a job may name any. A workspace has the same environments under the prefix ``AzureML-``. Retired
+ones are in no list, and are answered by name.
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog import environments
+from amlstack.sandbox.files.environments import NEWEST
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 
 if TYPE_CHECKING:
-    from amlstack.catalog.environments import CatalogEnvironment
+    from amlstack.catalog.environments import CatalogEnvironment, RetiredEnvironment
     from amlstack.sandbox.protocol.kind import Body, KindContext
 
 NAME: Final = "azureml"
 GROUP: Final = "azureml-registry"
 PREFIX: Final = "/mferp/managementfrontend"
-VERSION: Final = "1"
+VERSION: Final = NEWEST
 _DISCOVERY = re.compile(r"/registrymanagement/v1\.0/registries/(?P<registry>[^/]+)/discovery/?", re.IGNORECASE)
 _REGISTRY = re.compile(
     rf"(?:{PREFIX})?/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.MachineLearningServices/registries/"
@@ -73,8 +75,8 @@ def _in_workspace(context: KindContext, method: str, path: str) -> Reply | None:
         Refused: It has no such version.
     """
     found = _IN_WORKSPACE.fullmatch(path) if method == "GET" else None
-    one = None if found is None else environments.get(found["name"])
-    if found is None or one is None or one.registry != NAME or context.store.resources.get(found["workspace"]) is None:
+    one = None if found is None else _find(found["name"])
+    if found is None or one is None or context.store.resources.get(found["workspace"]) is None:
         return None
     above = f"{found['workspace']}/environments/{found['name']}"
     if context.store.resources.get(above) is not None:
@@ -86,7 +88,7 @@ def _in_workspace(context: KindContext, method: str, path: str) -> Reply | None:
     return Reply(200, {"value": [version]} if found["version"] is None else version)
 
 
-def _number(one: CatalogEnvironment, text: str) -> str:
+def _number(one: CatalogEnvironment | RetiredEnvironment, text: str) -> str:
     if not re.fullmatch(r"[1-9]\d{0,5}", text):
         message = f"Version '{text}' of the environment '{one.name}' was not found; versions are whole numbers."
         raise Refused(404, "UserError", message)
@@ -102,12 +104,16 @@ def _of_registry() -> list[CatalogEnvironment]:
     return [each for each in environments.all_environments() if each.registry == NAME]
 
 
-def _environment(name: str) -> CatalogEnvironment:
-    known = {each.name.lower(): each for each in _of_registry()}
-    if name.lower() not in known:
-        hint = near(name, (each.name for each in known.values()))
+def _find(name: str) -> CatalogEnvironment | RetiredEnvironment | None:
+    one = environments.get(name)
+    return environments.retired(name) if one is None or one.registry != NAME else one
+
+
+def _environment(name: str) -> CatalogEnvironment | RetiredEnvironment:
+    if (one := _find(name)) is None:
+        hint = near(name, (each.name for each in _of_registry()))
         raise Refused(404, "UserError", f"The environment '{name}' was not found in the registry.{hint}")
-    return known[name.lower()]
+    return one
 
 
 def _discovery(base: str) -> Body:
@@ -133,14 +139,14 @@ def _registry() -> Body:
     return {"id": _id(), "name": NAME, "location": "westeurope", "properties": properties}
 
 
-def _container(one: CatalogEnvironment) -> Body:
+def _container(one: CatalogEnvironment | RetiredEnvironment) -> Body:
     numbers = {"latestVersion": VERSION, "nextVersion": str(int(VERSION) + 1)}
     rest: Body = {"description": one.note or None, "isArchived": False, "tags": {}, "properties": {}}
     properties = {**rest, **numbers}
     return {"id": _id("environments", one.name), "name": one.name, "properties": properties}
 
 
-def _version(one: CatalogEnvironment, number: str = VERSION) -> Body:
+def _version(one: CatalogEnvironment | RetiredEnvironment, number: str = VERSION) -> Body:
     return {
         "id": f"azureml://registries/{NAME}/environments/{one.name}/versions/{number}",
         "name": number,

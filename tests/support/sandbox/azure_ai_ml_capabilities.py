@@ -179,7 +179,8 @@ class Session(SeenCapabilities):
         store = AzureDataLakeGen2Datastore(name="own_lake", account_name=self.name, filesystem="lake")
         self.client.datastores.create_or_update(store)
         data = Data(name="lakewords", path=folder, type="uri_folder", datastore="own_lake")
-        return str(self.client.data.create_or_update(data).path).partition("/paths/")[0]
+        place = str(self.client.data.create_or_update(data).path).partition("/paths/")[0]
+        return place.partition(f"/workspaces/{self.name}")[2]
 
     def components(self) -> Any:
         for version in ("1", "2"):

@@ -114,10 +114,15 @@ class Arm:
         assert self.put(group, {"location": "eastus"}).status in {200, 201}
         return group
 
-    def make_workspace(self, name: str) -> str:
-        """A resource group and a workspace with what it needs, all named after ``name``; its id."""
+    def make_workspace(self, name: str, *, keys: bool = False) -> str:
+        """A resource group and a workspace with what it needs, all named after ``name``; its id.
+
+        Args:
+            name: One that no other workspace has.
+            keys: The storage account has keys.
+        """
         group = self.make_group(name)
-        for path, body in workspace_bodies(group, name):
+        for path, body in workspace_bodies(group, name, keys=keys):
             answer = self.put(group + path, body)
             assert answer.status in {200, 201, 202}, answer
             if "Azure-AsyncOperation" in answer.headers:
@@ -137,7 +142,7 @@ def _answer(reply: Any) -> Answer:
     return Answer(reply.status, json.loads(text) if is_json else None, reply.headers)
 
 
-def workspace_bodies(group: str, name: str) -> list[tuple[str, dict[str, Any]]]:
+def workspace_bodies(group: str, name: str, *, keys: bool = False) -> list[tuple[str, dict[str, Any]]]:
     """Path below the group and body of everything that a workspace needs, and of itself."""
     base = {"location": "eastus"}
     word = name.replace("-", "")
@@ -162,7 +167,7 @@ def workspace_bodies(group: str, name: str) -> list[tuple[str, dict[str, Any]]]:
                 **base,
                 "kind": "StorageV2",
                 "sku": {"name": "Standard_LRS"},
-                "properties": {"allowSharedKeyAccess": False},
+                "properties": {"allowSharedKeyAccess": keys},
             },
         ),
         (vault, {**base, "properties": {"tenantId": entra.TENANT, "sku": {"family": "A", "name": "standard"}}}),

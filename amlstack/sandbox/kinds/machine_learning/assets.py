@@ -1,20 +1,26 @@
 """Assets of a workspace with their versions, which never change once they are registered.
 
-They are code, environments, components (what a pipeline's steps run), data (a name for a place where data lie) and
-models (files that a job left or somebody brought).
+They are code, environments, data (a name for a place where data lie) and models (files that a job left or somebody
+brought); the components are in a module of their own.
+
+Source of the answers' form: recordings of azure-ai-ml's tests, 2022-09 to 2026-03 (``azure-sdk-assets`` in
+``amlstack/catalog/data/sources.json``, and a fork of azure-sdk-for-python of June 2023).
 """
 
 from __future__ import annotations
 
+import json
+import re
 import uuid
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote, urlsplit
 
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.files.datastores import grant
+from amlstack.sandbox.files.datastores import account_and_container, grant
 from amlstack.sandbox.kinds.machine_learning import workspaces
-from amlstack.sandbox.orchestration import pipeline, pipeline_body
+from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests
-from amlstack.sandbox.protocol.addresses import ML
+from amlstack.sandbox.protocol.addresses import BLOB, ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
@@ -38,6 +44,7 @@ class Containers(ResourceKind):
 
     names = ASSET
     tracked = False
+    nulls: ClassVar[Body] = {"description": None, "tags": {}, "properties": {}, "isArchived": False}
 
     def __init__(self, word: str, noun: str, args: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
@@ -48,11 +55,15 @@ class Containers(ResourceKind):
         """The newest version, and the number that a client gives to one without a version: clients count by it."""
         names = [row.name for row in context.store.resources.under(resource.key, f"{self.type}/versions")]
         following = str(max((int(name) for name in names if name.isdecimal()), default=0) + 1)
-        return {"nextVersion": following, **({"latestVersion": names[-1]} if names else {})}
+        return {"latestVersion": names[-1] if names else None, "nextVersion": following}
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
-        return tuple(row for row in super().select(context, path, query) if _seen(query, archived=_archived(row)))
+        return tuple(row for row in super().select(context, path, query) if _seen(query, archived=is_archived(row)))
+
+    def absent(self, path: ArmPath) -> Refused:
+        """The service's words for an asset that is not there."""
+        return _absent(path)
 
 
 class Versions(ResourceKind):
@@ -67,7 +78,9 @@ class Versions(ResourceKind):
     address: ClassVar[str] = ""
     names = ASSET
     defaults: ClassVar[Body] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
+    nulls: ClassVar[Body] = {"description": None, "provisioningState": "Succeeded"}
     tracked = False
+    located = True
     makes_parent = True
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -91,18 +104,18 @@ class Versions(ResourceKind):
         return {**before.body, "properties": {**before.body["properties"], **labels}}
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
-        """Those that are not archived, unless asked otherwise (``listViewType``); newest first and so many if asked."""
+        """Those that are not archived, unless asked otherwise (``listViewType``); newest first, so many if asked."""
         container = context.store.resources.get(path.parent)
-        whole = container is not None and _archived(container)
-        rows = [row for row in super().select(context, path, query) if _seen(query, archived=whole or _archived(row))]
+        whole = container is not None and is_archived(container)
+        rows = [row for row in super().select(context, path, query) if _seen(query, archived=whole or is_archived(row))]
         rows = [row for row in rows if _asked_for(query, row)]
-        if query.get("$orderBy", "").lower().startswith("createdtime desc"):
+        if not query.get("$orderBy", "").lower().startswith("createdtime asc"):
             rows.reverse()
         return tuple(rows[: requests.count(query)])
 
-    def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """An asset is done as soon as it is there."""
-        return {"provisioningState": "Succeeded"}
+    def absent(self, path: ArmPath) -> Refused:
+        """The service's words for a version that is not there."""
+        return _absent(path)
 
 
 class CodeVersions(Versions):
@@ -126,6 +139,16 @@ class CodeVersions(Versions):
             raise invalid("properties.codeUri", f"'{uri}' is a file; a code asset is a folder.")
         if not context.store.blobs.under(place[0], place[1], f"{place[2]}/" if place[2] else ""):
             raise invalid("properties.codeUri", f"there are no files at '{uri}'.")
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The address under Azure's own name of the account: azure-ai-ml downloads code from no other."""
+        del context
+        uri = str(resource.body["properties"]["codeUri"])
+        place = storage.locate_blob(uri)
+        if place is None or urlsplit(uri).hostname == f"{place[0]}{BLOB}":
+            return {}
+        account, container, name = place
+        return {"codeUri": f"https://{account}{BLOB}:443/{container}/{quote(name)}"}
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The versions of one name; asked for a hash, those of all names in the workspace that have it."""
@@ -163,12 +186,22 @@ class EnvironmentVersions(Versions):
     type = f"{ML}/workspaces/environments/versions"
     noun = "an environment version"
     word = "environment"
+    again_status = 201
     defaults: ClassVar[Body] = Versions.defaults | {
         "osType": "Linux",
         "environmentType": "UserCreated",
         "autoRebuild": "Disabled",
+        "stage": "Development",
     }
+    nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "intellectualProperty": None}
     schema = Schema("machinelearningservices", "EnvironmentVersionArgs", wrapped=True)
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The address of a build context has Azure's own name of its account."""
+        build = body["properties"].get("build") or {}
+        if uri := build.get("contextUri"):
+            build["contextUri"] = _context_uri(context, path, uri)
+        super().check(context, path, body, before)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It needs something to run in."""
@@ -179,13 +212,73 @@ class EnvironmentVersions(Versions):
         """The service's defaults, also of a build."""
         return super().fill(context, path, {**body, "properties": _with_dockerfile(body["properties"])})
 
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Its conda file as JSON, and whether it is the newest version."""
+        properties = resource.body["properties"]
+        newest = context.store.resources.under(resource.parent, self.type)[-1].key == resource.key
+        labels = {**properties.get("properties", {}), "azureml.labels": "latest" if newest else ""}
+        return {"condaFile": _conda(properties.get("condaFile") or ""), "properties": labels}
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        message = f"No environment exists for name: {path.names[-2]}, version: {path.name}"
+        return Refused(404, "UserError", message)
+
+
+_CONTEXT = re.compile(r"https://(?:127\.0\.0\.1|localhost)(?::\d+)?/blob/(?P<rest>.+)")
+
+
+def _context_uri(context: KindContext, path: ArmPath, uri: str) -> str:
+    """The address of a build context in this sandbox, as Azure's clients write it.
+
+    azure-ai-ml joins the account's address here, which has a path, and the container's name in such a way that the
+    account is lost; the datastore with that container has it.
+    """
+    found = _CONTEXT.fullmatch(uri)
+    if found is None:
+        return uri
+    first, _, rest = found["rest"].partition("/")
+    stores = context.store.resources.under(_workspace(path), workspaces.Datastores.type)
+    named = {
+        container: account for account, container in (account_and_container(row.body["properties"]) for row in stores)
+    }
+    if first in named:
+        return f"https://{named[first]}{BLOB}/{first}/{rest}"
+    return f"https://{first.partition('.')[0]}{BLOB}/{rest}"
+
+
+def _conda(text: str) -> str:
+    """A conda file as the service answers it: JSON; what is no YAML stays."""
+    import yaml  # noqa: PLC0415 - of environments alone
+
+    try:
+        return json.dumps(yaml.safe_load(text), indent=2, ensure_ascii=False) if text else ""
+    except (yaml.YAMLError, TypeError):
+        return text
+
+
+class EnvironmentContainers(Containers):
+    """The container of an environment."""
+
+    nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        return Refused(404, "UserError", f"No environment exists for name: {path.name}, version: , label: ")
+
 
 def _with_dockerfile(properties: Body) -> Body:
     build = properties.get("build")
     return {**properties, "build": {"dockerfilePath": DOCKERFILE, **build}} if build else properties
 
 
-def _archived(row: ResourceRow) -> bool:
+def _absent(path: ArmPath) -> Refused:
+    del path
+    return Refused(404, "UserError", "The specified resource was not found.")
+
+
+def is_archived(row: ResourceRow) -> bool:
+    """True where lists leave an asset out."""
     return bool(row.body["properties"].get("isArchived"))
 
 
@@ -208,12 +301,41 @@ def _asked_for(query: Mapping[str, str], row: ResourceRow) -> bool:
 
 def _fixed(properties: Body) -> Body:
     """The part that cannot change, with the service's defaults taken away so that both sides compare."""
-    defaults = {**EnvironmentVersions.defaults, **ModelVersions.defaults}
+    defaults = {**EnvironmentVersions.defaults, **ModelVersions.defaults, "condaFile": ""}
+    given = _with_dockerfile(properties)
+    normal = {
+        "codeUri": lambda uri: storage.locate_blob(uri) or uri,
+        "condaFile": _conda,
+        "dataUri": _short,
+        "modelUri": _short,
+    }
+    given = {key: normal[key](value) if key in normal and value else value for key, value in given.items()}
     return {
         key: value
-        for key, value in _with_dockerfile(properties).items()
+        for key, value in given.items()
         if key not in LABELS and value is not None and defaults.get(key) != value
     }
+
+
+_LONG = re.compile(
+    r"azureml://subscriptions/[^/]+/resourcegroups/[^/]+/(?:providers/[^/]+/)?workspaces/[^/]+/datastores/",
+    re.IGNORECASE,
+)
+
+
+def _short(uri: str) -> str:
+    """The address in a datastore without its workspace and the slash at its end."""
+    return _LONG.sub("azureml://datastores/", uri).rstrip("/")
+
+
+def _long(resource: ResourceRow, uri: str, group_word: str) -> str:
+    """The address in a datastore with the workspace of the version that has it."""
+    rest = uri.removeprefix("azureml://datastores/")
+    if rest == uri:
+        return uri
+    _, _, subscription, _, group, _, _, _, workspace, *_ = resource.id.split("/")
+    root = f"azureml://subscriptions/{subscription}/{group_word}/{group}/workspaces/{workspace}"
+    return f"{root}/datastores/{rest}"
 
 
 def _workspace(path: ArmPath) -> str:
@@ -232,40 +354,10 @@ def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
     return account in {_account_id(context, path).rpartition("/")[2], *names}
 
 
-DEFAULT_VERSION = "azureml_default"
-"""Under this name azure-ai-ml asks for a component without a version: the newest one that is not archived."""
-
-
-class ComponentVersions(Versions):
-    """Component versions: a command, a parallel task or a pipeline, with declared inputs and outputs."""
-
-    type = f"{ML}/workspaces/components/versions"
-    noun = "a component version"
-    word = "component"
-    schema = Schema("machinelearningservices", "ComponentVersionArgs", wrapped=True)
-
-    def meant(self, context: KindContext, path: ArmPath) -> str:
-        """The default version's own id, where it is asked for by its other name."""
-        if path.name.lower() != DEFAULT_VERSION:
-            return path.text
-        rows = context.store.resources.under(path.parent, self.type)
-        active = [row for row in rows if not _archived(row)]
-        return active[-1].id if active else path.text
-
-    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
-        """It has a specification; what that runs in must be there when a job is made of it."""
-        where, spec = "properties.componentSpec", properties.get("componentSpec")
-        if spec is None:
-            raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
-        pipeline_body.check(spec, where)
-        for name, step in (spec.get("jobs") or {}).items():
-            # They come first, so that no component can be a step of itself.
-            if isinstance(step, dict) and isinstance(step.get("componentId"), str):
-                pipeline_body.find(context.store, step["componentId"], f"{where}.jobs.{name}")
-
-
 class DataContainers(Containers):
     """The container of a data asset; it knows the type of its versions."""
+
+    nulls: ClassVar[Body] = Containers.nulls | {"tags": None, "properties": None}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The type is that of its newest version, unless a request has given another."""
@@ -282,16 +374,25 @@ class DataVersions(Versions):
     noun = "a data version"
     word = "data"
     address = "dataUri"
+    nulls: ClassVar[Body] = {"description": None}
     schema = Schema("machinelearningservices", "DataVersionArgs", wrapped=True)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has an address."""
         if not properties["dataUri"]:
             raise invalid("properties.dataUri", "the required property is empty.")
+        if properties.get("autoDeleteSetting"):
+            # Source: azure-sdk-assets, test_data_auto_delete_setting, 2026-03-27. No datastore here is a managed one.
+            message = "AutoDeleteSetting is only supported for assets in managed datastore."
+            raise Refused(400, "UserError", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Nothing more: a data version has no provisioning state."""
-        return {}
+        """The address with its workspace, and of a folder with a slash at its end."""
+        del context
+        properties = resource.body["properties"]
+        uri = _long(resource, properties["dataUri"], "resourcegroups")
+        end = "" if properties["dataType"] == "uri_file" or uri.endswith("/") else "/"
+        return {"dataUri": uri + end}
 
 
 class ModelVersions(Versions):
@@ -301,7 +402,9 @@ class ModelVersions(Versions):
     noun = "a model version"
     word = "model"
     address = "modelUri"
-    defaults: ClassVar[Body] = Versions.defaults | {"flavors": {}}  # clients go through the flavors of every model
+    # Clients go through the flavors of every model.
+    defaults: ClassVar[Body] = Versions.defaults | {"flavors": {}, "stage": "Development"}
+    nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "jobName": None, "intellectualProperty": None}
     schema = Schema("machinelearningservices", "ModelVersionArgs", wrapped=True)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
@@ -309,12 +412,22 @@ class ModelVersions(Versions):
         if not properties.get("modelUri"):
             raise invalid("properties.modelUri", "the required property is missing.")
 
+    def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
+        """Those of a model that is there."""
+        if context.store.resources.get(path.parent) is None:
+            raise _absent(path)
+        return super().select(context, path, query)
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The address with its workspace."""
+        del context
+        return {"modelUri": _long(resource, resource.body["properties"]["modelUri"], "resourceGroups")}
+
 
 MODELS = Containers("models", "a model", "ModelContainerArgs")
 KINDS = (
     *(Containers("codes", "a code asset", "CodeContainerArgs"), CodeVersions()),
-    *(Containers("environments", "an environment", "EnvironmentContainerArgs"), EnvironmentVersions()),
-    *(Containers("components", "a component", "ComponentContainerArgs"), ComponentVersions()),
+    *(EnvironmentContainers("environments", "an environment", "EnvironmentContainerArgs"), EnvironmentVersions()),
     *(DataContainers("data", "a data asset", "DataContainerArgs"), DataVersions()),
     *(MODELS, ModelVersions()),
 )

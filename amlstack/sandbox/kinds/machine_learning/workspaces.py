@@ -10,8 +10,10 @@ from amlstack.sandbox.files.datastores import (
     ARTIFACT_STORE,
     CONTAINER,
     DEFAULT_STORE,
+    HOURS,
     account_and_container,
-    grant,
+    account_grant,
+    account_key,
 )
 from amlstack.sandbox.kinds import network
 from amlstack.sandbox.kinds.machine_learning import managed_network
@@ -43,10 +45,10 @@ class Datastores(ResourceKind):
         "protocol": "https",
         "serviceDataAccessAuthIdentity": "None",
         "isDefault": False,
-        "tags": {},
-        "properties": {},
     }
+    nulls: ClassVar[Body] = dict.fromkeys(("description", "tags", "properties", "subscriptionId", "resourceGroup"))
     tracked = False
+    located = True
     actions = ("listSecrets",)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -76,9 +78,13 @@ class Datastores(ResourceKind):
         credentials = {name: value for name, value in given["credentials"].items() if name != "secrets"}
         return super().fill(context, path, {**body, "properties": {**given, "credentials": credentials}})
 
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The present type of the credentials."""
+        return {"credentials": {"credentialsType": _credentials(context, resource)}}
+
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
-        """All, or the default one (``isDefault``), or those named (``names``)."""
-        rows = super().select(context, path, query)
+        """All, newest first, or the default one (``isDefault``), or those named (``names``)."""
+        rows = super().select(context, path, query)[::-1]
         if query.get("isDefault", "").lower() == "true":
             rows = tuple(row for row in rows if row.body["properties"]["isDefault"])
         if names := query.get("names"):
@@ -92,37 +98,67 @@ class Datastores(ResourceKind):
             raise Refused(400, "UserError", message)
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
-        """``listSecrets``: a SAS for the container, as for an account without shared keys."""
+        """``listSecrets``: a SAS for the account, or its key where no secret that expires is asked for.
+
+        Source: recordings of azure-ai-ml's tests: test_datastore of 2026-03-27, test_model of 2025-02-28.
+        """
         if name.lower() != "listsecrets":
             return super().action(context, resource, name, body)
-        token = grant(context.key, *account_and_container(resource.body["properties"]), "racwl")
-        return Reply(200, {"secretsType": "Sas", "sasToken": token})
+        properties = resource.body["properties"]
+        if (kind := _credentials(context, resource)) == "None":
+            raise Refused(400, "UserError", "No secrets for credentials of type None.")
+        account = account_and_container(properties)[0]
+        if kind == "AccountKey" and not body.get("expirableSecret"):
+            return Reply(200, {"secretsType": "AccountKey", "key": account_key(context.key, account)})
+        hours = float(body.get("expireAfterHours") or HOURS)
+        return Reply(200, {"secretsType": "Sas", "sasToken": f"?{account_grant(context.key, account, hours=hours)}"})
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        return Refused(404, "UserError", f"Could not find datastore: {path.name}.")
 
 
 _OWN = {
     DEFAULT_STORE: ("AzureBlob", "azureml-blobstore-{}"),
-    ARTIFACT_STORE: ("AzureBlob", "azureml"),
     "workspacefilestore": ("AzureFile", "azureml-filestore-{}"),
+    ARTIFACT_STORE: ("AzureBlob", "azureml"),
     "workspaceworkingdirectory": ("AzureFile", "code-{}"),
 }
-"""The datastores that every workspace is born with: type, and container by the workspace's id.
+"""The datastores that every workspace is born with, in their order: type, and container by the workspace's id.
 
-Source: learn.microsoft.com/azure/machine-learning/how-to-datastore."""
+Source: learn.microsoft.com/azure/machine-learning/how-to-datastore; the order: azure-sdk-assets, test_datastore,
+2026-03-27."""
+
+
+def _credentials(context: KindContext, datastore: ResourceRow) -> str:
+    """The type of a datastore's credentials: a workspace's own have none where it, or its account, goes by identities.
+
+    That the account alone decides it is assumed: Azure would give a signature that such an account refuses.
+    """
+    if datastore.name not in _OWN:
+        return str(datastore.body["properties"]["credentials"]["credentialsType"])
+    workspace = context.store.resources[datastore.parent].body["properties"]
+    account = context.store.resources.get(workspace["storageAccount"])
+    keyless = account is not None and account.body["properties"].get("allowSharedKeyAccess", True) is False
+    return "None" if keyless or workspace.get("systemDatastoresAuthMode", "").lower() == "identity" else "AccountKey"
 
 
 def make_defaults(context: KindContext, workspace: ResourceRow) -> None:
     """The datastores of a new workspace, in its storage account."""
     properties = workspace.body["properties"]
+    _, _, subscription, _, group, *_ = properties["storageAccount"].split("/")
     for name, (kind, container) in _OWN.items():
         own = {
             **Datastores.defaults,
             "datastoreType": kind,
             "accountName": properties["storageAccount"].rsplit("/", 1)[-1],
             CONTAINER[kind]: container.format(properties["workspaceId"]),
-            "credentials": {"credentialsType": "None"},
-            "serviceDataAccessAuthIdentity": "WorkspaceSystemAssignedIdentity",
-            "isDefault": name == DEFAULT_STORE,
+            "credentials": {"credentialsType": "AccountKey"},
         }
+        if name == DEFAULT_STORE:
+            identity = "WorkspaceSystemAssignedIdentity"
+            own |= {"isDefault": True, "serviceDataAccessAuthIdentity": identity}
+            own |= {"subscriptionId": subscription, "resourceGroup": group}
         identity = f"{workspace.id}/datastores/{name}"
         context.store.resources.put(identity, Datastores.type, workspace.key, {"properties": own})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from starlette.responses import Response
 
 from amlstack.sandbox.files import datastores
-from amlstack.sandbox.planes.blobs import containers, content, paths, wire
+from amlstack.sandbox.planes.blobs import containers, content, paths, shared_key, wire
 from amlstack.sandbox.planes.blobs.wire import BlobPlace
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
@@ -60,13 +60,15 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
     if account is None:
         raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
     authorization = requests.authorization(request) or ""
-    if authorization.lower().startswith("sharedkey"):
-        if account.body["properties"].get("allowSharedKeyAccess", True) is False:
-            message = "Key based authentication is not permitted on this storage account."
-            raise Refused(403, "KeyBasedAuthenticationNotPermitted", message)
-        message = "The sandbox does not emulate shared keys. Use a SAS or an Entra ID token."
-        raise Refused(501, "SandboxNotEmulated", message)
-    if authorization:
+    signed = authorization.lower().startswith("sharedkey")
+    # A signature for a whole account comes of its key; one for a container, of somebody who signed in.
+    by_key = signed or (not authorization and "srt" in request.query_params)
+    if by_key and account.body["properties"].get("allowSharedKeyAccess", True) is False:
+        message = "Key based authentication is not permitted on this storage account."
+        raise Refused(403, "KeyBasedAuthenticationNotPermitted", message)
+    if signed:
+        shared_key.check(context.key, request, place.account)
+    elif authorization:
         try:
             entra.check_bearer(context.key, authorization, entra.storage(place.account))
         except Refused as refused:

@@ -1,0 +1,176 @@
+"""Components of a workspace with their versions, whose specification the service completes.
+
+Every number and truth value is text, inputs say that they are not optional, a command has one node, and the steps of a
+pipeline are kept but not shown.
+
+Source: recordings of azure-ai-ml's tests, 2022-11 to 2026-03 (``azure-sdk-assets`` in
+``amlstack/catalog/data/sources.json``, and a fork of azure-sdk-for-python of June 2023).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from amlstack.sandbox.files.environments import expanded
+from amlstack.sandbox.kinds.machine_learning.assets import Containers, Versions, is_archived
+from amlstack.sandbox.orchestration import pipeline_body
+from amlstack.sandbox.protocol.kind import Body, KindContext, Schema
+from amlstack.sandbox.protocol.refusals import Refused, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from amlstack.sandbox.protocol.addresses import ArmPath
+    from amlstack.sandbox.store.store import ResourceRow
+
+DEFAULT_VERSION = "azureml_default"
+"""Under this name azure-ai-ml asks for a component without a version: the newest one that is not archived."""
+ANONYMOUS: Final = "azureml_anonymous"
+"""Whatever version a request names in this component, the service chooses one by the content."""
+_LABELS: Final = ("display_name", "description", "tags")
+"""The keys of a specification that a later PUT may change."""
+_HIDDEN: Final = frozenset({"_source", "id", "jobs", "properties", "sourceJobId", "source_job_id"})
+_DISTRIBUTIONS: Final = {"mpi": "Mpi", "pytorch": "Pytorch", "tensorflow": "TensorFlow"}
+
+
+class ComponentContainers(Containers):
+    """The container of a component: a version without a number is named after the time."""
+
+    nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """No latest version, and the time with seven digits of a second as the next one."""
+        del context, resource
+        now = dt.datetime.now(dt.UTC)
+        return {"latestVersion": None, "nextVersion": f"{now:%Y-%m-%d-%H-%M-%S-%f}0"}
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        return Refused(404, "UserError", f"Not found component {path.name}.")
+
+
+class ComponentVersions(Versions):
+    """Component versions: a command, a parallel task or a pipeline, with declared inputs and outputs."""
+
+    type = "Microsoft.MachineLearningServices/workspaces/components/versions"
+    noun = "a component version"
+    word = "component"
+    schema = Schema("machinelearningservices", "ComponentVersionArgs", wrapped=True)
+    nulls: ClassVar[Body] = {"autoDeleteSetting": None, "provisioningState": "Succeeded", "stage": "Development"}
+
+    def meant(self, context: KindContext, path: ArmPath) -> str:
+        """The default version's own id, where it is asked for by its other name."""
+        if path.name.lower() != DEFAULT_VERSION:
+            return path.text
+        rows = context.store.resources.under(path.parent, self.type)
+        active = [row for row in rows if not is_archived(row)]
+        return active[-1].id if active else path.text
+
+    def named(self, path: ArmPath) -> Body:
+        """The default version is answered under its label."""
+        return {"id": f"{path.parent}/labels/default"} if path.name.lower() == DEFAULT_VERSION else {}
+
+    def placed(self, path: ArmPath, body: Body) -> ArmPath:
+        """An anonymous component lies under the hash of its content, not under the version of the request."""
+        if path.names[-2].lower() != ANONYMOUS:
+            return path
+        shown = completed(body["properties"].get("componentSpec") or {}, None)
+        digest = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+        name = str(uuid.UUID(digest[:32], version=4))
+        return replace(path, text=f"{path.parent}/versions/{name}", names=(*path.names[:-1], name))
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """A new version is judged whole; of one that is registered, nothing but the labels changes."""
+        if before is None:
+            self.check_new(context, path, body["properties"])
+            return
+        given = body["properties"].get("componentSpec")
+        old, new = (completed(spec, path.name) for spec in (before.body["properties"]["componentSpec"], given or {}))
+        names = (name for name in (*old, *new) if name not in _LABELS and old.get(name) != new.get(name))
+        if (wrong := next(names, None)) is not None and given is not None:
+            message = (
+                f'Failed to update component {path.names[-2]} since field "{wrong}" is immutable, try specifying a new '
+                "version."
+            )
+            raise Refused(400, "UserError", message)
+
+    def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
+        """It has a specification; what that runs in must be there when a job is made of it."""
+        where, spec = "properties.componentSpec", properties.get("componentSpec")
+        if spec is None:
+            raise invalid(where, "the required property 'componentSpec' of a component version is missing.")
+        pipeline_body.check(spec, where)
+        for name, step in (spec.get("jobs") or {}).items():
+            # They come first, so that no component can be a step of itself.
+            if isinstance(step, dict) and isinstance(step.get("componentId"), str):
+                pipeline_body.find(context.store, step["componentId"], f"{where}.jobs.{name}")
+
+    def keep(self, body: Body, before: ResourceRow) -> Body:
+        """Its labels are taken over, those in the specification too."""
+        kept = super().keep(body, before)
+        old, new = kept["properties"]["componentSpec"], body["properties"].get("componentSpec") or {}
+        spec = {name: value for name, value in old.items() if name not in _LABELS}
+        labels = {name: new[name] for name in _LABELS if name in new}
+        return {**kept, "properties": {**kept["properties"], "componentSpec": {**spec, **labels}}}
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The version with its completed specification; the description stands in that alone."""
+        shown = super().render(context, resource)
+        anonymous = resource.key.split("/")[-3] == ANONYMOUS
+        spec = completed(shown["properties"]["componentSpec"], None if anonymous else resource.name)
+        return {**shown, "properties": {**shown["properties"], "description": None, "componentSpec": spec}}
+
+
+def completed(spec: Mapping[str, Any], version: str | None) -> Body:
+    """A specification as the service answers it.
+
+    Args:
+        spec: As it was registered.
+        version: The version that one without a version gets; None where it stays without.
+    """
+    kind = pipeline_body.kind_of(spec)
+    shown: Body = {
+        name: _text(value)
+        for name, value in {"version": version, **spec}.items()
+        if name not in _HIDDEN and value is not None and value != {}
+    }
+    if isinstance(shown.get("inputs"), dict):
+        shown["inputs"] = {name: _input(port) for name, port in shown["inputs"].items()}
+    for holder in (shown, shown.get("task")):
+        if isinstance(holder, dict) and isinstance(holder.get("environment"), str):
+            holder["environment"] = expanded(holder["environment"])
+    if kind == "command":
+        shown["resources"] = {"instance_count": "1", **shown.get("resources", {})}
+    elif kind == "parallel":
+        shown.pop("resources", None)
+    elif kind == "pipeline":
+        shown = {"is_deterministic": "False", **shown}
+    if isinstance(distribution := shown.get("distribution"), dict):
+        word = str(distribution.get("type"))
+        shown["distribution"] = {**distribution, "type": _DISTRIBUTIONS.get(word.lower(), word)}
+    return shown
+
+
+def _input(port: Any) -> Any:
+    if not isinstance(port, dict):
+        return port
+    default = {"default": port["default"].removeprefix("azureml:")} if isinstance(port.get("default"), str) else {}
+    return {"optional": "False", **port, **default}
+
+
+def _text(value: Any) -> Any:
+    """Numbers and truth values as text, at any depth."""
+    if isinstance(value, dict):
+        return {name: _text(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, list):
+        return [_text(entry) for entry in value]
+    return str(value) if isinstance(value, bool | int | float) else value
+
+
+KINDS = (ComponentContainers("components", "a component", "ComponentContainerArgs"), ComponentVersions())
+"""The kinds of this module."""

@@ -26,7 +26,12 @@ COMMAND: dict[str, Any] = {
     "is_deterministic": True,
     "display_name": "Train",
     "distribution": {"type": "mpi", "process_count_per_instance": 2},
-    "inputs": {"rate": {"type": "number", "default": "0.1"}, "data": {"type": "uri_folder", "optional": True}},
+    "compute": "azureml:cpu",
+    "resources": {"instance_type": "Standard_D3_v2"},
+    "inputs": {
+        "rate": {"type": "number", "default": "0.1"},
+        "data": {"type": "uri_folder", "optional": True, "mode": "ro_mount"},
+    },
     "outputs": {"done": {"type": "boolean", "is_control": True, "early_available": True}},
 }
 COMPLETED: dict[str, Any] = {
@@ -91,6 +96,8 @@ def test_a_parallel_components_resources_and_a_pipelines_steps_are_not_shown(man
         "type": "parallel",
         "version": "7",
         "error_threshold": "10",
+        "logging_level": "INFO",
+        "retry_settings": {"max_retries": "3", "timeout": "60"},
         "task": {**task, "environment": environment},
     }
     inputs = {"node": {"type": "string", "optional": "False", "default": "cpu"}}
@@ -109,6 +116,19 @@ def test_labels_of_a_component_change_and_nothing_else(manager: Manager) -> None
     assert error["message"] == (
         'Failed to update component train since field "command" is immutable, try specifying a new version.'
     )
+
+
+def test_steps_of_a_pipeline_component_cannot_change(manager: Manager) -> None:
+    put_component(manager, COMMAND)
+    step = {"type": "command", "componentId": f"{manager.workspace}/components/train/versions/7"}
+    spec = {"type": "pipeline", "jobs": {"one": step}}
+    put_component(manager, spec, "whole")
+
+    status, error = put_component(manager, {**spec, "jobs": {"two": step}}, "whole")
+
+    assert put_component(manager, spec, "whole")[0] == 200
+    assert status == 400
+    assert 'since field "jobs" is immutable' in error["message"]
 
 
 def test_the_service_names_the_versions_of_anonymous_components(manager: Manager) -> None:

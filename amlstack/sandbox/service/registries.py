@@ -150,7 +150,13 @@ def _version(one: CatalogEnvironment | RetiredEnvironment, number: str = VERSION
     return {
         "id": f"azureml://registries/{NAME}/environments/{one.name}/versions/{number}",
         "name": number,
+        "type": "Microsoft.MachineLearningServices/registries/environments/versions",
         "properties": {
+            **dict.fromkeys(("autoDeleteSetting", "intellectualProperty")),
+            "autoRebuild": "OnBaseImageUpdate",
+            "condaFile": "",
+            "provisioningState": "Succeeded",
+            "stage": "Development",
             "image": f"mcr.microsoft.com/azureml/curated/{one.name}:{number}",
             "environmentType": "Curated",
             "osType": "Linux",

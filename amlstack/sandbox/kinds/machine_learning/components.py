@@ -1,7 +1,7 @@
 """Components of a workspace with their versions, whose specification the service completes.
 
-Every number and truth value is text, inputs say that they are not optional, a command has one node, and the steps of a
-pipeline are kept but not shown.
+Every number and truth value is text, inputs say that they are not optional, and a command has one node. Modes, the size
+of nodes, and of a pipeline its steps and settings are kept but not shown.
 
 Source: recordings of azure-ai-ml's tests, 2022-11 to 2026-03 (``azure-sdk-assets`` in
 ``amlstack/catalog/data/sources.json``, and a fork of azure-sdk-for-python of June 2023).
@@ -34,7 +34,22 @@ ANONYMOUS: Final = "azureml_anonymous"
 """Whatever version a request names in this component, the service chooses one by the content."""
 _LABELS: Final = ("display_name", "description", "tags")
 """The keys of a specification that a later PUT may change."""
-_HIDDEN: Final = frozenset({"_source", "id", "jobs", "properties", "sourceJobId", "source_job_id"})
+_HIDDEN: Final = frozenset(
+    {
+        *("_source", "compute", "experiment_name", "id", "jobs", "properties", "settings", "sourceJobId"),
+        "source_job_id",
+    }
+)
+_HIDDEN_OF_PORTS: Final = frozenset({"mode", "datastore_mode"})
+_ADDED: Final[Mapping[str, Body]] = {
+    "parallel": {
+        "error_threshold": "-1",
+        "logging_level": "INFO",
+        "retry_settings": {"max_retries": "3", "timeout": "60"},
+    },
+    "pipeline": {"is_deterministic": "False"},
+}
+"""By type, what the service fills in."""
 _DISTRIBUTIONS: Final = {"mpi": "Mpi", "pytorch": "Pytorch", "tensorflow": "TensorFlow"}
 
 
@@ -89,10 +104,12 @@ class ComponentVersions(Versions):
         if before is None:
             self.check_new(context, path, body["properties"])
             return
-        given = body["properties"].get("componentSpec")
-        old, new = (completed(spec, path.name) for spec in (before.body["properties"]["componentSpec"], given or {}))
+        kept, given = before.body["properties"]["componentSpec"], body["properties"].get("componentSpec") or {}
+        old, new = (completed(spec, path.name) for spec in (kept, given))
+        if given.get("jobs"):  # which no answer has, so that what a GET gave may come back without
+            old, new = {**old, "jobs": kept.get("jobs")}, {**new, "jobs": given["jobs"]}
         names = (name for name in (*old, *new) if name not in _LABELS and old.get(name) != new.get(name))
-        if (wrong := next(names, None)) is not None and given is not None:
+        if (wrong := next(names, None)) is not None and given:
             message = (
                 f'Failed to update component {path.names[-2]} since field "{wrong}" is immutable, try specifying a new '
                 "version."
@@ -136,31 +153,31 @@ def completed(spec: Mapping[str, Any], version: str | None) -> Body:
     kind = pipeline_body.kind_of(spec)
     shown: Body = {
         name: _text(value)
-        for name, value in {"version": version, **spec}.items()
+        for name, value in {"version": version, **_ADDED.get(kind, {}), **spec}.items()
         if name not in _HIDDEN and value is not None and value != {}
     }
-    if isinstance(shown.get("inputs"), dict):
-        shown["inputs"] = {name: _input(port) for name, port in shown["inputs"].items()}
+    for side in ("inputs", "outputs"):
+        if isinstance(shown.get(side), dict):
+            shown[side] = {name: _port(port, side) for name, port in shown[side].items()}
     for holder in (shown, shown.get("task")):
         if isinstance(holder, dict) and isinstance(holder.get("environment"), str):
             holder["environment"] = expanded(holder["environment"])
+    resources = {"instance_count": "1", **shown.pop("resources", {})}
     if kind == "command":
-        shown["resources"] = {"instance_count": "1", **shown.get("resources", {})}
-    elif kind == "parallel":
-        shown.pop("resources", None)
-    elif kind == "pipeline":
-        shown = {"is_deterministic": "False", **shown}
+        shown["resources"] = {name: value for name, value in resources.items() if name != "instance_type"}
     if isinstance(distribution := shown.get("distribution"), dict):
         word = str(distribution.get("type"))
         shown["distribution"] = {**distribution, "type": _DISTRIBUTIONS.get(word.lower(), word)}
     return shown
 
 
-def _input(port: Any) -> Any:
+def _port(port: Any, side: str) -> Any:
     if not isinstance(port, dict):
         return port
-    default = {"default": port["default"].removeprefix("azureml:")} if isinstance(port.get("default"), str) else {}
-    return {"optional": "False", **port, **default}
+    shown = {name: value for name, value in port.items() if name not in _HIDDEN_OF_PORTS}
+    if isinstance(shown.get("default"), str):
+        shown["default"] = shown["default"].removeprefix("azureml:")
+    return {"optional": "False", **shown} if side == "inputs" else shown
 
 
 def _text(value: Any) -> Any:

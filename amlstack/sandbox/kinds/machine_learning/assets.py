@@ -40,10 +40,15 @@ LABELS = frozenset({"description", "isArchived", "tags", "properties"})
 
 
 class Containers(ResourceKind):
-    """The container that all versions of one asset lie in."""
+    """The container that all versions of one asset lie in.
+
+    Attributes:
+        newest_first: The order of the list; else the oldest is first.
+    """
 
     names = ASSET
     tracked = False
+    newest_first: ClassVar[bool] = False
     nulls: ClassVar[Body] = {"description": None, "tags": {}, "properties": {}, "isArchived": False}
 
     def __init__(self, word: str, noun: str, args: str) -> None:
@@ -59,7 +64,9 @@ class Containers(ResourceKind):
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """Those that are not archived, unless the others or all are asked for (``listViewType``)."""
-        return tuple(row for row in super().select(context, path, query) if _seen(query, archived=is_archived(row)))
+        rows = super().select(context, path, query)
+        shown = tuple(row for row in rows if _seen(query, archived=is_archived(row)))
+        return shown[::-1] if self.newest_first else shown
 
     def absent(self, path: ArmPath) -> Refused:
         """The service's words for an asset that is not there."""
@@ -260,6 +267,7 @@ def _conda(text: str) -> str:
 class EnvironmentContainers(Containers):
     """The container of an environment."""
 
+    newest_first = True
     nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
 
     def absent(self, path: ArmPath) -> Refused:

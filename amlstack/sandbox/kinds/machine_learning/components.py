@@ -56,6 +56,7 @@ _DISTRIBUTIONS: Final = {"mpi": "Mpi", "pytorch": "Pytorch", "tensorflow": "Tens
 class ComponentContainers(Containers):
     """The container of a component: a version without a number is named after the time."""
 
+    newest_first = True
     nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
@@ -77,6 +78,10 @@ class ComponentVersions(Versions):
     word = "component"
     schema = Schema("machinelearningservices", "ComponentVersionArgs", wrapped=True)
     nulls: ClassVar[Body] = {"autoDeleteSetting": None, "provisioningState": "Succeeded", "stage": "Development"}
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        return Refused(404, "UserError", f"Not found component {path.names[-2]}.")
 
     def meant(self, context: KindContext, path: ArmPath) -> str:
         """The default version's own id, where it is asked for by its other name."""

@@ -13,6 +13,7 @@ import pytest
 from amlstack.cli import sandbox_env
 from amlstack.cli.sandbox_env import Tool
 from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.server.endpoint import Endpoint
 from amlstack.sandbox.service import cloud
@@ -139,7 +140,8 @@ def test_the_lines_for_a_shell_set_what_they_print(tool: Tool, tmp_path: Path) -
     printed = subprocess.run(["sh", "-c", "\n".join([*lines, show])], capture_output=True, text=True, check=True)
     environ = json.loads(printed.stdout)
     assert environ["AZURE_FEDERATED_TOKEN_FILE"] == str(tmp_path / "it's" / "token")
-    assert environ["ARM_CLOUD_METADATA_URL"].startswith(f"{BASE}{ENDPOINTS}?")
+    address = by_name(BASE) if tool is Tool.STATE else BASE
+    assert environ["ARM_CLOUD_METADATA_URL"].startswith(f"{address}{ENDPOINTS}?")
 
 
 def test_a_notebook_gets_python(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import http.client
 import json
 import ssl
+import urllib.request
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,12 +14,12 @@ import pytest
 
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.server.endpoint import prepare
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.running import Sandbox
-    from tests.support.sandbox.sandbox_client import Arm
 
 VERSION = "api-version=7.6"
 VALUE = base64.urlsafe_b64encode(b"a data key of 32 bytes, more ore").decode().rstrip("=")
@@ -148,3 +149,20 @@ def test_a_certificate_of_an_earlier_version_is_made_anew_and_a_good_one_kept(tm
     server.write_text(first[0].partition("\n")[2])
     prepare(tmp_path)
     assert server.read_text() != first[0]
+
+
+@pytest.mark.parametrize(("led", "name"), [(True, "leadstore"), (False, "127.0.0.1:PORT/blob/leadstore")])
+def test_azure_ai_ml_gets_plain_names_where_it_is_led_to_azures_hosts(
+    sandbox: Sandbox, *, led: bool, name: str
+) -> None:
+    arm = Arm(sandbox.endpoint)
+    store = f"{arm.make_workspace('leadstore', keys=True)}/datastores/workspaceblobstore"
+    metadata = (sandbox.endpoint.azure_names() if led else sandbox.endpoint.environ())["ARM_CLOUD_METADATA_URL"]
+    (cloud,) = arm.send(urllib.request.Request(metadata)).body
+    address, port = cloud["resourceManager"], sandbox.endpoint.url.rpartition(":")[2]
+    token = arm.login(sandbox.endpoint.token.read_text(), audience=address)
+    headers = {"Authorization": f"Bearer {token}", "User-Agent": "azure-ai-ml/1.35.2"}
+
+    answer = arm.send(urllib.request.Request(f"{address}{store}?api-version=2025-12-01", headers=headers))
+
+    assert answer.body["properties"]["accountName"] == name.replace("PORT", port)

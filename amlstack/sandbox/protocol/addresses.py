@@ -42,6 +42,15 @@ def is_known_host(host: str) -> bool:
     return name == LOGIN or any(one and "." not in one for one in names)
 
 
+NUMBER: Final = "127.0.0.1"
+NAME: Final = "localhost"
+
+
+def by_name(base: str) -> str:
+    """The endpoint's address for clients that are led to Azure's own host names, by which it knows them."""
+    return base.replace(f"//{NUMBER}:", f"//{NAME}:")
+
+
 GROUPS = "Microsoft.Resources/resourceGroups"
 ML = "Microsoft.MachineLearningServices"
 ABOVE_GROUPS = frozenset({"microsoft.authorization"})

@@ -11,6 +11,7 @@ import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ def issue(
 
 def resource_manager(base: str) -> tuple[str, ...]:
     """Whom a token for the resource manager is for: this sandbox, or Azure's own, which some clients always name."""
-    return (base, "https://management.azure.com", "https://management.core.windows.net")
+    return (base, by_name(base), "https://management.azure.com", "https://management.core.windows.net")
 
 
 def machine_learning(base: str) -> tuple[str, ...]:
     """Whom a token for Azure Machine Learning itself is for."""
-    return (base, "https://ml.azure.com")
+    return (base, by_name(base), "https://ml.azure.com")
 
 
 def storage(account: str) -> tuple[str, ...]:

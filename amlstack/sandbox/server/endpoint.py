@@ -201,4 +201,6 @@ class Endpoint:
         Accounts as ``NAME.blob.core.windows.net``, vaults as ``NAME.vault.azure.net``, and Entra ID. Over this proxy
         nothing else can be reached.
         """
-        return {"HTTPS_PROXY": self.proxy, "https_proxy": self.proxy}
+        metadata = self.environ()["ARM_CLOUD_METADATA_URL"]
+        led = {"ARM_CLOUD_METADATA_URL": addresses.by_name(metadata)}
+        return {"HTTPS_PROXY": self.proxy, "https_proxy": self.proxy, **led}

@@ -37,6 +37,11 @@ _DATASTORES = re.compile(r"/workspaces/[^/]+/datastores(/[^/]+)?/?", re.IGNORECA
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+/blob/(?P<account>[^/]+)")
 
 
+def _is_led(request: Request) -> bool:
+    """True where a client reaches Azure's own host names here (`Endpoint.azure_names`), and needs no other ones."""
+    return request.headers.get("host", "").partition(":")[0] == addresses.NAME
+
+
 def _asks_for_datastores(path: str, user_agent: str | None) -> bool:
     """True where an answer at this path is read by that client."""
     return bool(user_agent and _CLIENT.search(user_agent) and _DATASTORES.search(path))
@@ -183,7 +188,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":
             requests.check_identity(context, path.rstrip("/"), body, request.headers.get(requests.HEADER))
-        addressed = _asks_for_datastores(path, request.headers.get("user-agent"))
+        addressed = not _is_led(request) and _asks_for_datastores(path, request.headers.get("user-agent"))
         body = _without_addresses(body) if addressed else body
         query = dict(request.query_params)
         reply = manager.answer(context, request.method, path.rstrip("/"), query, body, headers=request.headers)
@@ -213,7 +218,8 @@ async def _without_token(context: KindContext, federated: str, request: Request,
     if path.startswith("/discovery"):
         # azure-ai-ml asks without a token, and learns nothing but the address that it has just called.
         return JSONResponse(dict.fromkeys(DATA_PLANES, context.base))
-    document = cloud.answer(context.base, path, request.query_params)
+    base = addresses.by_name(context.base) if _is_led(request) else context.base
+    document = cloud.answer(base, path, request.query_params)
     return None if document is None else JSONResponse(document)
 
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 LOGIN: Final = "login.microsoftonline.com"
 BLOB: Final = ".blob.core.windows.net"
+LAKE: Final = ".dfs.core.windows.net"
 VAULT: Final = ".vault.azure.net"
-HOST_NAMES: Final = (LOGIN, f"*{BLOB}", f"*{VAULT}")
+HOST_NAMES: Final = (LOGIN, f"*{BLOB}", f"*{LAKE}", f"*{VAULT}")
 """Names of the certificate, beside those of the loopback."""
 
 
@@ -29,6 +30,8 @@ def path_at_host(host: str, raw: str) -> str:
         raw: Its path, with a leading slash, still encoded.
     """
     name = host.partition(":")[0].lower()
+    if name.endswith(LAKE):
+        return f"/blob/{name}{raw}"
     for suffix, prefix in ((BLOB, "/blob/"), (VAULT, "/vault/")):
         if name.endswith(suffix):
             return prefix + name.removesuffix(suffix) + raw
@@ -38,7 +41,7 @@ def path_at_host(host: str, raw: str) -> str:
 def is_known_host(host: str) -> bool:
     """True where the sandbox answers under this name."""
     name = host.lower()
-    names = (name.removesuffix(suffix) for suffix in (BLOB, VAULT) if name.endswith(suffix))
+    names = (name.removesuffix(suffix) for suffix in (BLOB, LAKE, VAULT) if name.endswith(suffix))
     return name == LOGIN or any(one and "." not in one for one in names)
 
 

@@ -99,8 +99,9 @@ class ComponentVersions(Versions):
         """An anonymous component lies under the hash of its content, not under the version of the request."""
         if path.names[-2].lower() != ANONYMOUS:
             return path
-        shown = completed(body["properties"].get("componentSpec") or {}, None)
-        digest = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+        spec = body["properties"].get("componentSpec") or {}
+        content = {name: value for name, value in spec.items() if name not in ("_source", "id")}
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         name = str(uuid.UUID(digest[:32], version=4))
         return replace(path, text=f"{path.parent}/versions/{name}", names=(*path.names[:-1], name))
 

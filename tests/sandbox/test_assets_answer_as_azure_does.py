@@ -194,6 +194,18 @@ def test_an_environment_answers_its_conda_file_as_json(manager: Manager) -> None
 LATEST = {"azureml.labels": "latest"}
 
 
+def test_an_anonymous_environment_is_logged_and_never_the_latest(manager: Manager) -> None:
+    path = f"{manager.workspace}/environments/CliV2AnonymousEnvironment"
+    body = {"properties": {"image": "mcr/x:1", "isAnonymous": True}}
+
+    _, made = manager.call("PUT", f"{path}/versions/f00d", body)
+
+    assert (made["properties"]["stage"], made["properties"]["properties"]) == ("Logged", {"azureml.labels": ""})
+    assert manager.call("PUT", f"{path}/versions/f00d", {"properties": made["properties"]})[0] == 201
+    container = manager.call("GET", path)[1]["properties"]
+    assert (container["latestVersion"], container["nextVersion"]) == ("0", "1")
+
+
 @pytest.mark.parametrize(
     "lost", ["https://127.0.0.1:1/blob/{container}/src/", "https://127.0.0.1:1/blob/space1.blob.x.y/{container}/src/"]
 )

@@ -196,7 +196,7 @@ SPECS = [
     ({**SPEC, "command": ""}, "the required property 'command' of a command component is missing."),
     ({**SPEC, "environment": None}, "the required property 'environment'"),
     ({**SPEC, "inputs": {"data": "uri_folder"}}, "an input or output is an object with a 'type'."),
-    ({**SPEC, "type": "spark"}, "components of the type 'spark', only command, pipeline, parallel"),
+    ({**SPEC, "type": "import"}, "components of the type 'import', only command, pipeline, parallel"),
     ({"type": "pipeline"}, "the required property 'jobs' of a pipeline component is missing."),
     ({"type": "pipeline", "jobs": {"a": {"componentId": "/none"}}}, "the component '/none' was not found"),
 ]  # fmt: skip
@@ -210,6 +210,19 @@ def test_a_component_says_what_it_runs(manager: Manager, spec: Any, part: str) -
 
     assert status in {400, 501}
     assert part in error["message"]
+
+
+@pytest.mark.parametrize("kind", ["automl", "data_transfer", "spark"])
+def test_a_component_that_the_sandbox_cannot_run_is_kept_and_not_run(manager: Manager, train: str, kind: str) -> None:
+    path = f"{manager.workspace}/components/kept/versions/1"
+    assert manager.call("PUT", path, {"properties": {"componentSpec": {**SPEC, "type": kind}}})[0] == 201
+    fields = body(manager, train)
+    fields["properties"]["jobs"]["first"] = {"type": "command", "componentId": path}
+
+    status, error = put(manager, fields)
+
+    assert (status, error["code"]) == (501, "SandboxNotEmulated")
+    assert f"components of the type '{kind}'" in error["message"]
 
 
 def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(manager: Manager, train: str) -> None:

@@ -217,13 +217,16 @@ class EnvironmentVersions(Versions):
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults, also of a build."""
-        return super().fill(context, path, {**body, "properties": _with_dockerfile(body["properties"])})
+        given = _with_dockerfile(body["properties"])
+        stage = {"stage": "Logged"} if given.get("isAnonymous") else {}
+        return super().fill(context, path, {**body, "properties": {**stage, **given}})
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its conda file as JSON, and whether it is the newest version."""
         properties = resource.body["properties"]
         newest = context.store.resources.under(resource.parent, self.type)[-1].key == resource.key
-        labels = {**properties.get("properties", {}), "azureml.labels": "latest" if newest else ""}
+        latest = newest and not properties.get("isAnonymous")
+        labels = {**properties.get("properties", {}), "azureml.labels": "latest" if latest else ""}
         return {"condaFile": _conda(properties.get("condaFile") or ""), "properties": labels}
 
     def absent(self, path: ArmPath) -> Refused:
@@ -269,6 +272,13 @@ class EnvironmentContainers(Containers):
 
     newest_first = True
     nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """One that holds nothing but anonymous versions calls none of them the latest."""
+        shown = super().show(context, resource)
+        rows = context.store.resources.under(resource.key, f"{self.type}/versions")
+        anonymous = bool(rows) and all(row.body["properties"].get("isAnonymous") for row in rows)
+        return {**shown, "latestVersion": "0"} if anonymous else shown
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
@@ -321,7 +331,10 @@ def _fixed(properties: Body) -> Body:
     return {
         key: value
         for key, value in given.items()
-        if key not in LABELS and value is not None and defaults.get(key) != value
+        if key not in LABELS
+        and value is not None
+        and defaults.get(key) != value
+        and (key, value) != ("stage", "Logged")
     }
 
 

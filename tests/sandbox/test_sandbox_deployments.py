@@ -107,6 +107,22 @@ def test_resources_in_a_circle_and_links_to_templates_are_refused(manager: Manag
     assert "links are not followed" in manager.call("PUT", path, body)[1]["message"]
 
 
+def test_a_template_is_validated_and_nothing_made(manager: Manager) -> None:
+    account = {"type": "Microsoft.Storage/storageAccounts", "name": "[concat('st', 'one')]", "apiVersion": "2024-01-01"}
+    path = f"{GROUP}/providers/{deployments.TYPE}/d/validate"
+    body = {"properties": {"mode": "Incremental", "template": {"resources": [account]}}}
+
+    status, answer = manager.call("POST", path, body)
+    refused, error = manager.call(
+        "POST", path, {"properties": {"template": {"resources": [{**account, "type": "Microsoft.Web/sites"}]}}}
+    )
+
+    one = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/stone"
+    assert (status, answer["properties"]["validatedResources"]) == (200, [{"id": one}])
+    assert manager.store.resources.get(one) is None
+    assert (refused, error["code"]) == (501, "SandboxNotEmulated")
+
+
 def test_what_has_no_effect_is_left_out_and_what_has_one_stays() -> None:
     kind = "Microsoft.MachineLearningServices/workspaces"
     body = {"properties": {"hbiWorkspace": "true", "softDeleteEnabled": "false", "description": "", "encryption": None}}

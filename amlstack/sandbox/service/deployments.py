@@ -230,13 +230,13 @@ if TYPE_CHECKING:
 TYPE = "Microsoft.Resources/deployments"
 _PATH = re.compile(
     r"(?P<group>/subscriptions/[^/]+/resourcegroups/[^/]+)/(?:providers/Microsoft\.Resources/)?deployments/"
-    r"(?P<name>[^/]+)(?P<below>/operations)?",
+    r"(?P<name>[^/]+)(?P<below>/operations|/validate)?",
     re.IGNORECASE,
 )
 
 
 def answer(context: KindContext, method: str, text: str, body: Any, put: Put) -> Reply | None:
-    """Answers a PUT or GET of a deployment and the list of its operations; None for every other path.
+    """Answers a PUT, a GET or the validation of a deployment and the list of its operations; None for every other path.
 
     Args:
         context: State and address.
@@ -258,6 +258,8 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
     own = f"{group.id}/providers/{TYPE}/{found['name']}"
     if method == "PUT" and not found["below"]:
         return _put(context, own, group, body, put)
+    if method == "POST" and str(found["below"]).lower() == "/validate":
+        return _validated(context, own, group, body)
     stored = context.store.resources.get(own)
     if stored is None:
         raise Refused(404, "DeploymentNotFound", f"Deployment '{found['name']}' could not be found.")
@@ -269,7 +271,8 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
     return Reply(200, {"value": [_operation(own, number, each["id"]) for number, each in enumerate(targets)]})
 
 
-def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put) -> Reply:
+def _read(context: KindContext, group: ResourceRow, body: Any) -> Template:
+    """The template of a request, with the values of its parameters."""
     properties = body.get("properties") if isinstance(body, dict) else None
     content = properties.get("template") if isinstance(properties, dict) else None
     if not isinstance(content, dict) or not isinstance(properties, dict):
@@ -283,12 +286,35 @@ def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put
         kind = None if row is None else kinds.find(row.type)
         return None if row is None or kind is None else kind.render(context, row)
 
+    return Template(content, given, group.id, str(group.body.get("location")), known)
+
+
+def _validated(context: KindContext, own: str, group: ResourceRow, body: Any) -> Reply:
+    """The resources that a template would make; their bodies are judged when they are put.
+
+    Source: a recording of azure-ai-ml's test of a component's validation, 2023-05.
+    """
+    template = _read(context, group, body)
+    found = [(str(each["type"]), template.worked_out(each["name"])) for each in _ordered(template)]
+    if (unknown := next((kind for kind, _ in found if kinds.find(kind) is None), None)) is not None:
+        raise not_emulated(f"the type '{unknown}'")
+    properties = {
+        "parameters": {},
+        "mode": "Incremental",
+        "provisioningState": "Succeeded",
+        "dependencies": [],
+        "validatedResources": [{"id": template.id_of(*each)} for each in found],
+    }
+    return Reply(200, _shown(own, {"properties": properties}))
+
+
+def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put) -> Reply:
     begun = time.monotonic()
-    template = Template(content, given, group.id, str(group.body.get("location")), known)
+    template = _read(context, group, body)
     made = [_make(template, resource, put) for resource in _ordered(template)]
     outputs = {
         name: {**each, "value": template.worked_out(each["value"])}
-        for name, each in (content.get("outputs") or {}).items()
+        for name, each in (template.content.get("outputs") or {}).items()
     }
     took = time.monotonic() - begun
     record = {

@@ -204,7 +204,10 @@ def shortages(
         if usage is not None and (short := _beyond_quota(use, usage, subscription)) is not None:
             found.append(short)
         granted = usage_of(pool, answers[region].get("granted") or ())
-        if granted is not None and (short := _beyond_part(use, int(granted["limit"]))):
+        # Azure names a part for every workspace and family, which is all of the family until somebody gives less.
+        if granted is None or (usage is not None and int(granted["limit"]) == int(usage["limit"])):
+            continue
+        if short := _beyond_part(use, int(granted["limit"])):
             found.append(short)
     return tuple(found)
 

@@ -176,6 +176,12 @@ def test_a_part_that_is_not_for_the_stack_s_nodes_or_that_they_use_already_is_no
     assert short(demands(one()), granted(96), existing()) == []
 
 
+def test_a_part_that_is_the_whole_family_is_said_once() -> None:
+    answer = region(usage(FAMILY, 96)) | {"granted": [usage(FAMILY, 96)]}
+    (found,) = short(demands(one()), answer)
+    assert f"`{FAMILY}` in `westeurope` has a quota of 96" in found.finding.seen
+
+
 def test_a_part_that_could_not_be_read_is_one_warning() -> None:
     (found,) = quota.unchecked({"westeurope": {"problem": "", "grantedProblem": "Forbidden: no"}})
     assert "The workspace's own part" in found.seen

@@ -24,7 +24,7 @@ LOCATIONS = f"{ROOT}/providers/Microsoft.MachineLearningServices/locations"
 def usages(manager: Manager, region: str = "eastus") -> dict[str, dict[str, Any]]:
     status, body = manager.call("GET", f"{LOCATIONS}/{region}/usages")
     assert status == 200
-    return {row["name"]["value"]: row for row in body["value"]}
+    return {row["name"]["value"]: row for row in body["value"] if "/lowPriorityCores/" not in row["type"]}
 
 
 def dedicated(least: int = 0, most: int = 4, **more: Any) -> dict[str, Any]:
@@ -34,17 +34,26 @@ def dedicated(least: int = 0, most: int = 4, **more: Any) -> dict[str, Any]:
     return body
 
 
-def test_usages_have_the_shape_and_the_names_of_the_rest_api(manager: Manager) -> None:
-    rows = usages(manager)
-    assert list(rows)[:3] == [
-        "Clusters",
-        "Total Cluster Dedicated Regional vCPUs",
-        "Total Cluster Low Priority Regional vCPUs",
-    ]
-    row = rows["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]
-    assert row["id"] == f"{ROOT}/usages/Standard_NDASv4_A100_Family_Cluster_Dedicated_vCPUs"
-    assert row["type"] == "Microsoft.MachineLearningServices/vmFamily/usages"
-    assert (row["unit"], row["currentValue"], row["limit"]) == ("Count", 0, capacity.LIMIT)
+def test_usages_have_the_rows_that_azure_answers(manager: Manager) -> None:
+    rows = manager.call("GET", f"{LOCATIONS}/eastus/usages")[1]["value"]
+    kinds = [row["type"].split("/", 1)[1] for row in rows]
+    count = (len(rows) - 3) // 2
+    dedicated, low = ["vmFamily/dedicatedCores/usages"] * count, ["vmFamily/lowPriorityCores/usages"] * count
+    totals = ["totalClusters/usages", "totalDedicatedCores/usages", "totalLowPriorityCores/usages"]
+    assert kinds == [*totals[:2], *dedicated, totals[2], *low]
+    assert rows[0] == {
+        "id": ROOT,
+        "type": "Microsoft.MachineLearningServices/totalClusters/usages",
+        "unit": "Count",
+        "currentValue": 0,
+        "limit": 200,
+        "name": {"value": "TotalClusters", "localizedValue": "Total Clusters"},
+    }
+    row = usages(manager)[FAMILY]
+    assert row["id"] == f"{ROOT}/usages/Standard_NDASv4_A100_Family"
+    assert row["name"]["localizedValue"] == "Standard  NDASv4_A100  Family Cluster Dedicated vCPUs"
+    assert (row["currentValue"], row["limit"]) == (0, capacity.LIMIT)
+    assert {row["limit"] for row in rows if "/lowPriorityCores/" in row["type"]} == {-1}
 
 
 def test_nodes_that_there_are_count_for_their_family_and_region(manager: Manager) -> None:
@@ -53,10 +62,10 @@ def test_nodes_that_there_are_count_for_their_family_and_region(manager: Manager
     for number in range(3):
         manager.context.store.nodes.put(compute, number, "idle")
 
-    assert usages(manager)["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]["currentValue"] == 288
-    assert usages(manager)["Total Cluster Dedicated Regional vCPUs"]["currentValue"] == 288
-    assert usages(manager)["Clusters"]["currentValue"] == 1
-    assert usages(manager, "westeurope")["Total Cluster Dedicated Regional vCPUs"]["currentValue"] == 0
+    assert usages(manager)[FAMILY]["currentValue"] == 288
+    assert usages(manager)["TotalDedicatedCores"]["currentValue"] == 288
+    assert usages(manager)["TotalClusters"]["currentValue"] == 1
+    assert usages(manager, "westeurope")["TotalDedicatedCores"]["currentValue"] == 0
 
 
 def test_sizes_are_those_of_the_catalogue_but_what_is_withheld(manager: Manager) -> None:
@@ -128,15 +137,16 @@ def test_limits_are_set_shown_and_forgotten(tmp_path: Path, monkeypatch: pytest.
 def test_a_workspace_is_given_a_part_of_a_family(manager: Manager) -> None:
     def parts() -> dict[str, int]:
         rows = manager.call("GET", f"{LOCATIONS}/eastus/quotas")[1]["value"]
-        return {row["id"]: row["limit"] for row in rows if row["type"].endswith("/workspaces/quotas")}
+        return {
+            row["id"]: row["limit"] for row in rows if "/workspaces/" in row["type"] and row["name"]["value"] == FAMILY
+        }
 
-    assert parts() == {}
+    own = f"{manager.workspace}/quotas/Standard_NDASv4_A100_Family"
+    assert parts() == {own: capacity.LIMIT}
     name = manager.workspace.rpartition("/")[2]
     change = capacity.QuotaChange(FAMILY.lower(), 96, workspace=name)
     assert capacity.wrong("eastus", change) is None
     manager.context.store.set_quota(capacity.changed({}, "eastus", change))
-    (given,) = parts().items()
-    assert given[0].lower() == f"{manager.workspace}/quotas/Standard_NDASv4_A100_Family_Cluster_Dedicated_vCPUs".lower()
-    assert given[1] == 96
-    assert usages(manager)["Standard NDASv4_A100 Family Cluster Dedicated vCPUs"]["limit"] == capacity.LIMIT
+    assert parts() == {own: 96}
+    assert usages(manager)[FAMILY]["limit"] == capacity.LIMIT
     assert "needs --family" in str(capacity.wrong("eastus", capacity.QuotaChange(workspace=name)))

@@ -1,7 +1,7 @@
 """The quota of a subscription in a region: ``GET …/locations/{region}/usages`` and ``…/vmSizes``.
 
-Names and types of the rows are those of the examples of the REST API (learn.microsoft.com/rest/api/azureml, usages/list
-and virtual-machine-sizes/list, 2025-06-01). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox
+Names, types and order of the rows are those that Azure was recorded to answer (azure-powershell,
+MachineLearningServices.Autorest, Get-AzMLServiceUsage and Get-AzMLServiceQuota, 2025-11-04). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox
 quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
 "withheld": [size, …], "workspaces": {name: {family: limit}}}}``. In use are the nodes that there are.
 """
@@ -29,9 +29,13 @@ LIMIT: Final = 10_000_000
 """vCPUs of a region and of each family where nothing else was set."""
 _SIZES_AS_VALUE: Final = "2020-09-01"
 """Before it the list of sizes is called `amlCompute` (azure-mgmt-machinelearningservices 1.0.1: 2020-08-01)."""
+CLUSTERS: Final = 200
+"""Clusters of a region at most."""
+_UNLIMITED: Final = -1
+"""The limit of a family's low-priority vCPUs: they have one for all families together."""
 _TOTALS: Final = {
-    "Dedicated": ("Total Cluster Dedicated Regional vCPUs", "dedicatedCores", "dedicated"),
-    "LowPriority": ("Total Cluster Low Priority Regional vCPUs", "lowPriorityCores", "low_priority"),
+    "Dedicated": ("TotalDedicatedCores", "Total Cluster Dedicated Regional vCPUs", "dedicated"),
+    "LowPriority": ("TotalLowPriorityCores", "Total Cluster Low Priority Regional vCPUs", "low_priority"),
 }
 
 
@@ -53,7 +57,7 @@ def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
         message = f"The VM size '{size.name}' is not available to this subscription in '{region}'."
         raise Refused(400, "InvalidVmSize", message, f"{where}.vmSize")
     asked = cluster["scaleSettings"].get("minNodeCount", 0) * (size.vcpus or 0)
-    used = _used(context, region)[family(size)]
+    used = _used(context, region)["Dedicated", family(size)]
     limit = min(quota.get("families", {}).get(family(size), LIMIT), quota.get("dedicated", LIMIT))
     if cluster.get("vmPriority", "Dedicated") == "Dedicated" and used + asked > limit:
         message = (
@@ -132,51 +136,63 @@ def family(size: Size) -> str:
 
 
 def _usages(context: KindContext, region: str) -> list[Body]:
+    """The clusters; then, for each priority, all vCPUs and those of each family."""
     quota, used = _quota(context, region), _used(context, region)
     there = sum(1 for row in context.store.clusters() if row.body["location"] == region)
-    rows = [_row("", "totalCores", "Clusters", there, LIMIT)]
-    for priority, (name, kind, key) in _TOTALS.items():
-        rows.append(_row("", kind, name, used[priority], quota.get(key, LIMIT)))
-    for one in dict.fromkeys(family(size) for size in sizes.all_sizes()):
-        name = _words(one)
-        limit = quota.get("families", {}).get(one, LIMIT)
-        rows.append(_row(f"/{name.replace(' ', '_')}", "vmFamily", name, used[one], limit))
+    rows = [_total("TotalClusters", "Total Clusters", there, CLUSTERS)]
+    for priority, (value, name, key) in _TOTALS.items():
+        rows.append(_total(value, name, used[priority, ""], quota.get(key, LIMIT)))
+        for one in _families():
+            limit = quota.get("families", {}).get(one, LIMIT) if priority == "Dedicated" else _UNLIMITED
+            kind = f"{ML}/vmFamily/{priority[0].lower()}{priority[1:]}Cores/usages"
+            own = f"/subscriptions/{SUBSCRIPTION}/usages/{_segment(one)}"
+            rows.append(_row(own, kind, one, _words(one, priority), limit, currentValue=used[priority, one]))
     return rows
 
 
-def _words(family_name: str) -> str:
-    """The name of a family's row."""
-    core = re.sub(r"^standard|family$", "", family_name, flags=re.IGNORECASE).strip()
-    return f"Standard {core} Family Cluster Dedicated vCPUs"
+def _families() -> list[str]:
+    return list(dict.fromkeys(family(size) for size in sizes.all_sizes()))
+
+
+def _words(family_name: str, priority: str = "Dedicated") -> str:
+    """The name of a family in words, with the blanks that its value has."""
+    core = re.sub(r"^standard|family$", "", family_name, flags=re.IGNORECASE)
+    return f"Standard {core} Family Cluster {priority} vCPUs"
+
+
+def _segment(family_name: str) -> str:
+    """A family's name as the last part of an id."""
+    return family_name.replace(" ", "_")
 
 
 def _quotas(context: KindContext, region: str) -> list[Body]:
-    """The limits of the families, and the parts of them that workspaces were given (`sandbox quota --workspace`)."""
-    families = [row for row in _usages(context, region) if "/vmFamily/" in row["type"]]
-    shown = ("id", "unit", "limit", "name")
-    kind = f"{ML}/vmFamily/quotas"
-    found = [
-        {**{name: row[name] for name in shown}, "type": kind, "id": row["id"].replace("/usages", "/quotas")}
-        for row in families
-    ]
-    given: Mapping[str, Mapping[str, int]] = _quota(context, region).get("workspaces", {})
-    for workspace in context.store.resources.of_type(f"{ML}/workspaces"):
-        for one, limit in given.get(workspace.name.lower(), {}).items():
-            name = _words(one)
-            row = {"id": f"{workspace.id}/quotas/{name.replace(' ', '_')}", "type": f"{ML}/workspaces/quotas"}
-            found.append({**row, "unit": "Count", "limit": limit, "name": {"value": name, "localizedValue": name}})
-    return found
+    """The limit of each family, and behind it the same row for every workspace of the region.
+
+    A workspace has the family's limit until it is given a part of it (``sandbox quota --workspace``).
+    """
+    quota = _quota(context, region)
+    given: Mapping[str, Mapping[str, int]] = quota.get("workspaces", {})
+    workspaces = [row for row in context.store.resources.of_type(f"{ML}/workspaces") if row.body["location"] == region]
+    rows = []
+    for one in _families():
+        limit = quota.get("families", {}).get(one, LIMIT)
+        own = f"/subscriptions/{SUBSCRIPTION}/quotas/{_segment(one)}"
+        rows.append(_row(own, f"{ML}/vmFamily/dedicatedCores/quotas", one, _words(one), limit, location=None))
+        for workspace in workspaces:
+            part = given.get(workspace.name.lower(), {}).get(one, limit)
+            own, kind = f"{workspace.id}/quotas/{_segment(one)}", f"{ML}/workspaces/dedicatedCores/quotas"
+            rows.append(_row(own, kind, one, _words(one), part, location=region))
+    return rows
 
 
-def _row(path: str, kind: str, name: str, current: int, limit: int) -> Body:
-    return {
-        "id": f"/subscriptions/{SUBSCRIPTION}/usages{path}",
-        "type": f"{ML}/{kind}/usages",
-        "unit": "Count",
-        "currentValue": current,
-        "limit": limit,
-        "name": {"value": name, "localizedValue": name},
-    }
+def _total(value: str, name: str, current: int, limit: int) -> Body:
+    kind = f"{ML}/{value[0].lower()}{value[1:]}/usages"
+    return _row(f"/subscriptions/{SUBSCRIPTION}", kind, value, name, limit, currentValue=current)
+
+
+def _row(own: str, kind: str, value: str, name: str, limit: int, **more: Any) -> Body:
+    shown = {"value": value, "localizedValue": name}
+    return {"id": own, "type": kind, "unit": "Count", "limit": limit, "name": shown, **more}
 
 
 def _sizes(context: KindContext, region: str) -> list[Body]:
@@ -205,17 +221,15 @@ def _withheld(size: Size, quota: Mapping[str, Any]) -> bool:
     return size.name.lower() in {str(name).lower() for name in quota.get("withheld", ())}
 
 
-def _used(context: KindContext, region: str) -> Counter[str]:
-    """VCPUs of the nodes that there are: by family where they are dedicated, and by priority."""
-    used: Counter[str] = Counter()
+def _used(context: KindContext, region: str) -> Counter[tuple[str, str]]:
+    """VCPUs of the nodes that there are, by priority and family; with an empty family those of all."""
+    used: Counter[tuple[str, str]] = Counter()
     nodes = Counter(node.cluster for node in context.store.nodes.all())
     for row in context.store.clusters():
         cluster = row.body["properties"]["properties"]
         size = sizes.get(cluster["vmSize"])
         if row.body["location"] != region or size is None or not (count := nodes[row.key]):
             continue
-        priority, vcpus = cluster.get("vmPriority", "Dedicated"), count * (size.vcpus or 0)
-        used[priority] += vcpus
-        if priority == "Dedicated":
-            used[family(size)] += vcpus
+        for one in ("", family(size)):
+            used[cluster.get("vmPriority", "Dedicated"), one] += count * (size.vcpus or 0)
     return used

@@ -232,6 +232,22 @@ def test_the_address_of_data_has_its_workspace(manager: Manager, kind: str, end:
     assert manager.call("PUT", path, body)[0] == 200, "the short address is the same place"
 
 
+@pytest.mark.parametrize("place", ["", "subscriptions/S/resourcegroups/g/workspaces/w/"])
+def test_the_address_of_a_model_has_its_workspace(manager: Manager, place: str) -> None:
+    body = {"properties": {"modelUri": f"azureml://{place}datastores/workspaceblobstore/paths/m"}}
+
+    _, made = manager.call("PUT", f"{manager.workspace}/models/m/versions/1", body)
+
+    assert "/resourceGroups/" in made["properties"]["modelUri"]
+    assert made["properties"]["modelUri"].endswith("/datastores/workspaceblobstore/paths/m")
+
+
+def test_the_version_of_an_anonymous_component_is_that_of_its_id(manager: Manager) -> None:
+    _, made = put_component(manager, {**COMMAND, "version": "f00d"}, "azureml_anonymous", "f00d")
+
+    assert made["properties"]["componentSpec"]["version"] == made["name"]
+
+
 def test_versions_of_a_model_that_is_not_there_are_not_found(manager: Manager) -> None:
     status, error = manager.call("GET", f"{manager.workspace}/models/none/versions")
 

@@ -350,10 +350,12 @@ def _short(uri: str) -> str:
 
 
 def _long(resource: ResourceRow, uri: str, group_word: str) -> str:
-    """The address in a datastore with the workspace of the version that has it."""
+    """The address in a datastore with the workspace of the version that has it, and the service's word for groups."""
     rest = uri.removeprefix("azureml://datastores/")
     if rest == uri:
-        return uri
+        return re.sub(
+            r"(?<=^azureml://subscriptions/)([^/]+)/resourcegroups/", rf"\1/{group_word}/", uri, flags=re.IGNORECASE
+        )
     _, _, subscription, _, group, _, _, _, workspace, *_ = resource.id.split("/")
     root = f"azureml://subscriptions/{subscription}/{group_word}/{group}/workspaces/{workspace}"
     return f"{root}/datastores/{rest}"

@@ -103,9 +103,13 @@ class ComponentVersions(Versions):
         if path.names[-2].lower() != ANONYMOUS:
             return path
         spec = body["properties"].get("componentSpec") or {}
-        content = {name: value for name, value in spec.items() if name not in ("_source", "id")}
+        own = spec.get("version") == path.name  # then it is the service's version that counts
+        left = ("_source", "id", *(("version",) if own else ()))
+        content = {name: value for name, value in spec.items() if name not in left}
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
         name = str(uuid.UUID(digest[:32], version=4))
+        if own:
+            spec["version"] = name
         return replace(path, text=f"{path.parent}/versions/{name}", names=(*path.names[:-1], name))
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -162,7 +166,7 @@ def completed(spec: Mapping[str, Any], version: str | None) -> Body:
     """
     kind = pipeline_body.kind_of(spec)
     shown: Body = {
-        name: _text(value)
+        name: _text(value, name)
         for name, value in {"version": version, **_ADDED.get(kind, {}), **spec}.items()
         if name not in _HIDDEN and value is not None and value != {}
     }
@@ -173,7 +177,9 @@ def completed(spec: Mapping[str, Any], version: str | None) -> Body:
         if isinstance(holder, dict) and isinstance(holder.get("environment"), str):
             holder["environment"] = expanded(holder["environment"])
     resources = {"instance_count": "1", **shown.pop("resources", {})}
-    if kind == "command":
+    if kind == "automl":
+        shown.pop("is_deterministic", None)
+    elif kind == "command":
         shown["resources"] = {name: value for name, value in resources.items() if name != "instance_type"}
     if isinstance(distribution := shown.get("distribution"), dict):
         word = str(distribution.get("type"))
@@ -190,10 +196,12 @@ def _port(port: Any, side: str) -> Any:
     return {"optional": "False", **shown} if side == "inputs" else shown
 
 
-def _text(value: Any) -> Any:
-    """Numbers and truth values as text, at any depth."""
+def _text(value: Any, name: str = "") -> Any:
+    """Numbers and truth values as text, at any depth; those of Spark's ``conf`` in small letters."""
     if isinstance(value, dict):
-        return {name: _text(entry) for name, entry in value.items() if entry is not None}
+        shown = {key: _text(entry) for key, entry in value.items() if entry is not None}
+        small = {key: str(entry).lower() for key, entry in value.items() if isinstance(entry, bool)}
+        return {**shown, **small} if name == "conf" else shown
     if isinstance(value, list):
         return [_text(entry) for entry in value]
     return str(value) if isinstance(value, bool | int | float) else value

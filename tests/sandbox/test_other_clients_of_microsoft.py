@@ -40,7 +40,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "a cluster": ["Standard_D4s_v5", ["gpu", "more"], [], ["gpu"]],
     "datastores": ["c", True, "AccountKey", False],
     "data": [True, "1", "2", ["1"]],
-    "environments": ["plain", "tracked"],
+    "environments": ["tracked", "plain"],
     "components": ["1"],
     "models": ["1"],
     "a schedule": [["nightly"], []],

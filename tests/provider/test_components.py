@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from tests.support.provider.provider_wire import Wire
 
 BODY = {"componentSpec": {"type": "command", "command": "python a.py"}, "isAnonymous": True}
-ID = f"{WORKSPACE}/components/azureml_anonymous/versions/0f0e"
+ID = f"{WORKSPACE}/components/inline/versions/0f0e"
 
 
 def inputs(**changes: Any) -> dict[str, Any]:
-    return {"workspace": WORKSPACE, "name": "azureml_anonymous", "version": "0f0e", "body": BODY, **changes}
+    return {"workspace": WORKSPACE, "name": "inline", "version": "0f0e", "body": BODY, **changes}
 
 
 def test_a_component_is_registered_under_its_version(wire: Wire, arm: FakeArm) -> None:
@@ -55,3 +55,8 @@ def test_a_vanished_component_is_registered_again(wire: Wire, arm: FakeArm) -> N
 def test_a_component_without_a_specification_is_refused(wire: Wire) -> None:
     failures = wire.component().failures(inputs(body={"isAnonymous": True}))
     assert failures == {"body": "a component has a componentSpec"}
+
+
+def test_a_component_whose_versions_azure_names_is_refused(wire: Wire) -> None:
+    failures = wire.component().failures(inputs(name="azureml_anonymous"))
+    assert failures == {"name": "Azure chooses the versions of azureml_anonymous itself; take another name"}

@@ -147,6 +147,10 @@ class RegisteredEnvironments(RegisteredVersions):
         return environment_id, str(inputs["name"]), {"environmentId": environment_id, "version": version}
 
 
+_ANONYMOUS: Final = "azureml_anonymous"
+"""A PUT of a version of this component answers with the id of another version (azure-sdk-assets, 2026-03-27)."""
+
+
 class RegisteredComponents(DeclaredVersions):
     """Component versions; their version is made from their content, so that any deployment may register it."""
 
@@ -158,6 +162,12 @@ class RegisteredComponents(DeclaredVersions):
     needs = ("componentSpec",), "a component has a componentSpec"
     folder = "components"
     output = "componentId"
+
+    def check(self, call: Call, inputs: Values, failures: Failures) -> Values:
+        """Also that the service leaves the version as it is declared."""
+        if str(inputs.get("name")).lower() == _ANONYMOUS:
+            failures.add("name", f"Azure chooses the versions of {_ANONYMOUS} itself; take another name")
+        return super().check(call, inputs, failures)
 
 
 _DATA_NAME = (

@@ -1,8 +1,8 @@
 """The quota of a subscription in a region: ``GET …/locations/{region}/usages`` and ``…/vmSizes``.
 
 Names, types and order of the rows are those that Azure was recorded to answer (azure-powershell,
-MachineLearningServices.Autorest, Get-AzMLServiceUsage and Get-AzMLServiceQuota, 2025-11-04). Limits are beyond any stack unless somebody lowers them (`amlstack sandbox
-quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
+MachineLearningServices.Autorest, Get-AzMLServiceUsage and Get-AzMLServiceQuota, 2025-11-04). Limits are beyond any
+stack unless somebody lowers them (`amlstack sandbox quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
 "withheld": [size, …], "workspaces": {name: {family: limit}}}}``. In use are the nodes that there are.
 """
 

@@ -2,8 +2,9 @@
 
 Names, types and order of the rows are those that Azure was recorded to answer (azure-powershell,
 MachineLearningServices.Autorest, Get-AzMLServiceUsage and Get-AzMLServiceQuota, 2025-11-04). Limits are beyond any
-stack unless somebody lowers them (`amlstack sandbox quota`): ``Store.quota`` holds ``{region: {"families": {family: limit}, "dedicated": limit, "low_priority": limit,
-"withheld": [size, …], "workspaces": {name: {family: limit}}}}``. In use are the nodes that there are.
+stack unless somebody lowers them (`amlstack sandbox quota`): ``Store.quota`` holds ``{region: {"families": {family:
+limit}, "dedicated": limit, "low_priority": limit, "withheld": [size, …], "workspaces": {name: {family: limit}}}}``. In
+use are the nodes that there are.
 """
 
 from __future__ import annotations

@@ -69,6 +69,9 @@ VERBS = {
     ),
     "policy": Verb("amlstack.cli.commands.policy:app", "The rules: list them, export them as Azure Policy."),
     "gitops": Verb("amlstack.cli.commands.gitops:app", "CI for a team's repository: its files, and the comment."),
+    "prove": Verb(
+        "amlstack.cli.commands.prove:prove", "Walk through a stack's life on a first real subscription, and compare."
+    ),
     "sandbox": Verb("amlstack.cli.commands.sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
 """Every verb, in the order in which help lists them. A new verb is one function and one line here."""

@@ -177,6 +177,7 @@ OFFLINE: dict[str, Callable[[Path, str], list[list[str]]]] = {
     "check": check, "show": show, "diagnose": diagnose, "report": report, "rehearse": rehearse,
     "sizes": named("sizes"), "environments": named("environments"), "schema": named("schema"),
     "policy": named("policy", "list", "--config"), "gitops": named("gitops", "comment"),
+    "prove": named("prove", "--only"),
     "sandbox": named("sandbox", "evict"), "import-ids": named("import-ids"), "drift": named("drift"),
     "up": named("up", "--stack"), "down": named("down", "--stack"), "submit": named("submit"),
 }  # fmt: skip

@@ -1,0 +1,176 @@
+"""Two recordings of one walk side by side: what each service answered, as facts without ids and times."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+Exchange = dict[str, Any]
+_FORMS: Final = (
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|[+-]\d\d:\d\d)?"), "TIME"),
+    (re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"), "GUID"),
+    (re.compile(r"(?:https://)?127\.0\.0\.1:\d+"), "HOST"),
+    (re.compile(r"\b[0-9a-fA-F]{10,64}\b"), "HASH"),
+    (re.compile(r'"?0x[0-9A-F]+"?'), "ETAG"),
+)
+_STATES: Final = (("properties", "provisioningState"), ("status",), ("properties", "status"))
+_UNORDERED: Final = "/resources", "/roleAssignments", "/policyDefinitions", "/policySetDefinitions"
+_PASSING: Final = re.compile(r"(?i)/operations|operationStatus|/jobs/|/computes/|/runs/")
+"""Addresses whose answer depends on the moment of the question."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DifferingFact:
+    """One fact that the two services answer otherwise.
+
+    Attributes:
+        step: Where it was met first.
+        request: Method and address without ids.
+        aspect: ``answers``, ``states``, ``header NAME``, or the path of a key of the body.
+        azure, sandbox: What each says; ``None`` for absent, as JSON.
+    """
+
+    step: str
+    request: str
+    aspect: str
+    azure: str
+    sandbox: str
+
+    def line(self) -> str:
+        """The fact as one line of JSON, with Azure's answer as what holds."""
+        return json.dumps({"request": self.request, "aspect": self.aspect, "azure": self.azure, "step": self.step})
+
+
+def read(file: Path) -> list[Exchange]:
+    """The exchanges of a recording; a line that a kill cut off is left out."""
+    found = []
+    for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def plain(text: str, proof_id: str) -> str:
+    """A text without ids, hosts and times."""
+    text = text.replace(proof_id, "ID").replace("https://AZURE", "HOST")
+    for form, word in _FORMS:
+        text = form.sub(word, text)
+    return text
+
+
+def facts(exchanges: Iterable[Exchange], proof_id: str) -> dict[str, dict[str, tuple[str, str]]]:
+    """Request → aspect → (step, value) of a recording."""
+    grouped: dict[str, list[Exchange]] = defaultdict(list)
+    for one in exchanges:
+        path = plain(one["path"].partition("?")[0], proof_id)
+        if "/metadata/" not in path:
+            grouped[f"{one['method']} {path}"].append(one)
+    return {request: dict(_aspects(request, some, proof_id)) for request, some in grouped.items()}
+
+
+def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    first = some[0]["step"]
+    answers = _runs([[one["status"], _code(one)] for one in some])
+    if request.startswith(("GET", "HEAD")):  # what is asked before and after it is made is a matter of the moment
+        answers = sorted({tuple(each) for each in answers})
+    yield "answers", (first, json.dumps(answers))
+    states = list(dict.fromkeys(state for one in some if (state := _state(one["body"])) is not None))
+    if states:
+        yield "states", (first, json.dumps(states))
+    good = [one for one in some if 200 <= one["status"] < 300]
+    if not good:
+        return
+    for name, value in good[0]["headers"].items():
+        yield f"header {name}", (first, plain(str(value).partition("?")[0], proof_id))
+    if not _PASSING.search(request) or request.startswith("PUT"):
+        for path, value in _flat(_listed(request, good[0]["body"])):
+            yield path, (good[0]["step"], plain(json.dumps(value), proof_id))
+    elif (body := good[-1]["body"]) is not None:
+        for path, value in _flat(_listed(request, body)):
+            yield path, (good[-1]["step"], plain(json.dumps(value), proof_id))
+
+
+def _runs(values: list[Any]) -> list[Any]:
+    """Values without repetitions that follow each other."""
+    return [value for at, value in enumerate(values) if not at or values[at - 1] != value]
+
+
+def _code(one: Exchange) -> str:
+    error = one["body"].get("error") if isinstance(one["body"], dict) else None
+    return str(error.get("code") or "") if isinstance(error, dict) else ""
+
+
+def _state(body: Any) -> str | None:
+    for path in _STATES:
+        value: Any = body
+        for word in path:
+            value = value.get(word) if isinstance(value, dict) else None
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _listed(request: str, body: Any) -> Any:
+    """A body; the list of all resources of a group, whose order is that of their making, by their ids."""
+    if isinstance(body, dict) and request.endswith(_UNORDERED) and isinstance(body.get("value"), list):
+        return {**body, "value": sorted(body["value"], key=lambda row: str(row.get("id")).lower())}
+    return body
+
+
+def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _flat(inner, f"{at}.{name}" if at else str(name))
+    elif isinstance(value, list) and value:
+        for number, inner in enumerate(value):
+            yield from _flat(inner, f"{at}[{number}]")
+    else:
+        yield at or "body", value
+
+
+def compare(
+    azure: Mapping[str, Mapping[str, tuple[str, str]]], sandbox: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> tuple[int, list[DifferingFact]]:
+    """How many facts are alike, and those that are not; a request that one walk alone made is one difference."""
+    alike, found = 0, []
+    for request in sorted({*azure, *sandbox}):
+        left, right = azure.get(request), sandbox.get(request)
+        if left is None or right is None:
+            step = next(iter((left or right or {}).values()))[0]
+            said = ["asked" if side else "not asked" for side in (left, right)]
+            found.append(DifferingFact(step, request, "request", *said))
+            continue
+        for aspect in sorted({*left, *right}):
+            one, other = left.get(aspect), right.get(aspect)
+            if one and other and _alike(request, aspect, one[1], other[1]):
+                alike += 1
+            else:
+                step = (one or other or ("", ""))[0]
+                found.append(
+                    DifferingFact(step, request, aspect, one[1] if one else "absent", other[1] if other else "absent")
+                )
+    return alike, found
+
+
+def _alike(request: str, aspect: str, one: str, other: str) -> bool:
+    """Equal; of what passes, states in no other order and the same end."""
+    if one == other:
+        return True
+    if aspect not in {"states", "answers"}:
+        return False
+    left, right = json.loads(one), json.loads(other)
+    if left[-1] != right[-1] or not (_PASSING.search(request) or aspect == "states"):
+        return False
+    if aspect == "answers":
+        return all(each[0] < 400 for each in (*left, *right) if each != left[-1]) and left[0] == right[0]
+    both = [state for state in left if state in right]
+    return both == [state for state in right if state in left] and bool(both)

@@ -74,6 +74,10 @@ guide-jobs: venv test-deps ## all examples submitted, streamed and downloaded by
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py
 
+.PHONY: prove
+prove: venv ## `amlstack prove` against a sandbox changed in thirty ways: each is named, none leaves a resource (ten minutes)
+	@PROVE_CHANGES=all $(PY) -m pytest tests/prove
+
 .PHONY: clients
 clients: venv ## 64 clients submit, poll and cancel for two minutes while the sandbox's server is killed 20 times
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py

@@ -128,9 +128,7 @@ class Recorder:
         config = uvicorn.Config(self._app(), ssl_certfile=str(pem), log_level="critical", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # of no use to a thread
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._server.serve(sockets=[listener])), daemon=True, name="recorder"
-        )
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(listener)), daemon=True)
         self._thread.start()
         pid = os.getpid()
         return endpoints.Endpoint(
@@ -139,10 +137,19 @@ class Recorder:
         )  # fmt: skip
 
     def __exit__(self, *ended: object) -> None:
-        """End the server and close the record."""
+        """End the server, and close connections and the record."""
         self._server.should_exit = True
         self._thread.join(10)
+        self._session.close()
         self._log.close()
+
+    async def _serve(self, listener: socket.socket) -> None:
+        await self._server.serve(sockets=[listener])
+        # Clients keep idle connections, and do not answer when TLS would end one.
+        for connection in list(self._server.server_state.connections):
+            if (transport := getattr(connection, "transport", None)) is not None:
+                transport.abort()
+        await asyncio.sleep(0)
 
     def _app(self) -> Starlette:
         async def handle(request: Request) -> Response:

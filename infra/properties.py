@@ -128,6 +128,8 @@ def cluster_properties(
     for setting in CLUSTER_SETTINGS:
         value = given[setting.path] if setting.path in given else _value(spec, setting.path)
         _put(body, setting.wire, setting.to_wire(value))
+    if spec.adopted:  # the state of an import has the size in capitals, as Azure was recorded to answer it
+        _put(body, f"{_AML}.vmSize", spec.size.upper())
     return body
 
 

@@ -107,7 +107,7 @@ def test_a_cluster_becomes_settings_that_the_model_takes() -> None:
     assert settings == {
         "name": "gpu",
         "adopted": True,
-        "size": "STANDARD_ND96ASR_V4",
+        "size": "Standard_ND96asr_v4",
         "nodes": {"min": 1, "max": 4, "idle": "PT120S"},
         "priority": "low_priority",
         "subnet": subnet,

@@ -57,6 +57,15 @@ def test_an_identity_is_changed_where_one_is_given() -> None:
     assert "identity" not in left_alone(identity={"user_assigned": [user]})
 
 
+def test_an_imported_cluster_has_the_letters_in_which_azure_answers() -> None:
+    def size(**more: Any) -> str:
+        cluster = Cluster.model_validate({**MINE, **more})
+        inner = cluster_properties(cluster, location="westeurope", tags={})["properties"]["properties"]
+        return str(inner["vmSize"])
+
+    assert (size(), size(adopted=True)) == ("Standard_ND96asr_v4", "STANDARD_ND96ASR_V4")
+
+
 def test_every_row_of_the_table_is_either_given_or_left_alone() -> None:
     cluster = Cluster.model_validate({**MINE, "adopted": True, "identity": "none"})
     registered = cluster_properties(cluster, location="westeurope", tags={})

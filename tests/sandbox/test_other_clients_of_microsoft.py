@@ -37,7 +37,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "features": False,
     "operations": True,
     "connections": [],
-    "a cluster": ["Standard_D4s_v5", ["gpu", "more"], [], ["gpu"]],
+    "a cluster": ["STANDARD_D4S_V5", ["gpu", "more"], [], ["gpu"]],
     "datastores": ["c", True, "AccountKey", False],
     "data": [True, "1", "2", ["1"]],
     "environments": ["tracked", "plain"],

@@ -239,7 +239,7 @@ def assign(manager: Manager, name: str, body: dict[str, Any]) -> None:
         (COMPUTES, writes(f"{COMPUTES}/enableNodePublicIp", False),
          ("properties", "properties", "enableNodePublicIp"), False),
         (COMPUTES, writes(f"{COMPUTES}/vmSize", "Standard_ND40rs_v2"),
-         ("properties", "properties", "vmSize"), "Standard_ND40rs_v2"),
+         ("properties", "properties", "vmSize"), "STANDARD_ND40RS_V2"),
     ],
     ids=["tag", "tag-added", "tag-appended", "property", "property-inside", "property-replaced"],
 )  # fmt: skip
@@ -261,7 +261,7 @@ def test_an_addition_leaves_what_is_there_and_a_removal_takes_it(manager: Manage
     body = {**cluster("Standard_ND96asr_v4"), "tags": {"draft": "yes", "team": "speech"}}
     assert manager.call("PUT", f"{manager.workspace}/computes/gpu", body)[0] == 201
     _, made = manager.call("GET", f"{manager.workspace}/computes/gpu")
-    assert made["properties"]["properties"]["vmSize"] == "Standard_ND96asr_v4"
+    assert made["properties"]["properties"]["vmSize"] == "STANDARD_ND96ASR_V4"
     assert made["tags"] == {"team": "speech"}
 
 

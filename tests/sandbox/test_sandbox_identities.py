@@ -88,7 +88,7 @@ def test_a_cluster_answers_with_the_principals_of_its_identities(arm: Arm, ident
     assert shown["userAssignedIdentities"][user]["principalId"] == principal
     assert shown["principalId"] not in ("", principal)
     changed = arm.put(path, {**cluster(), "identity": {"type": "None"}})
-    assert (changed.status, changed.body["identity"]) == (200, {"type": "None"})
+    assert (changed.status, changed.body["identity"]) == (201, {"type": "None"})
     lost = {"type": "UserAssigned", "userAssignedIdentities": {f"{user}x": {}}}
     assert arm.put(path, {**cluster(), "identity": lost}).error[:2] == (400, "FailedIdentityOperation")
 

@@ -155,11 +155,10 @@ def test_a_number_of_entries_that_is_none_is_refused(manager: Manager, top: str)
 
 @pytest.fixture
 def store_of(manager: Manager) -> tuple[str, dict[str, Any], str]:
-    path = f"{manager.workspace}/datastores/mine"
-    properties = {"datastoreType": "AzureBlob", "accountName": "st", "containerName": "c"}
-    body = {"properties": {**properties, "credentials": {"credentialsType": "None"}}}
+    path = f"{manager.workspace.partition('/providers/')[0]}/providers/Microsoft.Insights/components/mine"
+    body = {"location": "eastus", "kind": "web", "properties": {"Application_Type": "web"}}
     status, made = manager.call("PUT", path, body)
-    assert status == 201
+    assert status == 200
     return path, body, made["etag"]
 
 
@@ -167,10 +166,10 @@ def test_a_write_bound_to_a_state_that_is_over_changes_nothing(
     manager: Manager, store_of: tuple[str, dict[str, Any], str]
 ) -> None:
     path, body, first = store_of
-    body["properties"]["description"] = "second"
+    body["tags"] = {"turn": "second"}
     status, second = manager.call("PUT", path, body, headers={"if-match": first})
     assert (status, second["etag"] != first) == (200, True)
-    body["properties"]["description"] = "third"
+    body["tags"] = {"turn": "third"}
     for method in ("PUT", "DELETE"):
         status, error = manager.call(method, path, body, headers={"if-match": first})
         assert (status, error["code"]) == (412, "PreconditionFailed")
@@ -186,4 +185,4 @@ def test_what_must_be_new_is_not_put_in_the_place_of_another(
     status, error = manager.call("PUT", path, body, headers={"if-none-match": "*"})
     assert (status, error["code"]) == (412, "PreconditionFailed")
     assert manager.call("GET", path)[1]["etag"] == etag
-    assert manager.call("PUT", f"{path}2", body, headers={"if-none-match": "*"})[0] == 201
+    assert manager.call("PUT", f"{path}2", body, headers={"if-none-match": "*"})[0] == 200

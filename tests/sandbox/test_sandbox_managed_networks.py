@@ -46,9 +46,9 @@ def test_a_workspace_without_a_managed_network_shows_none_and_provisions_none(ma
 
 
 def test_isolation_only_gets_stricter(manager: Manager) -> None:
-    assert isolate(manager, OPEN)[0] == 200
+    assert isolate(manager, OPEN)[0] == 202
     assert isolate(manager, "Disabled")[1]["code"] == "ManagedNetworkIsolationModeNotSupported"
-    assert isolate(manager, APPROVED)[0] == 200
+    assert isolate(manager, APPROVED)[0] == 202
     assert isolate(manager, OPEN)[1]["code"] == "ManagedNetworkIsolationModeNotSupported"
 
 

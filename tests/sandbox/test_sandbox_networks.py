@@ -83,7 +83,9 @@ def test_a_subnet_is_made_and_removed_by_itself(manager: Manager) -> None:
     status, refused = manager.call("PUT", own, {"properties": {"addressPrefix": "10.0.0.0/25"}})
     assert (status, refused["code"]) == (400, "NetcfgSubnetRangesOverlap")
     assert manager.call("PUT", own, {"properties": {"addressPrefix": "10.0.2.0/24"}})[0] == 201
-    assert manager.call("DELETE", own)[0] == 200
+    assert manager.call("DELETE", own)[0] == 202
+    manager.settle()
+    assert manager.call("GET", own)[0] == 404
 
 
 def test_what_has_an_address_keeps_its_subnet(manager: Manager) -> None:
@@ -98,7 +100,7 @@ def test_what_has_an_address_keeps_its_subnet(manager: Manager) -> None:
     assert network(manager, subnet("a", "10.0.0.0/24"))[0] == 200, "the other one is free"
     manager.call("DELETE", path(manager, "privateEndpoints/pe"))
     manager.settle()
-    assert manager.call("DELETE", path(manager, "virtualNetworks/net"))[0] == 200
+    assert manager.call("DELETE", path(manager, "virtualNetworks/net"))[0] == 202
 
 
 def test_security_rules_are_judged_and_a_used_group_stays(manager: Manager) -> None:
@@ -156,4 +158,8 @@ def test_a_zone_group_names_zones_that_exist(manager: Manager) -> None:
     assert manager.call("PUT", own, body)[1]["code"] == "PrivateDnsZoneNotFound"
     manager.call("PUT", zone, GLOBAL)
     status, made = manager.call("PUT", own, body)
-    assert (status, made["properties"]["privateDnsZoneConfigs"]) == (201, [config])
+    assert (status, made["properties"]["provisioningState"]) == (201, "Updating")
+    manager.settle()
+    (shown,) = manager.call("GET", own)[1]["properties"]["privateDnsZoneConfigs"]
+    assert shown["id"] == f"{own}/privateDnsZoneConfigs/blob"
+    assert shown["properties"] == {"privateDnsZoneId": zone, "provisioningState": "Succeeded", "recordSets": []}

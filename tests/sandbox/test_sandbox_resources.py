@@ -34,7 +34,10 @@ def test_a_client_is_asked_to_poll_again_soon(arm: Arm) -> None:
     assert (made.status, made.body) == (202, None)
     assert int(made.headers["retry-after-ms"]) > 0
     assert "Retry-After" not in made.headers, "zero would count as absent, one second is slow"
+    assert "Azure-AsyncOperation" not in made.headers, "Azure was recorded to answer the place of the result alone"
     assert arm.finish(made)[-1] == "Succeeded"
+    answer = arm.get(made.headers["Location"])
+    assert (answer.status, answer.body["properties"]["provisioningState"]) == (200, "Succeeded")
 
 
 def test_a_deleted_group_takes_everything_with_it(arm: Arm) -> None:
@@ -45,8 +48,10 @@ def test_a_deleted_group_takes_everything_with_it(arm: Arm) -> None:
     gone = arm.call("DELETE", group)
 
     assert gone.status == 202
+    assert "Azure-AsyncOperation" not in gone.headers
     assert arm.finish(gone)[-1] == "Succeeded"
-    assert arm.get(gone.headers["Location"]).status == 204
+    answer = arm.get(gone.headers["Location"])
+    assert (answer.status, answer.body) == (200, None)
     assert arm.get(group).error[:2] == (404, "ResourceGroupNotFound")
     arm.make_group("cascade")
     assert arm.get(workspace).error[:2] == (404, "ResourceNotFound")
@@ -105,6 +110,33 @@ def test_names_obey_the_rules_of_their_service(manager: Manager, kind: str, name
 
     assert (status, error["code"]) == (400, "InvalidResourceName")
     assert rule in error["message"]
+
+
+@pytest.mark.parametrize(
+    "closed", [{"ipAllowlist": ["20.1.2.3"]}, {"networkAcls": {"defaultAction": "Deny"}}], ids=["list", "rules"]
+)
+def test_a_workspace_for_some_addresses_is_refused_by_name(manager: Manager, closed: dict[str, Any]) -> None:
+    status, error = manager.call("PATCH", manager.workspace, {"properties": closed})
+    assert (status, error["code"]) == (501, "SandboxNotEmulated")
+
+
+def test_a_workspace_answers_its_vault_in_azures_letters(manager: Manager) -> None:
+    whole = manager.call("GET", manager.workspace)[1]
+    shown, group = whole["properties"], manager.workspace.partition("/providers/")[0]
+    assert shown["keyVault"].startswith(f"{group}/providers/Microsoft.Keyvault/vaults/")
+    assert shown["applicationInsights"].startswith(f"{group}/providers/Microsoft.insights/components/")
+    assert (shown["friendlyName"], shown["privateLinkCount"], whole["etag"]) == ("", 0, None)
+
+
+def test_a_group_answers_head_without_a_body(manager: Manager) -> None:
+    group = manager.workspace.partition("/providers/")[0]
+    assert manager.call("HEAD", group) == (204, None)
+    assert manager.call("HEAD", f"{group}x")[0] == 404
+
+
+def test_an_id_has_resource_groups_in_azures_letters(manager: Manager) -> None:
+    asked = f"{ROOT}/resourcegroups/small"
+    assert manager.call("PUT", asked, {"location": "eastus"})[1]["id"] == f"{ROOT}/resourceGroups/small"
 
 
 def test_names_in_the_worlds_one_name_space_are_taken_once(arm: Arm) -> None:
@@ -172,9 +204,10 @@ def test_only_the_scale_of_a_cluster_changes(manager: Manager) -> None:
 
     status, answer = manager.call("PUT", path, wanted)
 
-    assert status == 200
+    assert (status, answer["properties"]["provisioningState"]) == (201, "Creating")
     properties = answer["properties"]["properties"]
-    assert properties["vmSize"] == "Standard_ND96isr_H100_v5"
+    assert properties["vmSize"] == "STANDARD_ND96ISR_H100_V5"
+    assert (properties["currentNodeCount"], properties["nodeStateCounts"]) == (None, None)
     assert (properties["vmPriority"], properties["isolatedNetwork"]) == ("Dedicated", False)
     assert properties["scaleSettings"] == {
         "minNodeCount": 0,
@@ -279,12 +312,17 @@ def test_every_kind_that_takes_a_patch_takes_one_of_what_a_get_answered(manager:
         for row in rows:
             before = manager.call("GET", row.id)[1]
             status, answer = manager.call("PATCH", row.id, {"tags": {"team": "a"}})
-            assert (status, answer["tags"]) == (200, {"team": "a"}), (kind.type, answer)
+            assert (status, answer is None) == (kind.patch_status, kind.patch_status == 202), (kind.type, answer)
+            manager.settle()
+            answer = manager.call("GET", row.id)[1]
+            assert answer["tags"] == {"team": "a"}, (kind.type, answer)
             assert answer["properties"] == before["properties"], kind.type
             if "properties" not in before:
                 continue
             again, answer = manager.call("PATCH", row.id, {"properties": before["properties"]})
-            assert (again, answer["properties"]) == (200, before["properties"]), (kind.type, answer)
+            manager.settle()
+            assert again == kind.patch_status, (kind.type, answer)
+            assert manager.call("GET", row.id)[1]["properties"] == before["properties"], kind.type
         patched += [kind.type] * bool(rows)
 
     assert "Microsoft.MachineLearningServices/workspaces" in patched
@@ -294,9 +332,11 @@ def test_every_kind_that_takes_a_patch_takes_one_of_what_a_get_answered(manager:
 def test_a_patch_of_a_workspace_changes_what_it_names(manager: Manager) -> None:
     assigned = manager.call("GET", manager.workspace)[1]["properties"]["workspaceId"]
 
-    status, answer = manager.call("PATCH", manager.workspace, {"properties": {"description": "ours"}})
+    assert manager.call("PATCH", manager.workspace, {"properties": {"description": "ours"}}) == (202, None)
+    manager.settle()
 
-    assert (status, answer["properties"]["description"], answer["properties"]["workspaceId"]) == (200, "ours", assigned)
+    answer = manager.call("GET", manager.workspace)[1]["properties"]
+    assert (answer["description"], answer["workspaceId"]) == ("ours", assigned)
 
 
 def test_a_new_resource_is_answered_with_a_status_that_microsofts_clients_take(manager: Manager) -> None:
@@ -310,8 +350,8 @@ def test_a_new_resource_is_answered_with_a_status_that_microsofts_clients_take(m
     assert seen == {
         "groups": 201,
         "storageAccounts": 202,
-        "vaults": 201,
+        "vaults": 200,
         "components": 200,
-        "registries": 201,
+        "registries": 200,
         "workspaces": 202,
     }

@@ -62,7 +62,7 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
     assert str(seen.pop("container")).startswith("azureml-blobstore-")
     assert seen.pop("waits") in {"NotStarted", "Queued"}
     assert seen == {
-        "size": "Standard_ND40rs_v2",
+        "size": "STANDARD_ND40RS_V2",
         "computes": ["gpu"],
         "version": "7",
         "assets": [*("1", "2"), "2", "1", ["1"], ["own"], ["counted"]],

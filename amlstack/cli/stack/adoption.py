@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.files import write_whole
+from amlstack.catalog import sizes
 from infra import resource_types
 from infra.components.workspace.existing_workspace import PROVIDER
 from infra.names import OWN_SETTINGS
@@ -147,7 +148,9 @@ def cluster_settings(body: Body, location: str) -> dict[str, Any]:
     nodes = {"min": scale.get("minNodeCount", 0), "max": scale.get("maxNodeCount", 0)}
     if idle := scale.get("nodeIdleTimeBeforeScaleDown"):
         nodes["idle"] = idle
-    found: dict[str, Any] = {"name": body["name"], "adopted": True, "size": aml.get("vmSize"), "nodes": nodes}
+    known = sizes.get(str(aml.get("vmSize")))  # Azure answers a size in capitals
+    size = known.name if known else aml.get("vmSize")
+    found: dict[str, Any] = {"name": body["name"], "adopted": True, "size": size, "nodes": nodes}
     if str(aml.get("vmPriority")) == "LowPriority":
         found["priority"] = "low_priority"
     if subnet := (aml.get("subnet") or {}).get("id"):

@@ -7,7 +7,7 @@ nothing is allowed or refused by them here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.expressions import PolicyAround
@@ -17,7 +17,7 @@ from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Groups(ResourceKind):
     schema = Schema("resources", "ResourceGroupArgs")
     ticks_delete = 1
     patches = True
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
+    dated = False
 
 
 class Identities(ResourceKind):

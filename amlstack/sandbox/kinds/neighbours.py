@@ -8,10 +8,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amlstack.sandbox.kinds.storage import check_addresses
+from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ class Registries(ResourceKind):
     defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
     schema = Schema("containerregistry", "RegistryArgs", ("registryName",))
-    ticks = 2
     patches = True
+    made_status = 200
+    outer: ClassVar[Body] = {"tags": {}}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Registry names are unique in all of Azure; only the premium tier is closed, or open to some."""
@@ -46,8 +47,28 @@ class Registries(ResourceKind):
             raise Refused(409, "AlreadyInUse", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The registry's host name, which nothing answers here."""
-        return {"loginServer": f"{resource.name.lower()}.azurecr.io"}
+        """The registry's host name, which nothing answers here, and the policies that it has from the beginning.
+
+        Source: azure-mgmt-containerregistry 8.0.0, test_managed_registry (2020-05-15).
+        """
+        given, premium = resource.body["properties"], resource.body["sku"]["name"] == "Premium"
+        asked = given.get("policies") or {}
+        policies: Body = {
+            "quarantinePolicy": {"status": "disabled"},
+            "trustPolicy": {"type": "Notary", "status": "disabled"},
+            "retentionPolicy": {"days": 7, "lastUpdatedTime": iso(resource.created), "status": "disabled"},
+        }
+        rules = {"defaultAction": "Allow", "virtualNetworkRules": [], "ipRules": []}
+        return {
+            "loginServer": f"{resource.name.lower()}.azurecr.io",
+            "creationDate": iso(resource.created),
+            "policies": {**asked, **{name: {**policy, **asked.get(name, {})} for name, policy in policies.items()}},
+            **({"networkRuleSet": given.get("networkRuleSet") or rules} if premium else {}),
+        }
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The defaults, and the tier, which has the name of the SKU."""
+        return with_tier(super().fill(context, path, body), str(body["sku"]["name"]))
 
 
 class Vaults(ResourceKind):
@@ -66,6 +87,8 @@ class Vaults(ResourceKind):
     )
     schema = Schema("keyvault", "VaultArgs", wrapped=True)
     patches = True
+    made_status = 200
+    outer: ClassVar[Body] = {"tags": {}}
     assigned = ResourceKind.assigned | {"vaultUri"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -106,6 +129,7 @@ class Keys(ResourceKind):
     schema = Schema("keyvault", "KeyArgs", wrapped=True)
     tracked = False
     made_status = 200
+    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A kind of key that there is."""
@@ -141,6 +165,7 @@ class LogWorkspaces(ResourceKind):
     schema = Schema("operationalinsights", "WorkspaceArgs", ("workspaceName",), envelope=ENVELOPE - {"sku"})
     ticks = 1
     patches = True
+    etag_form = '"{}"'
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The customer id by which agents would know it."""
@@ -176,6 +201,8 @@ class InsightsComponents(ResourceKind):
         },
     )
     made_status = 200
+    etag_form = '"{}"'
+    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The type of application is required, and the log workspace must exist."""

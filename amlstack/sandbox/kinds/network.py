@@ -12,9 +12,10 @@ Microsoft.Network/privateEndpoints and the DNS zone groups in them.
 from __future__ import annotations
 
 import ipaddress
+import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import ENVELOPE, UNDER_WAY, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near
 
 if TYPE_CHECKING:
@@ -32,10 +33,17 @@ LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
 _CONNECTIONS = ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections")
 _ENVELOPE = ENVELOPE | {"id", "name", "type"}
+_WEAK = 'W/"{}"'
 _NAMES = NameRule(
     r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
     "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
 )
+
+
+def guid(resource: ResourceRow) -> str:
+    """The ``resourceGuid`` of a resource, new with every creation."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{resource.key}:{resource.created}"))
+
 
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -101,6 +109,11 @@ class VirtualNetworks(ResourceKind):
         "network", "VirtualNetworkInitArgs", ("virtualNetworkName",), envelope=_ENVELOPE, nested=("subnets",)
     )
     ticks = 1
+    ticks_delete = 1
+    making = "Updating"
+    etag_form = _WEAK
+    dated = False
+    nulls: ClassVar[Body] = {"virtualNetworkPeerings": [], "enableDdosProtection": False}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Ranges fit into each other; a subnet that is left out is not in use."""
@@ -136,8 +149,7 @@ class VirtualNetworks(ResourceKind):
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """With its subnets."""
         rows = context.store.resources.under(resource.key, SUBNETS)
-        shown = (SUBNET_KIND.render(context, row) for row in rows)
-        return {"subnets": [{name: part for name, part in one.items() if name != "systemData"} for one in shown]}
+        return {"resourceGuid": guid(resource), "subnets": [SUBNET_KIND.render(context, row) for row in rows]}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A network in which something has an address stays."""
@@ -157,6 +169,12 @@ class Subnets(ResourceKind):
     names = _NAMES
     schema = Schema("network", "SubnetInitArgs", ("virtualNetworkName", "subnetName"), envelope=_ENVELOPE)
     tracked = False
+    ticks = 1
+    ticks_delete = 1
+    making = "Updating"
+    etag_form = _WEAK
+    dated = False
+    nulls: ClassVar[Body] = {"delegations": []}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Its range lies in the network and overlaps no other."""
@@ -169,10 +187,6 @@ class Subnets(ResourceKind):
         ]
         check_subnet(path.name, body["properties"].get("addressPrefix"), space, others)
         check_references(context, body["properties"])
-
-    def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The provisioning state."""
-        return {"provisioningState": "Succeeded"}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """One in use stays."""
@@ -214,6 +228,15 @@ class SecurityGroups(ResourceKind):
         nested=("securityRules",),
     )
     ticks = 1
+    ticks_delete = 1
+    making = "Updating"
+    etag_form = _WEAK
+    dated = False
+    nulls: ClassVar[Body] = {"securityRules": []}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Its own mark."""
+        return {"resourceGuid": guid(resource)}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """No two rules of one direction share a priority."""
@@ -256,6 +279,11 @@ class PrivateEndpoints(ResourceKind):
     schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=_CONNECTIONS)
     ticks = 2
     ticks_delete = 1
+    making = "Updating"
+    etag_form = _WEAK
+    dated = False
+    nulls: ClassVar[Body] = {"manualPrivateLinkServiceConnections": [], "customDnsConfigs": []}
+    assigned = ResourceKind.assigned | {"resourceGuid"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Subnet and target exist and fit together; neither changes later."""
@@ -277,14 +305,19 @@ class PrivateEndpoints(ResourceKind):
             raise Refused(400, "PrivateEndpointCannotBeUpdated", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Its network interface, and that the connection is approved."""
-        properties = resource.body["properties"]
-        shown: Body = {"networkInterfaces": [{"id": f"{resource.id}.nic"}]}
-        approved = {"status": "Approved", "description": "Auto-Approved", "actionsRequired": "None"}
+        """Its network interface, and that the connection is approved.
+
+        Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
+        """
+        properties, group = resource.body["properties"], resource.id.rpartition("/privateEndpoints/")[0]
+        interface = f"{group}/networkInterfaces/{resource.name}.nic.{guid(resource)}"
+        shown: Body = {"resourceGuid": guid(resource), "networkInterfaces": [{"id": interface}]}
+        said = "" if resource.state in UNDER_WAY else "Auto-Approved"
+        approved = {"status": "Approved", "description": said, "actionsRequired": "None"}
+        added = {"provisioningState": "Succeeded", "privateLinkServiceConnectionState": approved}
         for name in _CONNECTIONS:
             if links := properties.get(name):
-                with_state = {"privateLinkServiceConnectionState": approved}
-                shown[name] = [{**link, "properties": {**link.get("properties", {}), **with_state}} for link in links]
+                shown[name] = [_part(self, resource, name, link, added) for link in links]
         return shown
 
 
@@ -302,6 +335,11 @@ class ZoneGroups(ResourceKind):
         nested=("privateDnsZoneConfigs",),
     )
     tracked = False
+    ticks = 1
+    ticks_delete = 1
+    making = "Updating"
+    etag_form = _WEAK
+    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The zones exist, each named once."""
@@ -312,8 +350,17 @@ class ZoneGroups(ResourceKind):
                 raise Refused(404, "PrivateDnsZoneNotFound", message, f"properties.privateDnsZoneConfigs[{index}]")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Always done."""
-        return {"provisioningState": "Succeeded"}
+        """Each zone with its own state, and no records: no name is resolved here."""
+        state = self.making if resource.state in UNDER_WAY else resource.state
+        added = {"provisioningState": state, "recordSets": []}
+        given = resource.body["properties"].get("privateDnsZoneConfigs") or ()
+        return {"privateDnsZoneConfigs": [_part(self, resource, "privateDnsZoneConfigs", one, added) for one in given]}
+
+
+def _part(kind: ResourceKind, resource: ResourceRow, name: str, given: Body, added: Body) -> Body:
+    """An item of a resource as an answer has it: with an id, a type and the resource's etag of its own."""
+    own = {"id": f"{resource.id}/{name}/{given.get('name')}", "type": f"{kind.type}/{name}", **kind.etag_of(resource)}
+    return {**given, **own, "properties": {**given.get("properties", {}), **added}}
 
 
 def _check_link(context: KindContext, link: Body) -> None:
@@ -348,6 +395,9 @@ class PrivateZones(ResourceKind):
     noun = "a private DNS zone"
     names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
     schema = Schema("privatedns", "PrivateZoneArgs", ("privateZoneName",))
+    etag_form = "{}"
+    dated = False
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {}
     ticks = 1
     ticks_delete = 1
     made_status = 202
@@ -357,8 +407,14 @@ class PrivateZones(ResourceKind):
         _check_global(body)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The number of networks that see it."""
-        return {"numberOfVirtualNetworkLinks": len(context.store.resources.under(resource.key, LINKS))}
+        """The number of networks that see it, and Azure's limits (azure-mgmt-network 19.0.0, 2021)."""
+        most = {"RecordSets": 25000, "VirtualNetworkLinks": 1000, "VirtualNetworkLinksWithRegistration": 100}
+        links = [row.body["properties"] for row in context.store.resources.under(resource.key, LINKS)]
+        registering = sum(1 for link in links if link.get("registrationEnabled"))
+        counts = {"RecordSets": 1, "VirtualNetworkLinks": len(links)}
+        counts["VirtualNetworkLinksWithRegistration"] = registering
+        limits = {f"maxNumberOf{name}": count for name, count in most.items()}
+        return {**limits, **{f"numberOf{name}": count for name, count in counts.items()}}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A linked one stays."""
@@ -374,6 +430,9 @@ class NetworkLinks(ResourceKind):
     noun = "a virtual network link"
     names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
     schema = Schema("privatedns", "VirtualNetworkLinkArgs", ("privateZoneName", "virtualNetworkLinkName"))
+    etag_form = '"{}"'
+    dated = False
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {}
     ticks = 1
     ticks_delete = 1
     made_status = 202

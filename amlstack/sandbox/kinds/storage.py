@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
@@ -40,6 +40,14 @@ def check_addresses(rules: Mapping[str, Any] | None, where: str, *, smallest: in
             raise invalid(at, f"'{text}' is a range of one or two addresses; write them without a prefix.")
 
 
+_ENDPOINTS: Final = ("dfs", "web", "queue", "table", "file")
+
+
+def with_tier(body: Body, tier: str) -> Body:
+    """A body whose ``sku`` says its tier beside its name."""
+    return {**body, "sku": {"tier": tier, **body["sku"]}}
+
+
 _CONTAINER: Final = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
 _CONTAINER_WORDS: Final = "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end"
 DEFAULTS: Final[dict[str, Body]] = {
@@ -57,6 +65,7 @@ class BlobServices(ResourceKind):
     names = NameRule("default", "default")
     schema = Schema("storage", "BlobServicePropertiesArgs", ("accountName", "blobServicesName"))
     tracked = False
+    dated = False
     made_status = 200
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -98,6 +107,17 @@ class StorageAccounts(ResourceKind):
     ticks = 2
     made_status = 202
     patches = True
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_RESULT,)}
+    dated = False
+    outer: ClassVar[Body] = {"tags": {}}
+    nulls: ClassVar[Body] = {
+        "privateEndpointConnections": [],
+        "networkAcls": {"bypass": "AzureServices", "virtualNetworkRules": [], "ipRules": [], "defaultAction": "Allow"},
+        "encryption": {
+            "services": {name: {"keyType": "Account", "enabled": True} for name in ("blob", "file")},
+            "keySource": "Microsoft.Storage",
+        },
+    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Account names are unique in all of Azure; what is set at creation stays; rules for addresses are legal."""
@@ -108,12 +128,21 @@ class StorageAccounts(ResourceKind):
             raise Refused(409, "StorageAccountAlreadyTaken", f"The storage account named {path.name} is already taken.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The blob endpoint: a path of the sandbox's one endpoint."""
+        """The endpoints: for blobs a path of the sandbox's one endpoint, for others Azure's names.
+
+        Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
+        """
+        others = {name: f"https://{resource.name}.{name}.core.windows.net/" for name in _ENDPOINTS}
         return {
-            "primaryEndpoints": {"blob": f"{context.base}/blob/{resource.name}/"},
+            "primaryEndpoints": {**others, "blob": f"{context.base}/blob/{resource.name}/"},
+            "creationTime": iso(resource.created),
             "primaryLocation": resource.body["location"],
             "statusOfPrimary": "available",
         }
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The defaults, and the tier that belongs to the replication."""
+        return with_tier(super().fill(context, path, body), str(body["sku"]["name"]).partition("_")[0])
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """Its blob service."""
@@ -145,15 +174,45 @@ def _check_change(body: Body, before: Body) -> None:
         raise Refused(409, "AccountPropertyCannotBeUpdated", message, "sku.name")
 
 
-class BlobContainers(ResourceKind):
+class Places(ResourceKind):
+    """Containers and shares: with an etag and the time of the last change, and with what was asked for at a write.
+
+    Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
+    """
+
+    tracked = False
+    patches = True
+    dated = False
+    etag_form = '"0x{}"'
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The time of its last change."""
+        return {"lastModifiedTime": iso(resource.changed)}
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """What was asked for, and no more."""
+        own = {"id": resource.id, "name": resource.name, "type": self.type}
+        return {**own, **({"properties": given} if (given := resource.body["properties"]) else {})}
+
+
+class BlobContainers(Places):
     """Containers of an account, the same ones that the blob service shows."""
 
     type = "Microsoft.Storage/storageAccounts/blobServices/containers"
     noun = "a container"
     names = NameRule(rf"{_CONTAINER}|\$root|\$web", _CONTAINER_WORDS)
     schema = Schema("storage", "BlobContainerArgs", ("accountName", "containerName"))
-    tracked = False
-    patches = True
+    nulls: ClassVar[Body] = {
+        "deleted": False,
+        "remainingRetentionDays": 0,
+        "publicAccess": "None",
+        "defaultEncryptionScope": "$account-encryption-key",
+        "denyEncryptionScopeOverride": False,
+        "leaseStatus": "Unlocked",
+        "leaseState": "Available",
+        "hasImmutabilityPolicy": False,
+        "hasLegalHold": False,
+    }
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
         """The container itself."""
@@ -181,18 +240,18 @@ class FileServices(ResourceKind):
     names = NameRule("default", "default")
     tracked = False
     read_only = True
+    dated = False
+    nulls: ClassVar[Body] = {"cors": {"corsRules": []}}
 
 
-class FileShares(ResourceKind):
+class FileShares(Places):
     """Shares of an account, whose files jobs read and write; there is no file service for clients."""
 
     type = "Microsoft.Storage/storageAccounts/fileServices/shares"
     noun = "a file share"
-    defaults: ClassVar[Body] = {"accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
     names = NameRule(_CONTAINER, _CONTAINER_WORDS)
     schema = Schema("storage", "FileShareArgs", ("accountName", "shareName", "expand"))
-    tracked = False
-    patches = True
+    nulls: ClassVar[Body] = {"shareQuota": 5120, "accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
     makes_parent = True
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -202,7 +261,7 @@ class FileShares(ResourceKind):
         if quota is not None and not 1 <= quota <= QUOTA:
             raise invalid("properties.shareQuota", f"'{quota}' is not between 1 and {QUOTA}.")
         if before is not None:
-            protocol = before.body["properties"]["enabledProtocols"]
+            protocol = before.body["properties"].get("enabledProtocols", self.nulls["enabledProtocols"])
             if given.get("enabledProtocols", protocol) != protocol:
                 raise invalid("properties.enabledProtocols", "it is given when a share is created, and stays.")
 
@@ -226,6 +285,16 @@ class LifeCycles(ResourceKind):
     names = NameRule("default", "default")
     schema = Schema("storage", "ManagementPolicyArgs", ("accountName", "managementPolicyName"))
     tracked = False
+    made_status = 200
+    dated = False
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Under the name that Azure gives it in answers (azure-mgmt-storage 16.0.0, 2020-09-15)."""
+        return {**super().render(context, resource), "name": "DefaultManagementPolicy"}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The time of its last change."""
+        return {"lastModifiedTime": iso(resource.changed)}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Rules with names of their own, each with something that it does."""

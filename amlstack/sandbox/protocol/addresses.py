@@ -120,6 +120,8 @@ def parse(path: str) -> ArmPath | None:
     words = path.strip("/").split("/")
     if len(words) < 3 or words[0].lower() != "subscriptions" or not all(words):
         return None
+    if words[2].lower() == "resourcegroups":
+        words[2] = "resourceGroups"  # as ids are answered, however they were asked for
     text = "/" + "/".join(words)
     if words[2].lower() == "providers" and len(words) > 4 and words[3].lower() in ABOVE_GROUPS:
         return _of(text, words[1], None, words[3:])

@@ -12,6 +12,8 @@ OLDER = "a property of job outputs in other versions of the REST interface"
 
 ANSWERED = "Azure was recorded to answer it of every version (azure-sdk-assets, test_component, 2026-03-27)"
 
+OF_WORKSPACES = "Azure was recorded to answer it of every workspace (azure-powershell, Get-AzMLWorkspace, 2025-11-04)"
+
 OLDER_POLICY = "a property of the policy in other versions of the REST interface"
 
 
@@ -78,6 +80,19 @@ _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "Tr
 
 _DATA = ("UriFolderDataVersion", "UriFileDataVersion", "MLTableData")
 
+ANSWERED_ONLY = {
+    "AmlComputeArgs": frozenset({"provisioningWarnings"}),
+    "AmlComputePropertiesArgs": frozenset({"enableBatchPrivateLink"}),
+    "WorkspaceArgs": frozenset(
+        {
+            *("allowRoleAssignmentOnRG", "softDeleteEnabled", "linkedModelInventoryArmId", "creationTime"),
+            *("EnableSoftwareBillOfMaterials", "sdkTelemetryAppInsightsKey"),
+        }
+    ),
+}
+"""By class, what Azure was recorded to answer although azure-native's classes lack it (azure-powershell,
+New-AzMLWorkspaceCompute and Get-AzMLWorkspace, 2025-11-04): a PUT of an answer may have it."""
+
 PROPERTIES: tuple[Allowance, ...] = (
     Allowance("QueueSettingsArgs", "priority", int, SENT, SINCE_2023_02 | COMMANDS),
     Allowance("JobResourceConfigurationArgs", "locations", Sequence[str], SENT, SINCE_2023_02 | COMMANDS),
@@ -86,6 +101,8 @@ PROPERTIES: tuple[Allowance, ...] = (
     Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT, SINCE_2022_12),
     Allowance("TruncationSelectionPolicyArgs", "excludeFinishedJobs", bool, OLDER_POLICY),
     *(Allowance(f"{kind}Args", "parentJobName", str, SENT) for kind in ("CommandJob", "SweepJob", "PipelineJob")),
+    Allowance("WorkspaceArgs", "ipAllowlist", Sequence[str], OF_WORKSPACES),
+    Allowance("WorkspaceArgs", "networkAcls", Any, OF_WORKSPACES),
     Allowance("ComponentVersionPropertiesArgs", "stage", str, ANSWERED),
     *(Allowance(f"{kind}Args", "autoDeleteSetting", Any, SENT, SINCE_2023_04) for kind in _DATA),
     *(Allowance(f"{kind}JobOutputArgs", "assetVersion", str, OLDER, SINCE_2022_12 | COMMANDS) for kind in _OUTPUTS),

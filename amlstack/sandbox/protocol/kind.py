@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
@@ -62,6 +62,10 @@ class NameRule:
             raise Refused(400, "InvalidResourceName", f"'{name}' is no valid name for {kind}: {self.words}.", "name")
 
 
+BY_STATUS: Final = "Azure-AsyncOperation"
+BY_RESULT: Final = "Location"
+"""Headers of an operation's two addresses: of its status, and of its result."""
+
 ENVELOPE = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation", "managedBy"})
 """Names that stand at the top of a body, as far as its class has them."""
 
@@ -91,6 +95,10 @@ class Schema:
     nested: tuple[str, ...] = ()
 
 
+UNDER_WAY: Final = frozenset({"Creating", "Updating"})
+"""States of a resource that is being made or changed."""
+
+
 class ResourceKind:
     """One resource type. The defaults here serve a plain tracked resource; a kind overrides what is its own.
 
@@ -111,6 +119,13 @@ class ResourceKind:
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
         located: An answer of 201 has the header ``Location``.
         again_status: What a PUT of one that is there answers.
+        patch_status: What a PATCH answers; 202 has no body.
+        ticks_again: Polls until a change is done, by the method that asks for it; at once for any other.
+        making: The provisioning state of one that is being made or changed.
+        followed: Headers that lead to an operation, by its kind; both of them for any other.
+        etag_form: The form of its etag, with ``{}`` for the value; empty where answers have none.
+        dated: Answers have ``systemData``.
+        outer: What every answer has beside ``properties``, with its value where the resource has none.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
     """
@@ -131,6 +146,13 @@ class ResourceKind:
     made_status: ClassVar[int] = 201
     located: ClassVar[bool] = False
     again_status: ClassVar[int] = 200
+    patch_status: ClassVar[int] = 200
+    ticks_again: ClassVar[Mapping[str, int]] = {}
+    making: ClassVar[str] = "Creating"
+    followed: ClassVar[Mapping[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
+    etag_form: ClassVar[str] = ""
+    dated: ClassVar[bool] = True
+    outer: ClassVar[Body] = {}
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
     def is_taken(self, context: KindContext, name: str) -> bool:
@@ -225,7 +247,7 @@ class ResourceKind:
         """The resource as a GET answers it: envelope, stored body, provisioning state, live properties."""
         properties = {**self.nulls, **resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:
-            properties["provisioningState"] = resource.state
+            properties["provisioningState"] = self.making if resource.state in UNDER_WAY else resource.state
         envelope = {key: value for key, value in resource.body.items() if key != "properties"}
         if envelope.get("identity"):
             envelope["identity"] = entra.shown(context.store, resource, envelope["identity"])
@@ -233,11 +255,20 @@ class ResourceKind:
             "id": resource.id,
             "name": resource.name,
             "type": self.type,
-            "etag": f'"{resource.etag}"',
+            **self.etag_of(resource),
+            **self.outer,
             **envelope,
             "properties": properties,
-            "systemData": system_data(resource.created, resource.changed),
+            **({"systemData": system_data(resource.created, resource.changed)} if self.dated else {}),
         }
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The resource as a PUT or a PATCH answers it: as a GET does, where nothing else is known."""
+        return self.render(context, resource)
+
+    def etag_of(self, resource: ResourceRow) -> dict[str, str]:
+        """The etag under its name; nothing for a kind without one."""
+        return {"etag": self.etag_form.format(resource.etag)} if self.etag_form else {}
 
 
 def system_data(created: float, changed: float) -> Body:

@@ -118,7 +118,8 @@ def _answered(cls: Any) -> frozenset[str]:
     answer = resource or getattr(package.outputs, f"{name}Response", None)
     names = _types.resource_py_to_pulumi_names(answer).values() if answer is not None else ()
     beside = _ABOUT_A_RESOURCE if resource is not None else frozenset()
-    return frozenset(found.lower() for found in names) - beside
+    found = frozenset(found.lower() for found in names) - beside
+    return found | {one.lower() for one in allowances.ANSWERED_ONLY.get(cls.__name__, ())}
 
 
 def _tags(cls: Any, wire: dict[str, str]) -> dict[str, str]:
@@ -225,7 +226,8 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     properties = {
-        name: _flat_items(value) if name in kind.schema.nested else value for name, value in properties.items()
+        name: _flat_items(value, inner[name].hint) if name in kind.schema.nested else value
+        for name, value in properties.items()
     }
     wrong = next((name for name in properties if name in envelope), None)
     hint = f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
@@ -245,16 +247,18 @@ _ON_TOP = ("id", "name", "type")
 """An item with ``properties`` takes these keys beside them."""
 
 
-def _flat_items(items: Any) -> Any:
+def _flat_items(items: Any, hint: Any) -> Any:
     """A list of items as azure-native's classes have them: their ``properties`` beside their name."""
     if not isinstance(items, list):
         return items
-    return [_flat_item(item) if isinstance(item, dict) else item for item in items]
+    taken = {name for each in allowed_values(allowed_values(hint).item).objects for name in body_shape(each).fields}
+    answered = {"properties", "etag", "type", "systemData", *(READ_BACK - taken)}
+    return [_flat_item(item, answered) if isinstance(item, dict) else item for item in items]
 
 
-def _flat_item(item: Body) -> Body:
+def _flat_item(item: Body, answered: set[str]) -> Body:
     inner = item.get("properties")
-    outer = {name: value for name, value in item.items() if name not in ("properties", "etag", "type", "systemData")}
+    outer = {name: value for name, value in item.items() if name not in answered}
     shown = {name: value for name, value in inner.items() if name != "provisioningState"} if inner else {}
     return {**outer, **shown}
 

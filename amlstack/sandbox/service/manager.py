@@ -6,14 +6,14 @@ import functools
 import re
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.kinds import authorization
 from amlstack.sandbox.protocol import addresses, requests, typecheck
-from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath, parse
+from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath, parse
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
-from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.service import cloud, deployments, policy
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.store.store import ResourceRow
-    from amlstack.sandbox.store.tables import Operation
+    from amlstack.sandbox.store.tables import Operation, OperationKind
 
 
 def advance(context: KindContext, operation: Operation) -> None:
@@ -30,7 +30,7 @@ def advance(context: KindContext, operation: Operation) -> None:
         if operation.status != "InProgress" or context.store.operations.tick(operation.id):
             return
         resource = context.store.resources.get(operation.resource)
-        if resource is not None and operation.kind == "create" and resource.state == "Creating":
+        if resource is not None and (operation.kind, resource.state) in _MAKING:
             context.store.resources.set_state(resource.key, "Succeeded")
         if resource is not None and operation.kind == "delete" and not remove(context, resource):
             return
@@ -38,6 +38,9 @@ def advance(context: KindContext, operation: Operation) -> None:
         if resource is not None and kind is not None:
             kind.finished(context, resource, operation)
         context.store.operations.finish(operation.id)
+
+
+_MAKING: Final = {("create", "Creating"), ("update", "Updating")}
 
 
 def advance_all(context: KindContext) -> None:
@@ -72,6 +75,8 @@ def _kind_lets_go(context: KindContext, resource: ResourceRow) -> bool:
     return kind is None or kind.removing(context, resource)
 
 
+GROUP_DEPTH: Final = 4
+"""Slashes in the id of a resource group."""
 POLL_MS = "20"
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
@@ -137,6 +142,9 @@ def _of_kind(
         return _list(context, kind, path, query)
     if kind.read_only and method not in {"GET", "HEAD"}:
         raise not_emulated(f"{method} of {kind.type}: the sandbox makes them itself")
+    if method == "HEAD" and kind.type == GROUPS:
+        _found(context, path)
+        return Reply(204)
     if method in {"GET", "HEAD"}:
         return _get(context, kind, path)
     if method == "DELETE":
@@ -207,7 +215,8 @@ def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
     for operation in context.store.operations.running(resource.key):
         advance(context, operation)
     resource = _found(context, meant)
-    return Reply(200, {**kind.render(context, resource), **kind.named(path)})
+    etag = kind.etag_of(resource).get("etag")
+    return Reply(200, {**kind.render(context, resource), **kind.named(path)}, {"ETag": etag} if etag else {})
 
 
 def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
@@ -246,9 +255,16 @@ def _put(
         kind.check(context, path, body, before)
         if before is not None and before.state != "Failed":  # what failed to be made is made again
             kept = kind.fill(context, path, kind.keep(body, before))
-            updated = store.resources.put(path.text, kind.type, path.parent, kept, before.state)
+            ticks = kind.ticks_again.get("PATCH" if patch else "PUT", 0)
+            state = "Updating" if ticks and before.state == "Succeeded" else before.state
+            updated = store.resources.put(path.text, kind.type, path.parent, kept, state)
             kind.changed(context, updated)
-            return Reply(again, kind.render(context, updated), location if again == 201 else {})
+            headers = location if again == 201 else {}
+            if ticks:
+                doing: OperationKind = "create" if state == "Creating" else "update"
+                headers = _headers(context, kind, store.operations.start(updated.key, doing, ticks))
+            status = kind.patch_status if patch else again
+            return Reply(status, None if status == 202 else kind.written(context, updated), headers)
         if kind.makes_parent:
             _make_parent(context, path)
         state = "Creating" if kind.ticks else "Succeeded"
@@ -259,7 +275,7 @@ def _put(
             operation = store.operations.start(made.key, "create", kind.ticks)
             headers = _headers(context, kind, operation)
     # An answer of 202 has no body: clients poll, and then ask for the resource.
-    return Reply(kind.made_status, None if kind.made_status == 202 else kind.render(context, made), headers)
+    return Reply(kind.made_status, None if kind.made_status == 202 else kind.written(context, made), headers)
 
 
 def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -348,20 +364,24 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
             return Reply(202, None, soon)
         resource = context.store.resources.get(operation.resource)
         kind = None if resource is None else kinds.find(resource.type)
-        result = None if kind is None else kind.result(context, operation)
+        if kind is None or resource is None:
+            return Reply(200 if operation.resource.count("/") == GROUP_DEPTH else 204)
+        result = kind.result(context, operation)
+        if result is None and operation.kind in {"create", "update"}:
+            result = kind.render(context, resource)
         return Reply(204) if result is None else Reply(200, result)
-    error = {"error": {"code": code, "message": message}} if operation.status == "Failed" else {}
-    return Reply(200, {"id": operation.id, "name": operation.id, "status": operation.status, **error}, soon)
+    body: Body = {"status": operation.status}
+    if operation.status == "Failed":
+        body["error"] = {"code": code, "message": message}
+    if operation.status == "Succeeded" and f"/{ML}/".lower() in operation.resource:
+        body["percentComplete"] = 100.0
+    return Reply(200, body, soon)
 
 
 def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
     namespace = kind.type.partition("/")[0]
     root = f"{context.base}/subscriptions/{SUBSCRIPTION}/providers/{namespace}"
-    headers = {
-        "Azure-AsyncOperation": f"{root}/operationsStatus/{operation.id}?api-version=2025-12-01",
-        "retry-after-ms": POLL_MS,
-        "x-ms-retry-after-ms": POLL_MS,
-    }
-    if operation.kind != "create":
-        headers["Location"] = f"{root}/operationResults/{operation.id}?api-version=2025-12-01"
-    return headers
+    places = {BY_STATUS: "operationsStatus", BY_RESULT: "operationResults"}
+    followed = kind.followed.get(operation.kind, tuple(places))
+    headers = {name: f"{root}/{places[name]}/{operation.id}?api-version=2025-12-01" for name in followed}
+    return {**headers, "retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}

@@ -204,7 +204,7 @@ def _row(row: sqlite3.Row, database: Path) -> ResourceRow:
     return ResourceRow(**values)
 
 
-OperationKind = Literal["create", "delete", "provision"]
+OperationKind = Literal["create", "update", "delete", "provision", "diagnose"]
 
 
 @dataclass(frozen=True, slots=True)

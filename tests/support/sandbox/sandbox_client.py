@@ -104,8 +104,10 @@ class Arm:
     def finish(self, answer: Answer) -> list[str]:
         """Polls a long-running operation to its end; the statuses that were seen."""
         seen: list[str] = []
+        status = answer.headers.get("Azure-AsyncOperation")
         while not seen or seen[-1] == "InProgress":
-            seen.append(self.get(answer.headers["Azure-AsyncOperation"]).body["status"])
+            found = self.get(status or answer.headers["Location"] or "")
+            seen.append(found.body["status"] if status else "InProgress" if found.status == 202 else "Succeeded")
         return seen
 
     def make_group(self, name: str) -> str:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.base import text
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, iso
+from amlstack.sandbox.protocol.kind import (
+    BY_STATUS,
+    Body,
+    KindContext,
+    NameRule,
+    Reply,
+    ResourceKind,
+    Schema,
+    iso,
+)
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
 
 _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""
+_COUNTS = ("allocationState", "currentNodeCount", "targetNodeCount", "nodeStateCounts")
+_NULLS: Body = {"subnet": None, "errors": None, "virtualMachineImage": None, "enableBatchPrivateLink": False}
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
@@ -39,6 +50,12 @@ class Computes(ResourceKind):
     ticks_delete = 1
     patches = True
     actions = ("listNodes",)
+    again_status = 201
+    ticks_again: ClassVar[dict[str, int]] = {"PUT": 2, "PATCH": 2}
+    followed: ClassVar[dict[str, tuple[str, ...]]] = dict.fromkeys(("create", "update", "delete"), (BY_STATUS,))
+    dated = False
+    outer: ClassVar[Body] = {"tags": {}}
+    nulls: ClassVar[Body] = dict.fromkeys(("description", "resourceId", "provisioningErrors"))
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""
@@ -107,14 +124,28 @@ class Computes(ResourceKind):
             "targetNodeCount": len(nodes),
             "nodeStateCounts": {f"{kind}NodeCount": states[kind] for kind in kinds},
         }
+        cluster = _without_password(compute["properties"])
         return {
             "computeLocation": resource.body["location"],
             "createdOn": iso(resource.created),
             "modifiedOn": iso(resource.changed),
             "isAttachedCompute": False,
             "disableLocalAuth": compute.get("disableLocalAuth", False),
-            "properties": {**_without_password(compute["properties"]), **live},
+            "provisioningWarnings": {},
+            "properties": {**_NULLS, **cluster, "vmSize": cluster["vmSize"].upper(), **live},
         }
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Without counts: the answer to a write looks at no node.
+
+        Source: recordings of azure-ai-ml's test_compute (2024-12-18) and of azure-powershell's
+        New-AzMLWorkspaceCompute (2025-11-04).
+        """
+        shown = self.render(context, resource)
+        properties = {**shown["properties"], "provisioningWarnings": None}
+        cluster = {**properties["properties"], **dict.fromkeys(_COUNTS)}
+        del cluster["allocationStateTransitionTime"]
+        return {**shown, "properties": {**properties, "properties": cluster}}
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
         """``listNodes``: each node with its state, and the run on it."""
@@ -131,7 +162,7 @@ class Computes(ResourceKind):
             }
             for node in context.store.nodes.of(resource.key)
         ]
-        return Reply(200, {"nodes": nodes, "nextLink": None})
+        return Reply(200, {"computeType": "AmlCompute", "nodes": nodes})
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """A delete says what becomes of the nodes."""

@@ -19,8 +19,18 @@ from amlstack.sandbox.kinds import network
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
-from amlstack.sandbox.protocol.refusals import Refused, invalid
+from amlstack.sandbox.protocol.kind import (
+    BY_RESULT,
+    BY_STATUS,
+    Body,
+    KindContext,
+    NameRule,
+    Reply,
+    ResourceKind,
+    Schema,
+    iso,
+)
+from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -274,6 +284,18 @@ def _link_resources(workspace: ResourceRow) -> list[Body]:
     return [{"id": own, "name": "amlworkspace", "type": kind, "properties": properties}]
 
 
+_LETTERS: Final = {
+    "keyVault": "Microsoft.Keyvault/vaults",
+    "applicationInsights": "Microsoft.insights/components",
+}
+"""Types in the letters in which a workspace answers the ids of its neighbours."""
+
+
+def _in_letters(resource_id: str, kind: str) -> str:
+    above, _, name = resource_id.partition("/providers/")
+    return f"{above}/providers/{kind}/{name.rpartition('/')[2]}"
+
+
 NEIGHBOURS = {
     "storageAccount": "Microsoft.Storage/storageAccounts",
     "keyVault": "Microsoft.KeyVault/vaults",
@@ -304,6 +326,18 @@ class Workspaces(ResourceKind):
     made_status = 202  # Microsoft's clients take no 201 here
     actions = ("provisionManagedNetwork", "listKeys", "listStorageAccountKeys", "resyncKeys", "diagnose")
 
+    patch_status = 202
+    ticks_again: ClassVar[dict[str, int]] = {"PATCH": 1}
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "diagnose": (BY_RESULT,)}
+    outer: ClassVar[Body] = {"tags": {}, "etag": None}
+    nulls: ClassVar[Body] = {
+        **dict.fromkeys(("imageBuildCompute", "linkedModelInventoryArmId", "serverlessComputeSettings")),
+        **dict.fromkeys(("softDeleteEnabled", "enableDataIsolation", "EnableSoftwareBillOfMaterials"), False),
+        "description": "",
+        "allowRoleAssignmentOnRG": True,
+        "ipAllowlist": [],
+        "networkAcls": {"defaultAction": "Allow", "bypass": "", "ipRules": [], "resourceAccessRules": []},
+    }
     assigned = ResourceKind.assigned | {"discoveryUrl"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -319,12 +353,15 @@ class Workspaces(ResourceKind):
             old = None if before is None else before.body["properties"].get(name)
             if old is not None and name in REQUIRED and str(given).lower() != old.lower():
                 raise invalid(f"properties.{name}", f"it cannot be changed from '{old}'.")
+        rules = properties.get("networkAcls") or {}
+        if properties.get("ipAllowlist") or rules.get("ipRules") or rules.get("defaultAction", "Allow") != "Allow":
+            raise not_emulated("a workspace that only some addresses reach")
         managed_network.check(context, body, before)
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The body with what the service assigns: an id, and open networks unless asked otherwise."""
         body = managed_network.filled(context, path, body)
-        given = {"friendlyName": path.name, "publicNetworkAccess": "Enabled", **body["properties"]}
+        given = {"friendlyName": "", "publicNetworkAccess": "Enabled", **body["properties"]}
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
         return {"kind": "Default", "sku": {"name": "Basic", "tier": "Basic"}, **body, "properties": {**extra, **given}}
 
@@ -334,9 +371,30 @@ class Workspaces(ResourceKind):
         return {**before.body, **body, "properties": {**before.body["properties"], **body["properties"], **network}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The addresses of its data plane."""
+        """The addresses of its data plane, and what the service says of every workspace.
+
+        Ids of a vault and of Application Insights come in the service's own letters. Source: azure-powershell,
+        Get-AzMLWorkspace (2025-11-04).
+        """
         host = context.base.removeprefix("https://")
+        properties, place = resource.body["properties"], resource.body["location"]
+        own = str(properties["workspaceId"])
+        linked = len(_connections(context, resource))
+        account = context.store.resources.get(properties["storageAccount"])
+        shown = {name: _in_letters(properties[name], kind) for name, kind in _LETTERS.items() if properties.get(name)}
         return {
+            **shown,
+            "tenantId": entra.TENANT,
+            "creationTime": iso(resource.created),
+            "storageHnsEnabled": bool(account and account.body["properties"].get("isHnsEnabled")),
+            "privateLinkCount": linked,
+            "sdkTelemetryAppInsightsKey": str(uuid.uuid5(uuid.UUID(own), "telemetry")),
+            "notebookInfo": {
+                "resourceId": uuid.uuid5(uuid.UUID(own), "notebooks").hex,
+                "fqdn": f"ml-{resource.name[:16]}-{place}-{own}.{place}.notebooks.azure.net".lower(),
+                "isPrivateLinkEnabled": linked > 0,
+                "notebookPreparationError": None,
+            },
             "discoveryUrl": f"{context.base}/discovery",
             "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
             **managed_network.shown(context, resource),
@@ -348,7 +406,9 @@ class Workspaces(ResourceKind):
             managed_network.finish(context, resource)
 
     def result(self, context: KindContext, operation: Operation) -> Body | None:
-        """The status of the managed network."""
+        """The status of the managed network, or a diagnosis."""
+        if operation.kind == "diagnose":
+            return {"value": {part: [] for part in DIAGNOSED}}
         if operation.kind != managed_network.PROVISION:
             return None
         return managed_network.status_of(context.store.resources[operation.resource])
@@ -366,7 +426,7 @@ class Workspaces(ResourceKind):
         if name.lower() == "resynckeys":
             return Reply(200)
         if name.lower() == "diagnose":
-            return Reply(200, {"value": {part: [] for part in DIAGNOSED}})
+            return context.store.operations.start(resource.key, "diagnose", 1)
         if name.lower() != "listkeys":
             return super().action(context, resource, name, body)
         return Reply(200, {"userStorageArmId": account, "userStorageResourceId": account, "userStorageKey": None})

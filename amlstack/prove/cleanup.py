@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from amlstack.prove.proof import TAG
+from amlstack.prove.proof import AGAIN, STACKS, TAG
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 GROUPS: Final = "2024-03-01"
 POLICIES: Final = "2023-04-01"
 VAULTS: Final = "2024-11-01"
+NOT_EMULATED: Final = 501
 _PATIENCE: Final = 1800.0
 _LOOK: Final = 5.0
 _WORKSPACES: Final = "/providers/Microsoft.MachineLearningServices/workspaces"
@@ -39,9 +40,6 @@ def cleanup(arm: ArmClient, proof: Proof, say: Callable[[str], None]) -> list[st
         for row in list(arm.rows(f"{root}/resourceGroups/{group}{_WORKSPACES}", API_VERSION)):
             say(f"purging workspace {row['name']}")
             _gone(arm, str(row["id"]), API_VERSION, {"forceToPurge": "true"})
-        for row in list(arm.rows(f"{root}/resourceGroups/{group}/resources", GROUPS)):
-            if str(row.get("type", "")).lower() == "microsoft.keyvault/vaults":
-                _note_vault(proof, str(row["name"]))
         say(f"deleting {group}")
         _gone(arm, f"{root}/resourceGroups/{group}", GROUPS)
     for path in _policies(arm, proof):
@@ -59,14 +57,6 @@ def _gone(arm: ArmClient, path: str, version: str, query: dict[str, str] | None 
         time.sleep(0.3 if arm.endpoint.startswith("https://127.0.0.1") else _LOOK)
 
 
-def _note_vault(proof: Proof, name: str) -> None:
-    """A vault's name is written down before its group goes: what is soft-deleted lies in no group."""
-    known: dict[str, Any] = proof.steps.setdefault("cleanup", {"status": "ok", "seconds": 0, "seen": "", "vaults": []})
-    if name not in known.setdefault("vaults", []):
-        known["vaults"].append(name)
-        proof.save()
-
-
 def _policies(arm: ArmClient, proof: Proof) -> Iterator[str]:
     """Initiatives, then definitions, whose name ends with the hash of one of the groups."""
     root = f"/subscriptions/{proof.subscription}"
@@ -79,17 +69,27 @@ def _policies(arm: ArmClient, proof: Proof) -> Iterator[str]:
         yield from [str(row["id"]) for row in arm.rows(path, POLICIES) if str(row["name"]).endswith(ends)]
 
 
+def _deleted_vaults(arm: ArmClient, proof: Proof) -> Iterator[str]:
+    """Ids of soft-deleted vaults of the groups; a sandbox has none, and says that it does not emulate them."""
+    try:
+        rows = list(arm.rows(f"/subscriptions/{proof.subscription}/providers/Microsoft.KeyVault/deletedVaults", VAULTS))
+    except ArmError as error:
+        if error.status != NOT_EMULATED:
+            raise
+        return
+    own = tuple(f"/subscriptions/{proof.subscription}/resourceGroups/{group}/".lower() for group in proof.groups)
+    for row in rows:
+        if str((row.get("properties") or {}).get("vaultId", "")).lower().startswith(own):
+            yield str(row["id"])
+
+
 def _purge_vaults(arm: ArmClient, proof: Proof, say: Callable[[str], None]) -> None:
-    place = f"/subscriptions/{proof.subscription}/providers/Microsoft.KeyVault/locations/{proof.location}/deletedVaults"
-    for name in proof.steps.get("cleanup", {}).get("vaults", ()):
+    for vault in list(_deleted_vaults(arm, proof)):
+        say(f"purging vault {vault.rpartition('/')[2]}")
         try:
-            answer = arm.request("POST", f"{place}/{name}/purge", VAULTS, allow=(404, 501))
+            arm.finish(arm.post(f"{vault}/purge", None, VAULTS))
         except ArmError as error:
-            say(f"the soft-deleted vault {name} stays: {error}")
-            continue
-        if answer.status < 400:
-            arm.finish(answer)
-            say(f"purged vault {name}")
+            say(f"the soft-deleted vault {vault.rpartition('/')[2]} stays: {error}")
 
 
 def _left(arm: ArmClient, proof: Proof) -> Iterator[str]:
@@ -101,9 +101,10 @@ def _left(arm: ArmClient, proof: Proof) -> Iterator[str]:
         if (row.get("tags") or {}).get(TAG) == proof.id:
             yield str(row["id"])
     yield from _policies(arm, proof)
+    yield from _deleted_vaults(arm, proof)
 
 
 def forget(proof: Proof) -> None:
     """Remove the settings files from the project; the proof's own folder stays, as it is the evidence."""
-    for stack in ("open", "closed"):
+    for stack in (*STACKS, AGAIN):
         proof.settings_file(stack).unlink(missing_ok=True)

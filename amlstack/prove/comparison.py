@@ -83,7 +83,7 @@ def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tupl
     if request.startswith(("GET", "HEAD")):  # what is asked before and after it is made is a matter of the moment
         answers = sorted({tuple(each) for each in answers})
     yield "answers", (first, json.dumps(answers))
-    states = list(dict.fromkeys(state for one in some if (state := _state(one["body"])) is not None))
+    states = _states(some)
     if states:
         yield "states", (first, json.dumps(states))
     good = [one for one in some if 200 <= one["status"] < 300]
@@ -97,6 +97,15 @@ def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tupl
     elif (body := good[-1]["body"]) is not None:
         for path, value in _flat(_listed(request, body)):
             yield path, (good[-1]["step"], plain(json.dumps(value), proof_id))
+
+
+def _states(some: list[Exchange]) -> list[str]:
+    """The states of the one resource or operation, of those with this address, that showed most of them."""
+    met: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in some:
+        if (state := _state(one["body"])) is not None:
+            met[one["path"]][state] = None
+    return max(map(list, met.values()), key=len, default=[])
 
 
 def _runs(values: list[Any]) -> list[Any]:

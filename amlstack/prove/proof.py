@@ -21,6 +21,8 @@ TAG: Final = "amlstack-prove"
 """Tag of every resource of a proof; its value is the id."""
 FILE: Final = "proof.json"
 STACKS: Final = ("open", "closed")
+AGAIN: Final = "again"
+"""The stack that imports what ``open`` has, and is forgotten afterwards; it has no group of its own."""
 _ID: Final = re.compile(r"p[0-9a-f]{7}")
 
 

@@ -18,6 +18,7 @@ from amlstack import engine
 from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.prove import jobs
+from amlstack.prove.proof import AGAIN
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 
 if TYPE_CHECKING:
@@ -321,7 +322,15 @@ def _import(walk: ProofWalk) -> str:
         raise StepFailedError(
             f"the import file must name group, workspace and cluster, names {len(resources)} resources"
         )
-    return f"{len(resources)} resources could be imported"
+    again = walk.proof.stack(AGAIN)
+    write_whole(walk.proof.settings_file(AGAIN), before)
+    walk.pulumi("stack", "init", again, "--no-select")
+    try:
+        options = ("--yes", "--generate-code=false", "--protect=false", "--skip-preview")
+        walk.pulumi("import", "--file", str(file), "--stack", again, *options)
+    finally:
+        walk.pulumi("stack", "rm", again, "--force", "--yes")
+    return f"{len(resources)} resources imported into another stack, which is forgotten"
 
 
 def _closed(walk: ProofWalk) -> str:
@@ -358,7 +367,7 @@ STEPS: Final[Mapping[str, WalkStep]] = {
     "schedule": WalkStep("makes a schedule", _schedule, ("environment",)),
     "drift": WalkStep("changes the cluster by hand and finds it", _drift, ("cluster",)),
     "policy": WalkStep("assigns the rules as Azure Policy", _policy, ("open",)),
-    "import": WalkStep("writes the import file of what is there", _import, ("cluster",)),
+    "import": WalkStep("imports what is there into another stack, and forgets that", _import, ("cluster",)),
     "closed": WalkStep("brings up a closed workspace", _closed, ("state",)),
     "destroy": WalkStep("destroys both stacks", _destroy, ("state",)),
 }  # fmt: skip

@@ -19,6 +19,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.prove import proving
 from amlstack.prove.proof import Proof
 from amlstack.prove.recorder import ProvenAzure
+from amlstack.prove.walk import chosen
 from amlstack.provider import arm
 from tests.support.prove.changed_azure import CHANGES, WRAPPER, change
 from tests.support.running import ended_with_us
@@ -39,7 +40,10 @@ QUICK = (
     "a default of workspaces",
     "a header that is missing",
 )
-NAMES = tuple(CHANGES) if os.environ.get("PROVE_CHANGES") == "all" else QUICK
+ALL = os.environ.get("PROVE_CHANGES") == "all"
+NAMES = tuple(CHANGES) if ALL else QUICK
+WALKS = {"to an open workspace": ("open",), **({"whole": ()} if ALL else {})}
+"""Walks without a change; the whole one takes minutes."""
 
 
 @dataclass
@@ -47,7 +51,7 @@ class ChangedSide:
     """The sandbox in Azure's place; ``played`` gives a proof's page."""
 
     home: Path
-    played: Callable[[str, str], str]
+    played: Callable[[str, tuple[str, ...]], str]
 
     def left(self) -> list[str]:
         """Ids of what it has."""
@@ -83,15 +87,15 @@ def side(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
             return made
 
         @cache
-        def on_sandbox(step: str) -> Path:
+        def on_sandbox(steps: tuple[str, ...]) -> Path:
             change(home, "")
-            return proving.on_sandbox(proof(f"of-{step}"), pulumi, (step,), print)
+            return proving.on_sandbox(proof(f"of-{'-'.join(steps)}"), pulumi, steps, print)
 
-        def played(named: str, step: str) -> str:
-            other = on_sandbox(step)
+        def played(named: str, steps: tuple[str, ...]) -> str:
+            other = on_sandbox(steps)
             change(home, named)
             one = proof("azure")
-            _, left = proving.on_azure(one, pulumi, azure, (step,), print)
+            _, left = proving.on_azure(one, pulumi, azure, steps, print)
             return proving.compared(one, other, left)[0].read_text("utf-8")
 
         try:
@@ -105,15 +109,17 @@ def test_there_are_thirty_changes() -> None:
     assert len(CHANGES) == 30
 
 
-def test_an_azure_like_the_sandbox_has_no_difference(side: ChangedSide) -> None:
-    page = side.played("", "open")
-    assert "0 differ from the sandbox" in page, page
+@pytest.mark.parametrize("steps", WALKS.values(), ids=WALKS)
+def test_an_azure_like_the_sandbox_has_no_difference(side: ChangedSide, steps: tuple[str, ...]) -> None:
+    page = side.played("", steps)
+    assert " 0 differ from the sandbox" in page, page
+    assert all(f"| {step} | ok |" in page for step in chosen(steps)), page
     assert not side.left()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_change_is_named_and_leaves_nothing(side: ChangedSide, name: str) -> None:
-    page = side.played(name, CHANGES[name].step)
+    page = side.played(name, (CHANGES[name].step,))
     assert CHANGES[name].named in page, page
     assert "each group answers 404" in page
     assert not side.left()

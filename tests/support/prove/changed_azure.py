@@ -193,7 +193,7 @@ CHANGES: Final[dict[str, Change]] = {
     ),
     "null in place of nothing": Change("open", f"PUT {GROUP}", "managedBy", good(put("managedBy", None))),
     "a header that is missing": Change(
-        "open", f"PUT {REGISTRY}", "header azure-asyncoperation", header("azure-asyncoperation", None)
+        "open", f"PUT {LOGS}", "header azure-asyncoperation", header("azure-asyncoperation", None)
     ),
     "a header that is new": Change("open", f"PUT {GROUP}", "header x-ms-error-code", header("x-ms-error-code", "None")),
     "a list's order": Change("cluster", r"GET .*/locations/[^/]+/usages", "value[0].", good(turned)),

@@ -67,11 +67,20 @@ def plain(text: str, proof_id: str) -> str:
     return text
 
 
-def facts(exchanges: Iterable[Exchange], proof_id: str) -> dict[str, dict[str, tuple[str, str]]]:
-    """Request → aspect → (step, value) of a recording."""
+def both(one: Iterable[Exchange], other: Iterable[Exchange]) -> frozenset[str]:
+    """Addresses that both recordings have: an id in one of them is no matter of chance, and two of them stay two."""
+    left, right = ({each["path"].partition("?")[0] for each in some} for some in (one, other))
+    return frozenset(left & right)
+
+
+def facts(
+    exchanges: Iterable[Exchange], proof_id: str, same: frozenset[str] = frozenset()
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Request → aspect → (step, value) of a recording; ids stay in the addresses of ``same``."""
     grouped: dict[str, list[Exchange]] = defaultdict(list)
     for one in exchanges:
-        path = plain(one["path"].partition("?")[0], proof_id)
+        path = one["path"].partition("?")[0]
+        path = path.replace(proof_id, "ID") if path in same else plain(path, proof_id)
         if "/metadata/" not in path:
             grouped[f"{one['method']} {path}"].append(one)
     return {request: dict(_aspects(request, some, proof_id)) for request, some in grouped.items()}

@@ -114,7 +114,9 @@ def compared(proof: Proof, other: Path, left: list[str]) -> tuple[Path, int]:
         The page, and the number of facts that differ.
     """
     own = comparison.read(proof.folder / "relay" / EXCHANGES)
-    facts = [comparison.facts(some, proof.id) for some in (own, comparison.read(other))]
+    twin = comparison.read(other)
+    same = comparison.both(own, twin)
+    facts = [comparison.facts(some, proof.id, same) for some in (own, twin)]
     alike, differences = comparison.compare(*facts)
     file = proof.folder / "page.md"
     write_whole(file, page(proof, alike, differences, len(own), left))

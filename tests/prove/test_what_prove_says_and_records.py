@@ -108,6 +108,14 @@ def test_states_in_another_order_differ() -> None:
     assert "states" in {each.aspect for each in comparison.compare(one, other)[1]}
 
 
+def test_two_resources_with_ids_for_names_stay_two() -> None:
+    rows = [{**ASKED, "path": f"/v/{n * 8}-2222-3333-4444-555555555555", "body": {"n": n}} for n in "12"]
+    same = comparison.both(rows, rows[::-1])
+    one, other = (comparison.facts(some, "p1234567", same) for some in (rows, rows[::-1]))
+    assert comparison.compare(one, other) == (4, [])
+    assert comparison.compare(facts({"n": "1"}), facts({"n": "2"}))[1]
+
+
 def test_a_line_that_a_kill_cut_off_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "exchanges.jsonl"
     file.write_text(json.dumps({**ASKED, "body": None}) + '\n{"step": "op', "utf-8")

@@ -58,12 +58,11 @@ def check(context: KindContext, region: str, cluster: Body, where: str) -> None:
         message = f"The VM size '{size.name}' is not available to this subscription in '{region}'."
         raise Refused(400, "InvalidVmSize", message, f"{where}.vmSize")
     asked = cluster["scaleSettings"].get("minNodeCount", 0) * (size.vcpus or 0)
-    used = _used(context, region)["Dedicated", family(size)]
-    limit = min(quota.get("families", {}).get(family(size), LIMIT), quota.get("dedicated", LIMIT))
+    family = size.family or ""
+    used = _used(context, region)["Dedicated", family]
+    limit = min(quota.get("families", {}).get(family, LIMIT), quota.get("dedicated", LIMIT))
     if cluster.get("vmPriority", "Dedicated") == "Dedicated" and used + asked > limit:
-        message = (
-            f"minNodeCount asks for {asked} vCPUs of '{family(size)}' in '{region}', of which {limit - used} are free."
-        )
+        message = f"minNodeCount asks for {asked} vCPUs of '{family}' in '{region}', of which {limit - used} are free."
         raise Refused(400, "ClusterMinNodesExceedCoreQuota", message, f"{where}.scaleSettings.minNodeCount")
 
 
@@ -99,7 +98,7 @@ def wrong(region: str, change: QuotaChange) -> str | None:
         return "--family needs --limit."
     if change.workspace and not change.family:
         return "--workspace needs --family and --limit: a workspace is given a part of a family's quota."
-    known = {family(size).lower(): family(size) for size in sizes.all_sizes()}
+    known = {one.lower(): one for one in _families()}
     if change.family and change.family.lower() not in known:
         return f"`{change.family}` is no family of sizes.{text.hint(change.family, known.values())}"
     for name in change.withheld:
@@ -128,12 +127,7 @@ def changed(quota: Mapping[str, Any], region: str, change: QuotaChange) -> dict[
 
 
 def _named(given: str) -> str:
-    return next(name for name in map(family, sizes.all_sizes()) if name.lower() == given.lower())
-
-
-def family(size: Size) -> str:
-    """The quota family of a size, made up from its series where no source names it."""
-    return size.family or f"standard{re.sub(r'[^A-Za-z0-9]', '', size.series)}Family"
+    return next(name for name in _families() if name.lower() == given.lower())
 
 
 def _usages(context: KindContext, region: str) -> list[Body]:
@@ -152,7 +146,8 @@ def _usages(context: KindContext, region: str) -> list[Body]:
 
 
 def _families() -> list[str]:
-    return list(dict.fromkeys(family(size) for size in sizes.all_sizes()))
+    """The families of all sizes of which a source names it."""
+    return list(dict.fromkeys(size.family for size in sizes.all_sizes() if size.family))
 
 
 def _words(family_name: str, priority: str = "Dedicated") -> str:
@@ -201,7 +196,7 @@ def _sizes(context: KindContext, region: str) -> list[Body]:
     return [
         {
             "name": size.name,
-            "family": family(size),
+            "family": size.family or "",
             "vCPUs": size.vcpus or 0,
             "gpus": size.gpus,
             "memoryGB": size.memory_gib or 0,
@@ -231,6 +226,6 @@ def _used(context: KindContext, region: str) -> Counter[tuple[str, str]]:
         size = sizes.get(cluster["vmSize"])
         if row.body["location"] != region or size is None or not (count := nodes[row.key]):
             continue
-        for one in ("", family(size)):
+        for one in {"", size.family or ""}:
             used[cluster.get("vmPriority", "Dedicated"), one] += count * (size.vcpus or 0)
     return used

@@ -167,6 +167,39 @@ def unchecked(answers: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
             )
 
 
+_IN_USE: Final = frozenset({"Registered", "Registering"})
+"""States of a resource provider in which its resources can be made."""
+
+
+def unregistered(states: Mapping[str, str], subscription: str, level: Level) -> Iterator[Finding]:
+    """One finding for each resource provider that is not registered."""
+    for name, state in states.items():
+        if state not in _IN_USE:
+            yield Finding(
+                "provider-not-registered",
+                "",
+                f"The resource provider `{name}` is `{state or 'unknown'}` in the subscription {subscription}",
+                "Azure makes resources only of providers that the subscription has registered, and refuses others with "
+                "409 MissingSubscriptionRegistration",
+                f"`az provider register --namespace {name} --wait --subscription {subscription}`, which takes the role "
+                "Contributor on the subscription",
+                level,
+            )
+
+
+def not_asked(problem: str) -> Iterator[Finding]:
+    """A warning where the states of resource providers could not be read."""
+    if problem:
+        yield Finding(
+            "providers-unchecked",
+            "",
+            f"Whether the subscription has registered its resource providers was not checked: {problem}",
+            "Azure refuses to make a resource of a provider that is not registered",
+            "Reading them takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
+            Level.WARNING,
+        )
+
+
 def shortages(
     wanted: Iterable[Demand],
     answers: Mapping[str, Mapping[str, Any]],

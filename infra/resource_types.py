@@ -33,6 +33,22 @@ COMPONENT = "amlstack:components:Version"
 JOB = "amlstack:jobs:Job"
 SCHEDULE = "amlstack:schedules:Schedule"
 
+PROVIDERS = {
+    "applicationinsights": "Microsoft.Insights",
+    "containerregistry": "Microsoft.ContainerRegistry",
+    "keyvault": "Microsoft.KeyVault",
+    "machinelearningservices": "Microsoft.MachineLearningServices",
+    "managedidentity": "Microsoft.ManagedIdentity",
+    "monitor": "Microsoft.Insights",
+    "network": "Microsoft.Network",
+    "operationalinsights": "Microsoft.OperationalInsights",
+    "privatedns": "Microsoft.Network",
+    "storage": "Microsoft.Storage",
+}
+"""Module of a type → the resource provider that a subscription must have registered; every subscription has those of
+the others. The network that Azure ML manages (``amlstack:network:…``) needs Microsoft.Network too
+(learn.microsoft.com/azure/machine-learning/how-to-managed-network, 2026-11-24)."""
+
 WORKSPACE_PARENT = "amlstack:infra:Workspace"
 CLUSTERS = "amlstack:infra:Clusters"
 """Parent of the clusters, and of the roles of clusters with an identity of their own."""

@@ -12,6 +12,8 @@ from infra.components.registration import end, show
 from infra.settings.secrets import hidden
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from infra.names import Names
     from infra.settings import Reading, Settings
 
@@ -34,6 +36,39 @@ async def check(
         return
     found = [hidden(finding, reading.secret) for finding in await findings(settings, reading, names, provider)]
     show(found)
+    if wrong := errors(found):
+        end(wrong)
+
+
+async def check_providers(
+    settings: Settings,
+    reading: Reading | None,
+    subscription: str,
+    needed: Sequence[str],
+    provider: pulumi.ProviderResource | None,
+) -> None:
+    """Show the resource providers that the subscription must have registered and has not.
+
+    Args:
+        settings: The stack's.
+        reading: Where they were written; None for a stack that is only looked at, which asks nothing.
+        subscription: Its id.
+        needed: Names of the providers of all that is registered here.
+        provider: Who asks.
+
+    Raises:
+        pulumi.RunError: One is not registered.
+    """
+    if reading is None or settings.quota == "off":
+        return
+    asked = {"subscription": subscription, "namespaces": needed}
+    try:
+        answer = await _answer("amlstack:capacity:ofProviders", asked, provider)
+    except Exception as error:  # noqa: BLE001 - a provider that does not answer is no reason to fail
+        answer = {"states": {}, "problem": str(error) or type(error).__name__}
+    level = Level.WARNING if settings.quota == "warn" else Level.ERROR
+    found = [*quota.unregistered(answer["states"], subscription, level), *quota.not_asked(answer["problem"])]
+    show([hidden(finding, reading.secret) for finding in found])
     if wrong := errors(found):
         end(wrong)
 

@@ -137,6 +137,9 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     submitted = submit_all(declared.runs, assets, tree)
     gate = _azure_policy(declared, workspace)
     await room
+    if pulumi.runtime.is_dry_run():
+        needed = sorted(registered.providers)
+        await capacity.check_providers(settings, declared.reading, declared.who.subscription, needed, provider)
     _register_keeper(settings, workspace, record, registered)
     return {**gate, **_outputs(settings, workspace.names, submitted)}
 

@@ -142,6 +142,29 @@ def test_a_workspace_that_is_not_there_has_no_clusters(wire: Wire, service: Fake
     assert asked(wire, "amlstack:capacity:ofWorkspace", workspace=WORKSPACE) == {"clusters": [], "problem": ""}
 
 
+def test_the_states_of_resource_providers_are_asked_for_one_by_one(
+    wire: Wire, service: FakeArm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = service.answer
+    states = {"Microsoft.Storage": "Registered", "Microsoft.Network": "NotRegistered"}
+
+    def answer(method: str, path: str, query: dict[str, str], body: Any) -> tuple[int, Any]:
+        name = path.rsplit("/", 1)[-1]
+        if not name.startswith("Microsoft."):
+            return others(method, path, query, body)
+        return (200, {"registrationState": states[name]}) if name in states else (404, {})
+
+    monkeypatch.setattr(service, "answer", answer)
+    token = "amlstack:capacity:ofProviders"
+    found = asked(wire, token, subscription="sub", namespaces=[*states, "Microsoft.Moon"])
+    assert found == {"states": {**states, "Microsoft.Moon": ""}, "problem": ""}
+
+    service.fail("GET", "Microsoft.Network$", 403, code="Refused", message="not today")
+    found = asked(wire, token, subscription="sub", namespaces=list(states))
+    assert found["states"] == {"Microsoft.Storage": "Registered"}
+    assert "not today" in found["problem"]
+
+
 def test_a_function_that_there_is_not_is_refused_by_name(wire: Wire) -> None:
     with pytest.raises(Refused, match="there is no function amlstack:capacity:ofMoon"):
         asked(wire, "amlstack:capacity:ofMoon")

@@ -107,6 +107,29 @@ def test_a_provider_has_its_types_with_their_api_versions(manager: Manager) -> N
     assert "Did you mean 'Microsoft.Storage'" in error["message"]
 
 
+def test_a_provider_is_registered_before_anything_of_it_is_made(manager: Manager) -> None:
+    root = manager.workspace.partition("/resourceGroups/")[0]
+    provider = f"{root}/providers/Microsoft.ManagedIdentity"
+    identity = f"{root}/resourceGroups/rg/providers/Microsoft.ManagedIdentity/userAssignedIdentities/own-identity"
+    body = {"location": "westeurope"}
+
+    status, answer = manager.call("POST", f"{provider}/unregister")
+    assert (status, answer["registrationState"]) == (200, "Unregistering")
+    assert manager.call("GET", provider)[1]["registrationState"] == "Unregistered"
+    status, error = manager.call("PUT", identity, body)
+    assert (status, error["code"]) == (409, "MissingSubscriptionRegistration")
+    assert "must be registered to use namespace 'Microsoft.ManagedIdentity'" in error["message"]
+    assert error["details"] == [{**error["details"][0], "code": error["code"], "target": "Microsoft.ManagedIdentity"}]
+
+    status, answer = manager.call("POST", f"{provider}/register")
+    assert (status, answer["registrationState"]) == (200, "Registering")
+    assert manager.call("GET", provider)[1]["registrationState"] == "Registered"
+    assert manager.call("PUT", identity, body)[0] == 201
+    status, error = manager.call("POST", f"{provider}/unregister")
+    assert (status, error["code"]) == (409, "Conflict"), "it has a resource now"
+    assert manager.call("POST", f"{root}/providers/Microsoft.Authorization/unregister")[0] == 501
+
+
 def test_a_name_that_azure_gives_once_is_taken_or_free(manager: Manager) -> None:
     root = manager.workspace.partition("/resourceGroups/")[0]
     path = f"{root}/providers/Microsoft.Storage/checkNameAvailability"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
+from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
@@ -64,6 +65,15 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
         assert store.resources.all() == ()
 
     set_quota(own_sandbox.home, westeurope={"families": {"standardNDSH100v5Family": 480}})
+    # Nor of one whose subscription has not registered a resource provider.
+    registry = f"{SUBSCRIPTION}/microsoft.containerregistry"
+    with contextlib.closing(Store(own_sandbox.home)) as store:
+        store.register(registry, registered=False)
+        printed = "\n".join(one.preview().failed().errors)
+        assert "`Microsoft.ContainerRegistry` is `Unregistered`" in printed
+        assert "az provider register --namespace Microsoft.ContainerRegistry" in printed
+        assert store.resources.all() == ()
+        store.register(registry, registered=True)
     planned = ops(one.preview())
     assert {name: planned[name] for name in ("west", "west-debug", "north")} == dict.fromkeys(
         ("west", "west-debug", "north"), "create"

@@ -1,4 +1,4 @@
-"""``amlstack:capacity:*``: what a subscription may use of a region, and which clusters a workspace has.
+"""``amlstack:capacity:*``: what a subscription may use, of a region and at all, and which clusters a workspace has.
 
 Asked before anything is planned, so nothing here repeats or waits for long, and nothing fails: what could not be read
 is answered as a ``problem`` in words. Shapes are those of the resource manager's ``usages``, ``vmSizes`` and ``quotas``
@@ -68,6 +68,29 @@ def read_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.E
     return {"regions": found}
 
 
+_PROVIDERS: Final = "2021-04-01"
+"""An api-version of the resource manager's own requests."""
+
+
+def read_providers(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+    """The states of resource providers in a subscription.
+
+    Args:
+        arm: Azure Resource Manager.
+        args: ``{"subscription": id, "namespaces": [name, …]}``.
+        cancelled: Ends the wait.
+
+    Returns:
+        ``{"states": {namespace: "Registered", …}, "problem": text}``; what could not be read has no state.
+    """
+    paths = {f"/subscriptions/{args['subscription']}/providers/{name}": name for name in args["namespaces"]}
+    answers = _answers(arm, list(paths), cancelled, lambda path: [arm.look(path, _PROVIDERS).body or {}])
+    problems = [each for each in answers.values() if isinstance(each, str)]
+    read = {paths[at]: rows[0] for at, rows in answers.items() if not isinstance(rows, str)}
+    states = {name: str(row.get("registrationState") or "") for name, row in read.items()}
+    return {"states": states, "problem": problems[0] if problems else ""}
+
+
 def read_clusters(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
     """The AmlCompute clusters of a workspace; a workspace that is not there has none.
 
@@ -88,16 +111,23 @@ def read_clusters(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.
 
 FUNCTIONS: Final[Mapping[str, Callable[[ArmClient, Mapping[str, Any], threading.Event], dict[str, Any]]]] = {
     "amlstack:capacity:ofRegions": read_regions,
+    "amlstack:capacity:ofProviders": read_providers,
     "amlstack:capacity:ofWorkspace": read_clusters,
 }
 
 
-def _answers(arm: ArmClient, paths: list[str], cancelled: threading.Event) -> dict[str, list[Any] | str]:
+def _answers(
+    arm: ArmClient,
+    paths: list[str],
+    cancelled: threading.Event,
+    read: Callable[[str], list[Any]] | None = None,
+) -> dict[str, list[Any] | str]:
     """The rows of each list, or why there are none. The first is asked alone: signing in once is enough."""
+    read = read or (lambda path: list(arm.rows(path, once=True)))
     end = time.monotonic() + SECONDS
     found: dict[str, list[Any] | str] = {}
     for some in (paths[:1], paths[1:]):
-        threads = [threading.Thread(target=_into, args=(found, arm, path), daemon=True) for path in some]
+        threads = [threading.Thread(target=_into, args=(found, read, path), daemon=True) for path in some]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -108,9 +138,9 @@ def _answers(arm: ArmClient, paths: list[str], cancelled: threading.Event) -> di
     return {path: found.get(path, f"{_NOBODY} within {SECONDS:.0f} s") for path in paths}
 
 
-def _into(found: dict[str, list[Any] | str], arm: ArmClient, path: str) -> None:
+def _into(found: dict[str, list[Any] | str], read: Callable[[str], list[Any]], path: str) -> None:
     try:
-        found[path] = list(arm.rows(path, once=True))
+        found[path] = read(path)
     except ArmError as error:
         found[path] = str(error) if error.status else f"{_NOBODY}: {error}"
     except InterruptedWaitError:

@@ -18,20 +18,25 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
         code: ARM error code.
         message: What was seen, the rule and what to write instead.
         target: Path of the property it is about.
+        details: The errors below it.
     """
 
-    def __init__(self, status: int, code: str, message: str, target: str | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, target: str | None = None, *, details: tuple[Any, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.target = target
+        self.details = details
 
     @property
     def body(self) -> dict[str, Any]:
-        """``{"error": {"code", "message"[, "target"]}}``."""
-        error = {"code": self.code, "message": self.message}
-        return {"error": error if self.target is None else {**error, "target": self.target}}
+        """``{"error": {"code", "message"[, "target"][, "details"]}}``."""
+        more = {"target": self.target, "details": list(self.details) or None}
+        shown = {key: value for key, value in more.items() if value is not None}
+        return {"error": {"code": self.code, "message": self.message, **shown}}
 
 
 def not_emulated(what: str) -> Refused:

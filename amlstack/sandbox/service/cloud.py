@@ -122,6 +122,10 @@ _NAMED_ONCE = {
     "microsoft.containerregistry": "Microsoft.ContainerRegistry/registries",
 }
 """Types whose names are taken once in the whole of Azure, by their namespace."""
+_REGISTRATION = re.compile(r"/subscriptions/([^/]+)/providers/([^/]+)/(register|unregister)", re.IGNORECASE)
+_REGISTRATION_FREE: Final = frozenset({"microsoft.authorization", "microsoft.resources"})
+"""Registered in every subscription, and never unregistered (learn.microsoft.com/azure/azure-resource-manager/
+management/resource-providers-and-types, 2026-11-26)."""
 _FILTER = re.compile(r"(resourceGroup|resourceType|name|location)\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
@@ -168,6 +172,8 @@ def subscriptions_answer(
     """
     if method == "POST" and (found := _CHECK.fullmatch(text)) and found[1].lower() in _NAMED_ONCE:
         return Reply(200, _availability(context, _NAMED_ONCE[found[1].lower()], body))
+    if method == "POST" and (found := _REGISTRATION.fullmatch(text)):
+        return Reply(200, _registration(context, found[1], _namespace(found[2]), found[3].lower()))
     if method != "GET":
         return None
     if found := re.fullmatch(r"/subscriptions/([^/]+)", text, re.IGNORECASE):
@@ -175,9 +181,10 @@ def subscriptions_answer(
     if found := re.fullmatch(r"(/subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)/resources", text, re.IGNORECASE):
         return Reply(200, {"value": list(_resources(context, found[1], query.get("$filter", "")))})
     if re.fullmatch(r"/subscriptions/[^/]+/providers", text, re.IGNORECASE):
-        return Reply(200, {"value": [_provider(each) for each in sorted(_namespaces())]})
-    if found := re.fullmatch(r"/subscriptions/[^/]+/providers/([^/]+)", text, re.IGNORECASE):
-        return Reply(200, _provider(_namespace(found[1])))
+        of = text.split("/")[2]
+        return Reply(200, {"value": [_provider(context, of, each) for each in sorted(_namespaces())]})
+    if found := re.fullmatch(r"/subscriptions/([^/]+)/providers/([^/]+)", text, re.IGNORECASE):
+        return Reply(200, _provider(context, found[1], _namespace(found[2])))
     if found := re.fullmatch(r"(/subscriptions/[^/]+)/providers/([^/]+/[^/]+)", text, re.IGNORECASE):
         if found[2].lower() == f"{ML}/registries".lower():  # azureml is Microsoft's own, and in no subscription's list
             return Reply(200, {"value": []})
@@ -255,7 +262,36 @@ def _kinds_of(namespace: str) -> list[ResourceKind]:
     return [kind for kind in kinds.ALL if kind.type.partition("/")[0] == namespace]
 
 
-def _provider(namespace: str) -> Body:
+def check_registered(context: KindContext, subscription: str, kind: ResourceKind) -> None:
+    """Refuses to make or change a resource of a provider that the subscription has not registered.
+
+    Code, words and details: Azure/azure-sdk-for-go, sdk/azcore/arm/runtime/policy_register_rp_test.go (2026-11-26).
+    """
+    namespace = kind.type.partition("/")[0]
+    if f"{subscription}/{namespace}".lower() in context.store.unregistered():
+        code = "MissingSubscriptionRegistration"
+        message = (
+            "The subscription registration is in 'Unregistered' state. The subscription must be registered to use "
+            f"namespace '{namespace}'. See https://aka.ms/rps-not-found for how to register subscriptions."
+        )
+        raise Refused(409, code, message, details=({"code": code, "target": namespace, "message": message},))
+
+
+def _registration(context: KindContext, subscription: str, namespace: str, what: str) -> Body:
+    """Registers a provider, or takes it back; the answer says that it is under way, the next one that it is done."""
+    registered, below = what == "register", f"/subscriptions/{subscription}"
+    if not registered and namespace.lower() in _REGISTRATION_FREE:
+        raise not_emulated(f"to unregister '{namespace}', which every subscription has")
+    if not registered and any(
+        row.type.lower().startswith(f"{namespace}/".lower()) for row in context.store.resources.below(below)
+    ):
+        raise Refused(409, "Conflict", f"'{namespace}' cannot be unregistered while it has resources in '{below}'.")
+    context.store.register(f"{subscription}/{namespace}".lower(), registered=registered)
+    shown = _provider(context, subscription, namespace)
+    return {**shown, "registrationState": "Registering" if registered else "Unregistering"}
+
+
+def _provider(context: KindContext, subscription: str, namespace: str) -> Body:
     listed: list[dict[str, Any]] = [
         {
             "resourceType": kind.type.partition("/")[2],
@@ -264,11 +300,13 @@ def _provider(namespace: str) -> Body:
         }
         for kind in _kinds_of(namespace)
     ]
+    free = namespace.lower() in _REGISTRATION_FREE
+    missing = f"{subscription}/{namespace}".lower() in context.store.unregistered()
     return {
-        "id": f"/subscriptions/{SUBSCRIPTION}/providers/{namespace}",
+        "id": f"/subscriptions/{subscription}/providers/{namespace}",
         "namespace": namespace,
-        "registrationState": "Registered",
-        "registrationPolicy": "RegistrationRequired",
+        "registrationState": "Unregistered" if missing else "Registered",
+        "registrationPolicy": "RegistrationFree" if free else "RegistrationRequired",
         "resourceTypes": listed,
     }
 

@@ -150,6 +150,7 @@ def _of_kind(
     if method == "DELETE":
         return _delete(context, kind, path, query, headers)
     if method == "PUT" or (method == "PATCH" and kind.patches):
+        cloud.check_registered(context, path.subscription, kind)
         given, patch = _object(body), method == "PATCH"
         return _put(context, kind, path, given, headers=headers, version=query["api-version"], patch=patch)
     raise not_emulated(f"{method} of {kind.type}")

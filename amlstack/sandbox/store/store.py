@@ -55,6 +55,10 @@ QUOTA = "quota"
 """The key in the table of settings that holds what was set of the quota of regions, as JSON."""
 
 
+UNREGISTERED = "unregistered"
+"""The key in the table of settings that holds the resource providers which are not registered, as JSON."""
+
+
 class Store:
     """All tables of one sandbox.
 
@@ -116,13 +120,28 @@ class Store:
 
     def quota(self) -> dict[str, Any]:
         """The settings of the quota of regions, as ``amlstack.sandbox.kinds.machine_learning.capacity`` reads it."""
-        row = self.database.one("SELECT value FROM meta WHERE key = ?", QUOTA)
-        with reading(self.database.path):
-            return {} if row is None else dict(json.loads(row["value"]))
+        return dict(self._setting(QUOTA) or {})
 
     def set_quota(self, quota: dict[str, Any]) -> None:
         """Puts other settings in the place of these."""
-        self.database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", QUOTA, json.dumps(quota))
+        self._set(QUOTA, quota)
+
+    def unregistered(self) -> frozenset[str]:
+        """The resource providers that are not registered: ``subscription/namespace``, in small letters."""
+        return frozenset(self._setting(UNREGISTERED) or ())
+
+    def register(self, provider: str, *, registered: bool) -> None:
+        """Notes whether a resource provider, ``subscription/namespace``, is registered."""
+        kept = self.unregistered() - {provider} if registered else self.unregistered() | {provider}
+        self._set(UNREGISTERED, sorted(kept))
+
+    def _setting(self, key: str) -> Any:
+        row = self.database.one("SELECT value FROM meta WHERE key = ?", key)
+        with reading(self.database.path):
+            return None if row is None else json.loads(row["value"])
+
+    def _set(self, key: str, value: Any) -> None:
+        self.database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, json.dumps(value))
 
     def close(self) -> None:
         """Closes this process's connection."""

@@ -224,11 +224,13 @@ class StackResources:
     Attributes:
         every: All of it but components and providers.
         locked_in: What a lock would hold: role assignments, and containers and shares in an account.
+        providers: Resource providers that the subscription must have registered.
     """
 
     def __init__(self) -> None:
         self.every: list[pulumi.CustomResource] = []
         self.locked_in: list[pulumi.Resource] = []
+        self.providers: set[str] = set()
 
     def __call__(self, args: pulumi.ResourceTransformationArgs) -> None:
         """Look at a resource that is about to be registered."""
@@ -236,3 +238,5 @@ class StackResources:
             self.locked_in.append(args.resource)
         if isinstance(args.resource, pulumi.CustomResource) and not isinstance(args.resource, pulumi.ProviderResource):
             self.every.append(args.resource)
+            if provider := resource_types.PROVIDERS.get(args.type_.split(":")[1]):
+                self.providers.add(provider)

@@ -41,7 +41,7 @@ def test_a_workspace_and_its_cluster_from_creation_to_the_end(stack: Any, own_sa
     assert resized.op("cluster") == "replace"
     made.up().ok()
     cluster = made.resources("Compute")["cluster"]
-    assert cluster["outputs"]["properties"]["properties"]["vmSize"] == H100
+    assert cluster["outputs"]["properties"]["properties"]["vmSize"] == H100.upper()
 
     assert made.refresh().ok().changes == {}
     assert made.up().ok().changes == {}
@@ -55,7 +55,7 @@ def test_a_size_change_that_the_program_does_not_prepare_fails_as_on_azure(stack
     # Without replace_on_changes: planned as an update, which the service answers with success and ignores.
     resized = made.set("size", H100).up().ok()
     assert resized.op("cluster") == "update"
-    assert made.resources("Compute")["cluster"]["outputs"]["properties"]["properties"]["vmSize"] == A100
+    assert made.resources("Compute")["cluster"]["outputs"]["properties"]["properties"]["vmSize"] == A100.upper()
     # Without delete_before_replace: the new cluster's name is taken by the old one.
     program = (made.folder / "__main__.py").read_text("utf-8")
     made.write("__main__.py", program.replace("delete_before_replace=replacing", "delete_before_replace=False"))

@@ -62,6 +62,19 @@ def test_what_a_killed_plugin_left_is_imported_with_its_parents_and_nothing_is_m
     assert {name: (imported[name]["urn"], imported[name]["id"]) for name in ids} == {
         name: (before[name]["urn"], before[name]["id"]) for name in ids
     }
+    shown = stack.preview("--diff").ok().output
+    assert "Workspace: (replace)" in shown
+    assert "Compute: (replace)" in shown
+
+    # The page's second step by hand: inputs as the program declares them, where Azure spells them in letters of its own.
+    state = json.loads(stack.pulumi("stack", "export").ok().output)
+    for one in state["deployment"]["resources"]:
+        if one["type"].startswith("azure-native:machinelearningservices:"):
+            declared = next(known["inputs"] for known in before.values() if known["urn"] == one["urn"])
+            one["inputs"] = declared
+    file.write_text(json.dumps(state))
+    stack.pulumi("stack", "import", "--file", str(file)).ok()
+    assert "replace" not in stack.preview("--diff").ok().output
     stack.up(policy_packs=[ANALYZER]).ok()
     assert set(stack.resources()) == set(before)
     assert made(own, "imported") == since, "the workspace is the same one"

@@ -107,7 +107,8 @@ class Arm:
         status = answer.headers.get("Azure-AsyncOperation")
         while not seen or seen[-1] == "InProgress":
             found = self.get(status or answer.headers["Location"] or "")
-            seen.append(found.body["status"] if status else "InProgress" if found.status == 202 else "Succeeded")
+            by_result = "InProgress" if found.status == 202 else "Succeeded" if found.status < 300 else "Failed"
+            seen.append(found.body["status"] if status else by_result)
         return seen
 
     def make_group(self, name: str) -> str:

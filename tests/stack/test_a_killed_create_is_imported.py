@@ -66,7 +66,7 @@ def test_what_a_killed_plugin_left_is_imported_with_its_parents_and_nothing_is_m
     assert "Workspace: (replace)" in shown
     assert "Compute: (replace)" in shown
 
-    # The page's second step by hand: inputs as the program declares them, where Azure spells them in letters of its own.
+    # The page's second step by hand: inputs as the program declares them, not as Azure spells them.
     state = json.loads(stack.pulumi("stack", "export").ok().output)
     for one in state["deployment"]["resources"]:
         if one["type"].startswith("azure-native:machinelearningservices:"):

@@ -78,6 +78,10 @@ kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random mo
 prove: venv ## `amlstack prove` against a sandbox changed in thirty ways: each is named, none leaves a resource (ten minutes)
 	@PROVE_CHANGES=all $(PY) -m pytest tests/prove
 
+.PHONY: recordings
+recordings: venv ## recordings of Azure against the sandbox: what is equal, what differs (docs/recordings.md), ONLY="…" for some (minutes)
+	@$(PY) -m tools.recordings play $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
+
 .PHONY: clients
 clients: venv ## 64 clients submit, poll and cancel for two minutes while the sandbox's server is killed 20 times
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py

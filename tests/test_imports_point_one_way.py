@@ -63,6 +63,7 @@ MAY = {
         "amlstack.catalog",
         BASE,
     ),
+    "amlstack.recordings": ("amlstack.recordings",),
     "amlstack.snapshot": ("amlstack.snapshot", BASE),
     "amlstack.rpc": ("amlstack.rpc", BASE),
     "amlstack.resources": ("amlstack.resources",),

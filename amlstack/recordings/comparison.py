@@ -1,0 +1,80 @@
+"""Two answers to one request: each fact that they have in common or differ in, by its path."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.recordings import forms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AS_SENT: Final = "as sent"
+"""In place of a value that the request had at the same path."""
+ABSENT: Final = "absent"
+_HIDDEN: Final = "<hidden>"
+"""What a recorder has put in place of a value: any is equal to it."""
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """What a service said to one request, as a template (`forms.template`).
+
+    Attributes:
+        status: Of HTTP.
+        headers: Those that clients act on, by names in lower-case letters.
+        body: JSON, or None.
+        states: Each status that polls have seen, in their order.
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, order=True)
+class ComparedFact:
+    """One fact of an answer: what Azure says at a path, and what the other service says there, both as JSON."""
+
+    path: str
+    azure: str
+    other: str
+
+    @property
+    def equal(self) -> bool:
+        """True where both say the same."""
+        if _HIDDEN in self.azure and self.other != ABSENT:
+            return re.fullmatch(".+".join(map(re.escape, self.azure.split(_HIDDEN))), self.other) is not None
+        return self.azure == self.other
+
+
+def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:
+    """Path → what is said there; a value that was ``sent`` at its path is :data:`AS_SENT`."""
+    found = {"status": str(answer.status)}
+    found |= {f"header {name}": value for name, value in answer.headers.items()}
+    if answer.states:
+        found["states"] = " ".join(answer.states)
+    known = forms.flat(forms.template(sent))
+    for path, value in forms.flat(answer.body).items():
+        same = (
+            path in known and type(known[path]) is type(value) and known[path] == value and value not in ({}, [], None)
+        )
+        found[path or "body"] = AS_SENT if same else json.dumps(value, ensure_ascii=False)
+    return found
+
+
+def compared(azure: GivenAnswer, other: GivenAnswer, sent: Any = None) -> list[ComparedFact]:
+    """Each fact of either answer; where the statuses are far apart, the bodies say nothing about each other."""
+    left, right = facts(azure, sent), facts(other, sent)
+    if azure.status // 100 != other.status // 100:
+        return [ComparedFact("status", left["status"], f"{right['status']} {_code(other.body)}".strip())]
+    return [ComparedFact(path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in sorted({*left, *right})]
+
+
+def _code(body: Any) -> str:
+    error = body.get("error") if isinstance(body, dict) else None
+    return f"{error.get('code')}: {error.get('message')}" if isinstance(error, dict) else ""

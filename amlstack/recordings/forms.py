@@ -1,0 +1,88 @@
+"""The forms of what is new in each answer: times, ids, etags and hashes become words that say how they are written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+SECRET: Final = "c2VjcmV0"  # noqa: S105 - this word in base64
+"""Stands for every key, password and token."""
+_SECRET: Final = re.compile(
+    r"(?i)(?:key|primary_?key|secondary_?key|userStorageKey|adminUserPassword|adminUserSshPublicKey|password2?|secret"
+    r"|clientSecret|sasToken|token|pat|instrumentationKey|connectionString|sharedKey|.*SharedKey|username|value1|value2)"
+)
+"""Names of what is a secret wherever its value is text."""
+_FORMS: Final = (
+    (
+        re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)?"),
+        lambda found: f"<time{'.' if found['part'] else ''}{found['zone'] or ''}>",
+    ),
+    (re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"), "<date>"),
+    (re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"), "<guid>"),
+    (re.compile(r"[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}"), "<GUID>"),
+    (re.compile(r"0x[0-9A-F]{10,}"), "<etag>"),
+    (re.compile(r"\b0{12,}\b"), "<hidden>"),
+    (re.compile(r"\b[0-9a-f]{16,64}\b"), lambda found: f"<hex{len(found[0])}>"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "<ip>"),
+    (re.compile(r"\bsig=[^&\"\s]+"), "sig=<sig>"),
+    (re.compile(r"\b(s[kt]e?|skoid|sktid|sks|skv)=[^&\"\s]+"), r"\1=<text>"),
+    (re.compile(r"^[A-Za-z0-9+/]{22}==$"), "<md5>"),
+    (re.compile(r"^[A-Za-z0-9+/]{11}=$"), "<crc64>"),
+)
+_WHO: Final = re.compile(r"(?:created|lastModified)By|userName|owner")
+ROWS: Final = 10
+"""So many rows of a list are compared."""
+
+
+def written(text: str) -> str:
+    """A text whose times, ids, etags, hashes and signatures are words for their form."""
+    for form, word in _FORMS:
+        text = form.sub(word, text)
+    return text
+
+
+def is_secret(name: str) -> bool:
+    """True where a key of this name holds what must not be kept."""
+    return _SECRET.fullmatch(name) is not None
+
+
+def template(value: Any, name: str = "") -> Any:
+    """A body whose texts are written as forms: of a secret or a person that there is one, of lists the first rows."""
+    if isinstance(value, dict):
+        return {written(key): template(inner, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [template(inner, name) for inner in value[:ROWS]]
+    if not isinstance(value, str):
+        return value
+    if value and is_secret(name):
+        return "<secret>"
+    return "<who>" if value and _WHO.fullmatch(name) else written(value)
+
+
+def of_xml(text: str) -> Any:
+    """A document as objects: elements of one name in a row are a list; of several lines of text the first."""
+    try:
+        return _element(ET.fromstring(text.lstrip("\ufeff")))  # noqa: S314 - answers of storage, which have no entities
+    except ET.ParseError:
+        return None
+
+
+def _element(element: ET.Element) -> Any:
+    found: dict[str, Any] = {}
+    for child in element:
+        found.setdefault(child.tag, []).append(_element(child))
+    if not found:
+        return (element.text or "").partition("\n")[0]
+    return {tag: rows if len(rows) > 1 else rows[0] for tag, rows in found.items()}
+
+
+def flat(value: Any, at: str = "") -> dict[str, Any]:
+    """Path → leaf of a body; an empty object and an empty list are leaves."""
+    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not rows or not value:
+        return {at: value}
+    found: dict[str, Any] = {}
+    for key, inner in rows:
+        found |= flat(inner, f"{at}[{key}]" if isinstance(value, list) else f"{at}.{key}" if at else str(key))
+    return found

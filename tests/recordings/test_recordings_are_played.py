@@ -1,0 +1,130 @@
+"""Recordings of Azure: what is kept of them, how answers are compared, and that the sandbox does not move away."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from amlstack.base.credentials import scrub
+from amlstack.recordings import forms
+from amlstack.recordings.comparison import GivenAnswer, compared
+from amlstack.sandbox.server import daemon
+from tests.support.running import ended_with_us
+from tools.recordings import distill, report, stories
+from tools.recordings.__main__ import RESULTS
+from tools.recordings.play import Player
+from tools.recordings.sources import Recorded, Recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ARM = "https://management.azure.com/subscriptions/5f3c/resourceGroups/group/providers/Microsoft.MachineLearningServices"
+
+
+@functools.cache
+def kept() -> list[stories.Story]:
+    return stories.read()
+
+
+def recorded(method: str, path: str, status: int, body: object = None, **more: Any) -> Recorded:
+    asked = {"sent": None, "sent_headers": {}, "headers": {}, **more}
+    url = path if path.startswith("https://") else f"{ARM}/{path}?api-version=2024-10-01"
+    return Recorded(method, url, asked["sent"], asked["sent_headers"], status, asked["headers"], body)
+
+
+def test_more_than_a_thousand_exchanges_are_kept_and_a_fifth_of_the_stories_is_held_out() -> None:
+    every, distilled, left = report.sources(kept())
+    assert sum(distilled.values()) > 1000
+    assert sum(every.values()) == sum(distilled.values()) + sum(sum(whys.values()) for whys in left.values())
+    assert 0.15 < sum(one.held_out for one in kept()) / len(kept()) < 0.25
+    assert all(one.date for one in kept() if one.exchanges)
+
+
+def test_no_credential_is_kept() -> None:
+    for one in kept():
+        text = repr(one.exchanges).replace("sig=<sig>", "")
+        assert scrub(text) == text, one.name
+        assert "eyJ0eXAi" not in text
+
+
+def test_every_exchange_of_a_recording_is_in_its_story_or_counted_with_a_reason() -> None:
+    operation = f"{ARM}/locations/eastus/operationsStatus/1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
+    rows = [
+        recorded("GET", "https://login.microsoftonline.com/common", 200),
+        recorded("PUT", "workspaces/space/computes/gpu", 201, {}, headers={"azure-asyncoperation": operation}),
+        recorded("GET", operation, 200, {"status": "InProgress"}),
+        recorded("GET", operation, 200, {"status": "Succeeded"}),
+        recorded("GET", "workspaces/space/computes/gpu", 200, {}),
+        recorded("GET", "workspaces/space/computes/gpu", 200, {}),
+    ]
+    story = distill.story(Recording("one", "2026-01-01", rows))
+    assert [one.kind for one in story.exchanges] == ["PUT computes", "POLL computes", "GET computes"]
+    assert story.exchanges[1].answer.states == ("InProgress", "Succeeded")
+    assert len(story.exchanges) + sum(story.left.values()) == len(rows)
+
+
+def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
+    body = {"id": "/subscriptions/5f3c/resourceGroups/group/x", "key": "b3BlbnNlc2FtZQ==", "createdBy": "Jo Doe"}
+    one = recorded("POST", "workspaces/space/datastores/d/listSecrets", 200, body, sent={"password": "hunter2hunter2"})
+    (now,) = distill.story(Recording("one", "", [one])).exchanges
+    assert now.path.endswith(
+        "/<group>/providers/Microsoft.MachineLearningServices/workspaces/<workspace>/datastores/d/listSecrets"
+    )
+    assert now.answer.body == {
+        "id": "/subscriptions/<sub>/resourceGroups/<group>/x",
+        "key": "<secret>",
+        "createdBy": "<who>",
+    }
+    assert now.sent == {"password": forms.SECRET}
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("2024-05-01T10:00:00.1234567+00:00", "<time.+00:00>"),
+        ("2024-05-01T10:00:00Z", "<time Z>".replace(" ", "")),
+        ('"0x8DA8B9003A1F1CD"', '"<etag>"'),
+        ("id 1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed", "id <guid>"),
+        ("Wed, 31 Aug 2022 20:33:07 GMT", "<date>"),
+    ],
+)
+def test_what_is_new_in_each_answer_is_compared_by_its_form(text: str, form: str) -> None:
+    assert forms.written(text) == form
+
+
+def test_each_difference_is_named_by_its_path() -> None:
+    azure = GivenAnswer(201, {"location": "<arm>/x"}, {"properties": {"a": None, "b": [1, 2], "c": "given", "d": 1}})
+    other = GivenAnswer(200, {}, {"properties": {"b": [1], "c": "given", "d": 1.0}})
+    found = {
+        one.path: (one.azure, one.other)
+        for one in compared(azure, other, {"properties": {"c": "given"}})
+        if not one.equal
+    }
+    assert found == {
+        "status": ("201", "200"),
+        "header location": ("<arm>/x", "absent"),
+        "properties.a": ("null", "absent"),
+        "properties.b[1]": ("2", "absent"),
+        "properties.d": ("1", "1.0"),
+    }
+
+
+@pytest.mark.tools
+def test_the_sandbox_stays_as_near_to_azure_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
+    with ended_with_us(tmp_path):
+        player = Player(daemon.up(tmp_path, hold_jobs=True))
+        try:
+            shown = report.table(outcome for one in stories.quick(kept()) for outcome in player.play(one))
+        finally:
+            daemon.down(tmp_path)
+    now, before = (
+        Counter(dict(zip(report.COUNTS, shown.counts(), strict=True))),
+        json.loads(RESULTS.read_text())["quick"],
+    )
+    assert now["without a reason"] <= before["without a reason"], "\n".join(report.differing(shown))
+    assert now["equal"] >= before["equal"]

@@ -1,0 +1,233 @@
+"""The ground of a recording: its workspace, and all that it reads or names before it has written it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tools.recordings.stories import Story
+
+Request = tuple[str, str, Any]
+GROUP: Final = "/subscriptions/<sub>/resourceGroups/<group>"
+WORKSPACE: Final = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/<workspace>"
+_ORDER: Final = (
+    "blob",
+    "datastores",
+    "computes",
+    "codes",
+    "environments",
+    "data",
+    "models",
+    "components",
+    "jobs",
+    "schedules",
+)
+_KIND: Final = re.compile(
+    r"(?i)^/subscriptions/<sub>/resourcegroups/<group>/providers/Microsoft\.MachineLearningServices/workspaces/<workspace>"
+    r"/(?P<kind>\w+)/(?P<name>[^/]+)(?:/versions/(?P<version>[^/]+))?$"
+)
+_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
+_VERSIONED: Final = frozenset({"codes", "environments", "data", "models", "components"})
+_SAID_BY_SERVICE: Final = frozenset({"provisioningState", "status", "services", "createdOn", "modifiedOn"})
+
+
+def version(path: str) -> str:
+    """An api-version for what is set up."""
+    last = path.rpartition("/providers/")[2].lower()
+    for word, found in {
+        "microsoft.storage": "2024-01-01", "microsoft.keyvault": "2023-07-01", "microsoft.insights": "2020-02-02",
+        "microsoft.containerregistry": "2023-07-01", "microsoft.machinelearningservices": "2024-10-01",
+    }.items():  # fmt: skip
+        if last.startswith(word):
+            return found
+    return "2024-03-01"
+
+
+def workspace(story: Story) -> Iterator[Request]:
+    """The group, the account, and the workspace with its vault and insights, as far as the story names them."""
+    paths = {one.path for one in story.exchanges}
+    named = any("<workspace>" in path for path in paths)
+    location = next(
+        (
+            one.answer.body["location"]
+            for one in story.exchanges
+            if one.path.lower() == WORKSPACE.lower()
+            and isinstance(one.answer.body, dict)
+            and "location" in one.answer.body
+        ),
+        "eastus2",
+    )
+    base = {"location": location}
+    account = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/<account>"
+    vault = f"{GROUP}/providers/Microsoft.KeyVault/vaults/<group>"
+    insights = f"{GROUP}/providers/Microsoft.Insights/components/<group>"
+    if named or any("<group>" in path and path.count("/") > 4 for path in paths):
+        yield "PUT", GROUP, base
+    if named or any(path.startswith("/blob/<account>") for path in paths):
+        yield "PUT", GROUP, base
+        keys = {"allowSharedKeyAccess": True}
+        yield "PUT", account, {**base, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": keys}
+    if not named:
+        return
+    tenant = "00000000-0000-0000-0000-000000000000"
+    yield "PUT", vault, {**base, "properties": {"tenantId": tenant, "sku": {"family": "A", "name": "standard"}}}
+    yield "PUT", insights, {**base, "kind": "web", "properties": {"Application_Type": "web"}}
+    needed = {"storageAccount": account, "keyVault": vault, "applicationInsights": insights}
+    yield "PUT", WORKSPACE, {**base, "identity": {"type": "SystemAssigned"}, "properties": needed}
+
+
+def by_story(story: Story) -> list[Request]:
+    """What the story reads, or names in what it writes, before it has made it."""
+    made: set[str] = set()
+    found: dict[str, Request] = {}
+    containers: set[str] = set()
+    put: set[str] = set()
+    for one in story.exchanges:
+        good, low = one.answer.status < 300, one.path.lower()
+        if low.startswith("/blob/"):
+            if one.method in {"HEAD", "GET"} and good and low not in made and low.count("/") > 3:
+                found.setdefault(low, ("PUT", one.path, _metadata(one.answer.headers)))
+            if one.method == "PUT" and good and low.count("/") == 3:
+                put.add(low)
+            elif "/".join(low.split("/")[:4]).replace(".dfs/", "/") not in put:
+                containers.add("/".join(one.path.split("/")[:4]).replace(".dfs/", "/"))
+            made.add(low)
+            continue
+        if good and one.method in {"PUT", "PATCH"}:
+            _named(one.sent, made, found)
+            made |= {low, low.rpartition("/versions/")[0]}
+        if good and one.method == "GET" and isinstance(one.answer.body, dict):
+            rows = one.answer.body.get("value")
+            named = one.ids or (one.path,)
+            for row, path in zip(rows if isinstance(rows, list) else [one.answer.body], named, strict=False):
+                if isinstance(row, dict) and path and low not in made:
+                    _read(path, row, one.query, made, found)
+    order = {word: number for number, word in enumerate(_ORDER)}
+    files = list(_code_files(found.values()))
+    containers |= {"/".join(path.split("/")[:4]) for _, path, _ in files}
+    blobs = [
+        *(
+            ("PUT", name, None)
+            for name in sorted(containers)
+            if name.count("/") == 3 and not name.endswith("<blobstore>")
+        ),
+        *files,
+    ]
+    listed = sorted(found.values(), key=lambda each: order.get(_word(each[1]), len(order)))
+    return [*blobs, *listed]
+
+
+def _word(path: str) -> str:
+    found = _KIND.match(path)
+    return found["kind"].lower() if found else "blob"
+
+
+def _metadata(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: _as_told(value) for name, value in headers.items() if name.startswith("x-ms-meta-")}
+
+
+def _code_files(requests: Any) -> Iterator[Request]:
+    """A file at the address of each code asset that is there."""
+    for _, path, body in list(requests):
+        if _word(path) == "codes" and isinstance(body, dict):
+            uri = str(body["properties"].get("codeUri", ""))
+            place = re.match(r"https://([^./]+)\.blob\.core\.windows\.net(?::443)?/(.+)", uri)
+            if place:
+                yield "PUT", f"/blob/{place[1]}/{place[2].rstrip('/')}/file", {}
+
+
+def _read(path: str, row: dict[str, Any], query: dict[str, str], made: set[str], found: dict[str, Request]) -> None:
+    """A resource that was there, as it was read; of code that was asked for by its hash, with that."""
+    known = _KIND.match(path)
+    if known is None or path.lower() in made or path.lower() in found:
+        return
+    properties = {key: value for key, value in row.get("properties", {}).items() if key not in _SAID_BY_SERVICE}
+    kind, versioned = known["kind"].lower(), known["version"] is not None
+    if kind in _VERSIONED and not versioned:
+        newest = properties.get("latestVersion")
+        if newest and f"{path}/versions/{newest}".lower() not in made:
+            dummy = _dummy(kind, known["name"])
+            if dummy is not None:
+                found[f"{path}/versions/{newest}".lower()] = "PUT", f"{path}/versions/{newest}", dummy
+        return
+    _named(properties, made, found)
+    if kind == "computes":
+        found[path.lower()] = "PUT", path, _compute(row.get("location", "eastus2"), properties)
+        return
+    if "hash" in query:
+        properties["properties"] = {"hash_sha256": query["hash"], "hash_version": query.get("hashVersion", "")}
+    if kind in _ORDER and not (kind == "datastores" and path.rpartition("/")[2].startswith("workspace")):
+        found[path.lower()] = "PUT", path, {"properties": _unwritten(properties)}
+
+
+def _compute(location: str, properties: dict[str, Any]) -> dict[str, Any]:
+    inner = properties.get("properties") or {}
+    kept = ("vmSize", "vmPriority", "scaleSettings", "osType", "remoteLoginPortPublicAccess", "enableNodePublicIp")
+    named = {key: inner[key] for key in kept if inner.get(key) is not None}
+    outer = {"computeType": properties.get("computeType"), "description": properties.get("description")}
+    return {"location": location, "properties": {**outer, "properties": named}}
+
+
+def _unwritten(value: Any) -> Any:
+    """A body without forms: a time or an id that is a word would be refused."""
+    if isinstance(value, dict):
+        return {key: _unwritten(inner) for key, inner in value.items() if inner not in ("<secret>", "<who>")}
+    if isinstance(value, list):
+        return [_unwritten(inner) for inner in value]
+    return _as_told(value) if isinstance(value, str) else value
+
+
+def _as_told(text: str) -> str:
+    text = text.replace("<guid>", "6e1f2a3b-0000-4000-8000-000000000001")
+    text = re.sub(r"<hex(\d+)>", lambda found: "a1" * (int(found[1]) // 2), text)
+    return re.sub(r"<time[^>]*>", "2023-01-01T00:00:00Z", text)
+
+
+def _named(value: Any, made: set[str], found: dict[str, Request]) -> None:
+    """What a body names by its id, or as ``azureml:NAME:VERSION``."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if (
+                key == "environmentId"
+                and isinstance(inner, str)
+                and (short := re.fullmatch(r"azureml:([^:/]+):(\w+)", inner))
+            ):
+                _name(f"{WORKSPACE}/environments/{short[1]}/versions/{short[2]}", made, found)
+            _named(inner, made, found)
+    elif isinstance(value, list):
+        for inner in value:
+            _named(inner, made, found)
+    elif isinstance(value, str) and value.lower().removeprefix("azureml:").startswith("/subscriptions/<sub>/"):
+        _name(value.removeprefix("azureml:"), made, found)
+
+
+def _name(path: str, made: set[str], found: dict[str, Request]) -> None:
+    known, low = _KIND.match(path), path.lower()
+    if known is None or low in made or low in found or known["name"].startswith("AzureML-"):
+        return
+    dummy = _dummy(known["kind"].lower(), known["name"])
+    if dummy is not None and (known["version"] or known["kind"].lower() in {"computes", "datastores"}):
+        found[low] = "PUT", _as_told(path), dummy
+
+
+def _dummy(kind: str, name: str) -> dict[str, Any] | None:
+    """The least body of what a story only names."""
+    files = f"azureml://datastores/workspaceblobstore/paths/{name}/"
+    if kind == "computes":
+        inner = {"vmSize": "STANDARD_DS2_V2", "scaleSettings": {"minNodeCount": 0, "maxNodeCount": 4}}
+        return {"location": "eastus2", "properties": {"computeType": "AmlCompute", "properties": inner}}
+    properties = {
+        "environments": {"image": _IMAGE},
+        "codes": {"codeUri": f"https://<account>.blob.core.windows.net/<blobstore>/LocalUpload/{name}"},
+        "data": {"dataUri": files, "dataType": "uri_folder"},
+        "models": {"modelUri": files, "modelType": "custom_model"},
+        "components": {
+            "componentSpec": {
+                "name": name, "version": "1", "type": "command", "command": "echo", "environment": f"azureml:{_IMAGE}",
+            }
+        },
+    }.get(kind)  # fmt: skip
+    return None if properties is None else {"properties": properties}

@@ -1,0 +1,279 @@
+"""Plays stories against a running sandbox, each in a workspace of its own, and compares every answer with Azure's."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+import requests
+
+from amlstack.recordings import comparison, forms
+from amlstack.recordings.comparison import ComparedFact, GivenAnswer
+from tools.recordings import assumed
+from tools.recordings.distill import KEPT
+from tools.recordings.stories import POLL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from amlstack.sandbox.server.endpoint import Endpoint
+    from tools.recordings.stories import Exchange, Story
+
+VERSION: Final = "2024-10-01"
+"""Of what is set up for a story."""
+_RETRIES: Final = 400
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one exchange.
+
+    Attributes:
+        story, exchange: Whose it is.
+        facts: Each fact of Azure's answer or the sandbox's; none where it was not played.
+        why: Why it was not: the kind is not emulated, or needs something that is not.
+    """
+
+    story: Story
+    exchange: Exchange
+    facts: tuple[ComparedFact, ...] = ()
+    why: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """True where each fact is equal."""
+        return all(one.equal for one in self.facts)
+
+
+class Player:
+    """Plays stories one after the other.
+
+    Args:
+        endpoint: A sandbox that holds its jobs, so that what is cancelled has not run.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._session = requests.Session()
+        self._session.verify, self._session.trust_env = str(endpoint.ca), False
+        arm, acting, storage = (
+            self._token(audience) for audience in (endpoint.url, "https://ml.azure.com", "https://storage.azure.com")
+        )
+        self._arm = {"Authorization": f"Bearer {arm}", "x-azureml-token": acting}
+        self._blob = {"Authorization": f"Bearer {storage}", "x-ms-version": "2021-06-08"}
+        self._stories = 0
+
+    def _token(self, audience: str) -> str:
+        one = self._endpoint
+        form = {
+            "client_id": one.client,
+            "client_assertion": one.token.read_text("utf-8"),
+            "scope": f"{audience}/.default",
+            "grant_type": "client_credentials",
+        }
+        answer = self._session.post(f"{one.url}/{one.tenant}/oauth2/v2.0/token", data=form, timeout=60)
+        return str(answer.json()["access_token"])
+
+    def play(self, story: Story) -> Iterator[Outcome]:
+        """Sets up what the recording found, and plays it; an exchange whose ground is missing is named as such."""
+        self._stories += 1
+        place = _Place(self._endpoint, f"rec{self._stories}")
+        for method, path, body in assumed.workspace(story):
+            self._made(place, method, path, body)
+        place.container = self._container(place)
+        taken = assumed.by_story(story)
+        for method, path, body in taken:
+            self._made(place, method, path, body)
+        replies: list[requests.Response | None] = []
+        without: set[str] = set()
+        sent = {path: body for _, path, body in taken}
+        for one in story.exchanges:
+            if why := _missing(one, replies, without):
+                replies.append(None)
+                yield Outcome(story, one, why=why)
+                continue
+            states: tuple[str, ...] = ()
+            if one.method == POLL:
+                reply, states = self._follow(replies[one.of], one.by)
+            else:
+                reply = self._send(place, one)
+            replies.append(reply)
+            if reply is None:
+                yield Outcome(story, one, (ComparedFact(f"header {one.by}", "followed", comparison.ABSENT),))
+                continue
+            if reply.status_code == 501:
+                if "comp" not in one.query:
+                    without.add(one.path.lower())
+                yield Outcome(story, one, why=f"not emulated: {_message(reply)}")
+                continue
+            key = one.path
+            if one.method in {"PUT", "PATCH", "POST"} and one.answer.status < 300:
+                sent[key] = one.sent
+            place.learn(one, reply)
+            blob = one.path.startswith("/blob/")
+            said = place.answer(
+                reply, states, blob=blob, file=blob and one.path.count("/") > 3 and "comp" not in one.query
+            )
+            yield Outcome(story, one, tuple(comparison.compared(one.answer, said, sent.get(key, one.sent))))
+
+    def _made(self, place: _Place, method: str, path: str, body: Any) -> None:
+        """One request of what a story takes as given, followed to its end; what it does not get, its facts will say."""
+        blob = path.startswith("/blob/")
+        data = b"x" if blob and body is not None else None
+        headers = {**self._blob, "x-ms-blob-type": "BlockBlob", **(body or {})} if blob else self._arm
+        query = {} if blob else {"api-version": assumed.version(path)}
+        if blob and path.count("/") == 3:
+            query = {"restype": "container"}
+        given = None if blob else place.ours(body)
+        address = self._endpoint.url + quote(place.ours(path), safe="/()$:'")
+        reply = self._session.request(method, address, params=query, data=data, json=given, headers=headers, timeout=60)
+        if reply.status_code >= 400:
+            place.refused.append(f"{method} {path}: {reply.status_code} {reply.text[:300]}")
+        self._follow(reply, "azure-asyncoperation" if "azure-asyncoperation" in reply.headers else "location")
+
+    def _container(self, place: _Place) -> str:
+        path = place.ours(f"{assumed.WORKSPACE}/datastores/workspaceblobstore")
+        reply = self._session.get(
+            self._endpoint.url + path, params={"api-version": VERSION}, headers=self._arm, timeout=60
+        )
+        return str(reply.json()["properties"]["containerName"]) if reply.ok else ""
+
+    def _send(self, place: _Place, one: Exchange) -> requests.Response:
+        blob = one.path.startswith("/blob/")
+        headers = {**(self._blob if blob else self._arm), **place.ours(one.headers)}
+        body: dict[str, Any] = {}
+        if blob and isinstance(one.sent, int):
+            body["data"] = b"x" * one.sent
+        elif blob and one.sent is not None:
+            body["data"] = place.ours(one.sent).encode()
+        elif one.sent is not None:
+            body["json"] = place.ours(one.sent)
+        address = self._endpoint.url + quote(place.ours(one.path), safe="/()$:'")
+        return self._session.request(
+            one.method,
+            address,
+            params=place.ours(one.query),
+            headers=headers,
+            timeout=120,
+            allow_redirects=False,
+            **body,
+        )
+
+    def _follow(self, reply: requests.Response | None, by: str) -> tuple[requests.Response | None, tuple[str, ...]]:
+        """The last answer of an operation, and each status in its order; None where there is none to follow."""
+        address = reply.headers.get(by) if reply is not None else None
+        if not address or "/operation" not in address.lower():
+            return None, ()
+        states: list[str] = []
+        for _ in range(_RETRIES):
+            reply = self._session.get(address, headers=self._arm, timeout=60)
+            running = reply.status_code == 202
+            state = str(reply.status_code)
+            if by != "location" and reply.status_code == 200:
+                state = str(reply.json().get("status"))
+                running = state not in {"Succeeded", "Failed", "Canceled"}
+            states += [] if states[-1:] == [state] else [state]
+            if not running:
+                break
+        return reply, tuple(states)
+
+
+class _Place:
+    """A story's own names in the sandbox, and back."""
+
+    def __init__(self, endpoint: Endpoint, name: str) -> None:
+        self._url, self._name = endpoint.url, name
+        self.container = ""
+        self.refused: list[str] = []
+        self._renamed: dict[str, str] = {}
+        self._subscription = endpoint.subscription
+
+    def ours(self, value: Any) -> Any:
+        """A part of a story with the names of this place."""
+        if isinstance(value, dict):
+            return {self.ours(key): self.ours(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.ours(inner) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if found := re.fullmatch(r"<now([+-]\d+)>", value):
+            return formatdate(time.time() + int(found[1]), usegmt=True)
+        for theirs, here in self._renamed.items():
+            value = value.replace(theirs, here)
+        for word, name in (
+            ("<sub>", self._subscription), ("<group>", self._name), ("<workspace>", f"{self._name}-ws"),
+            ("<account>", f"{self._name}account"), ("<blobstore>", self.container), ("<arm>", self._url),
+        ):  # fmt: skip
+            value = value.replace(word, name)
+        return value
+
+    def learn(self, one: Exchange, reply: requests.Response) -> None:
+        """Keeps the name that the service gave where the recording has another: later requests are to say it."""
+        for name, theirs in one.given.items():
+            if (here := reply.headers.get(name)) and here != theirs:
+                self._renamed[theirs] = here
+        if (
+            one.method in {"PUT", "POST"}
+            and len(one.ids) == 1
+            and one.ids[0]
+            and reply.status_code < 300
+            and reply.content
+        ):
+            theirs = one.ids[0].rpartition("/")[2]
+            here = str(reply.json().get("id", "")).rpartition("/")[2]
+            if here and theirs != here:
+                self._renamed[theirs] = here
+
+    def answer(self, reply: requests.Response, states: tuple[str, ...], *, blob: bool, file: bool) -> GivenAnswer:
+        """An answer as a template, with the words of stories for the names of this place."""
+        kept = {
+            name.lower(): forms.written(self._words(value)).partition("?")[0]
+            for name, value in sorted(reply.headers.items())
+            if name.lower() in KEPT or name.lower().startswith("x-ms-meta-")
+        }
+        body: Any = None
+        media = reply.headers.get("content-type", "")
+        if reply.content and "json" in media:
+            body = reply.json()
+        elif reply.content and "xml" in media:
+            body = forms.of_xml(reply.text)
+        elif reply.content and not blob:
+            body = reply.text
+        body = None if blob and reply.status_code < 300 and file else forms.template(self._worded(body))
+        return GivenAnswer(reply.status_code, kept, body, states)
+
+    def _worded(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self._words(key): self._worded(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._worded(inner) for inner in value]
+        return self._words(value) if isinstance(value, str) else value
+
+    def _words(self, text: str) -> str:
+        host = urlsplit(self._url).netloc
+        text = text.replace(f"https://{host}/blob/{self._name}account", "https://<account>.blob.core.windows.net")
+        text = text.replace(self._url, "<arm>")
+        if self.container:
+            text = text.replace(self.container, "<blobstore>")
+        text = text.replace(f"{self._name}account", "<account>").replace(f"{self._name}-ws", "<workspace>")
+        text = re.sub(rf"(?i)(subscriptions/){re.escape(self._subscription)}", r"\1<sub>", text)
+        return re.sub(rf"(?<![\w-]){self._name}(?![\w-])", "<group>", text)
+
+
+def _missing(one: Exchange, replies: list[requests.Response | None], without: set[str]) -> str:
+    """Why an exchange cannot be played; empty where it can."""
+    if one.method == POLL and (replies[one.of] is None or replies[one.of].status_code == 501):  # type: ignore[union-attr]
+        return "needs what is not emulated"
+    low = one.path.lower()
+    return "needs what is not emulated" if any(low.startswith(f"{each}/") or low == each for each in without) else ""
+
+
+def _message(reply: requests.Response) -> str:
+    try:
+        return str(reply.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return str((forms.of_xml(reply.text) or {}).get("Message", reply.text))

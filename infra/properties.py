@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}
 _AML = "properties.properties"
 _SSH = f"{_AML}.userAccountCredentials"
-_NOT_MEASURED = "Whether Azure takes it in place has not been measured."
+_NOT_MEASURED = "[Not proven](unproven.md#cluster-in-place) of Azure."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ CLUSTER_SETTINGS = (
     ClusterSetting(
         ("identity",),
         "identity",
-        note="Sources disagree on whether Azure changes it in place, so a replacement is planned; "
-        "`identity_change: in_place` plans an update.",
+        note="Whether Azure changes it in place is [not proven](unproven.md#cluster-identity), so a replacement is "
+        "planned; `identity_change: in_place` plans an update.",
     ),
     ClusterSetting(("description",), "properties.description", note=_NOT_MEASURED),
     ClusterSetting(("disable_local_auth",), "properties.disableLocalAuth", replaces=True),
@@ -305,8 +305,8 @@ WORKSPACE_SETTINGS = (
 )
 
 UNKNOWN = ("allowPublicAccessWhenBehindVnet", "discoveryUrl", "provisionNetworkNow", "sharedPrivateLinkResources")
-"""Azure's PUT takes them and its PATCH does not; what becomes of another value is documented nowhere. An update is
-planned: no workspace is given up for a guess."""
+"""Azure's PUT takes them and its PATCH does not (docs/unproven.md#workspace-properties). An update is planned: no
+workspace is given up for a guess."""
 
 OTHER_KINDS = ("associatedWorkspaces", "featureStoreSettings", "hubResourceId", "workspaceHubConfig")
 """Of hubs, projects and feature stores, which a stack does not make."""

@@ -263,7 +263,8 @@ class Runs:
             with self._writing():
                 self._arm.post(f"{workspace}/jobs/{job_id}/cancel", allow=(404,))
         except ArmError as error:
-            # The service refuses to cancel what has ended. Which words it uses is not documented; the record decides.
+            # The service refuses to cancel a pipeline that has ended (400 UserError, azure-ai-ml's test_pipeline_job,
+            # 2023-04-26), and answers 200 to other jobs. The record decides.
             record = self.get(workspace, job_id) if error.status in (400, 409) else None
             if record is None or record.status not in ("CancelRequested", "Completed", "Failed", "Canceled"):
                 raise

@@ -116,7 +116,7 @@ def test_a_default_is_judged_though_no_cluster_takes_it(defaults: dict[str, Any]
     [
         ({"ssh": {"user": "a", "public_key": KEY, "password": "hidden"}}, "`password` cannot be declared", "password"),
         ({"ssh": {"user": "a", "public_key": KEY, "public_keys": []}}, "`public_keys` cannot be declared", "one key"),
-        ({"property_bag": {}}, "`property_bag` cannot be declared", "documented nowhere"),
+        ({"property_bag": {}}, "`property_bag` cannot be declared", "describes no key"),
         ({"virtual_machine_image": "x"}, "`virtual_machine_image` cannot be declared", "Windows"),
         ({"ssh": {"user": "Administrator", "public_key": KEY}}, "`user` cannot be `Administrator`", "lower-case"),
         ({"ssh": {"user": "a", "public_key": KEY}, "disable_local_auth": True}, "is true", "on and off"),

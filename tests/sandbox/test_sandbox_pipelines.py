@@ -240,6 +240,10 @@ def test_children_are_in_run_history_not_in_the_list_and_go_with_their_parent(ma
     manager.store.jobs.move("child", "Completed")
     assert manager.call("DELETE", f"{manager.workspace}/jobs/child")[1]["code"] == "JobIsActive"
     manager.store.jobs.move("pipe", "Completed")
+    status, error = manager.call("POST", f"{manager.workspace}/jobs/pipe/cancel", {})
+    assert (status, error["code"]) == (400, "UserError"), "as Azure was recorded to refuse it"
+    assert error["message"] == "The pipeline run pipe is in terminal status, it can't be canceled."
+    assert manager.call("POST", f"{manager.workspace}/jobs/child/cancel", {})[0] == 200
     assert manager.call("DELETE", f"{manager.workspace}/jobs/pipe")[0] == 200
     assert manager.store.jobs.list() == ()
 

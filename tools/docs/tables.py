@@ -298,7 +298,8 @@ def workspace_edits() -> str:
         refused = row.refused or row.settings == ("resource_group",)
         rows.append((f"`{row.wire}`", settings, "refused" if refused else _operation(replaces=row.replaces), row.note))
     unknown = ", ".join(f"`{name}`" for name in UNKNOWN)
-    more = f"Unknown: {unknown}. Azure takes them when a workspace is made and documents no update; one is planned."
+    more = f"Unknown: {unknown}. Azure takes them when a workspace is made; an update is planned, and "
+    more += "[not proven](unproven.md#workspace-properties)."
     return f"{_table('property | settings | an edit | note', rows)}\n\n{more}"
 
 

@@ -165,7 +165,7 @@ def if_indexed(assessment: Assessment, target: PolicyTarget) -> Assessment:
     if assessment.ruling in {Ruling.PASSES, Ruling.OPEN, Ruling.NOT_JUDGED}:
         return assessment
     why = f"it would come true ({assessment.ruling}), but its mode is `Indexed`, and by Azure's table of tag support "
-    why += f"`{target.type}` has no tags: whether Azure asks it is not known"
+    why += f"`{target.type}` has no tags: whether Azure asks it is open"
     return replace(assessment, ruling=Ruling.OPEN, why=f"{why}; {assessment.why}" if assessment.why else why)
 
 

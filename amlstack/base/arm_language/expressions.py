@@ -272,16 +272,16 @@ def ordered(by: str, left: Any, right: Any) -> bool:
 
     Raises:
         FailingExpressionError: They are of two kinds, which Azure refuses.
-        OpenError: How Azure orders them is not documented.
+        OpenError: How Azure orders them is not proven (docs/unproven.md#policy-language).
     """
     if left is None or right is None:
-        raise OpenError("how Azure orders a property that is not there is not documented")
+        raise OpenError("how Azure orders a property that is not there is not proven")
     if isinstance(left, str) and isinstance(right, str):
         moments = _moment(left), _moment(right)
         if None not in moments:
             return _ORDERS[by](*moments)
         if not (left.isascii() and right.isascii()):
-            raise OpenError("how Azure orders texts that are not ASCII is not documented")
+            raise OpenError("how Azure orders texts that are not ASCII is not proven")
         return _ORDERS[by](left.lower(), right.lower())
     if _is_number(left) and _is_number(right):
         return _ORDERS[by](left, right)

@@ -74,7 +74,7 @@ def _truth(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """A value inside a text; how Azure writes others is not documented well enough to rely on."""
+    """A value inside a text; how Azure writes others: docs/unproven.md#policy-language."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise OpenError("only texts and whole numbers are joined here")
     return str(value)
@@ -126,7 +126,7 @@ def _empty(value: Any) -> bool:
 
 def _first(value: Any, at: int = 0) -> Any:
     refuse(not isinstance(value, str | list), "a text or list is expected")
-    _unsure(not value, "what Azure takes as the element of an empty one is not documented")
+    _unsure(not value, "what Azure takes as the element of an empty one is not proven")
     return value[at]
 
 
@@ -156,7 +156,7 @@ def _split(value: Any, by: Any) -> list[str]:
 
 def _replace(value: Any, old: Any, new: Any) -> str:
     text, old, new = as_text(value), as_text(old), as_text(new)
-    _unsure(text.count(old) != text.lower().count(old.lower()), "whether Azure minds the case here is not documented")
+    _unsure(text.count(old) != text.lower().count(old.lower()), "whether Azure minds the case here is not proven")
     refuse(not old or len(text) * max(1, len(new)) > LONGEST, "the text grows too long")
     return text.replace(old, new)
 

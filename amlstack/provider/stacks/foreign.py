@@ -61,14 +61,14 @@ AZURE_MADE: Final = (
         "",
         f"{_AZURERM}/pull/22163, read 2026-11-24",
     ),
-    # Which names they have is written nowhere; these are what private endpoints without a name for it show.
+    # These are what private endpoints without a name for it show (docs/unproven.md#made-by-azure).
     AzureMade(
         "microsoft.network/networkinterfaces",
         rf"{{name}}[.-]nic[.-]{_GUID}",
         "microsoft.network/privateendpoints",
-        "learn.microsoft.com/azure/private-link/manage-private-endpoint; the form of the name is not documented",
+        "learn.microsoft.com/azure/private-link/manage-private-endpoint",
     ),
-    # The page names the kinds that Batch makes; the form of their names is not documented.
+    # The page names the kinds that Batch makes, not the form of their names (docs/unproven.md#made-by-azure).
     *(
         AzureMade(f"microsoft.network/{kind}", f"{_GUID}-azurebatch-{word}", _BATCH, _VNET)
         for kind, word in (
@@ -77,7 +77,7 @@ AZURE_MADE: Final = (
             ("loadbalancers", "cloudserviceloadbalancer"),
         )
     ),
-    # Of Defender for Storage; the form of the name is not documented.
+    # Of Defender for Storage, without the form of the name (docs/unproven.md#made-by-azure).
     AzureMade(
         "microsoft.eventgrid/systemtopics",
         rf"{{name}}-{_GUID}",

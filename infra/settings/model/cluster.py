@@ -132,7 +132,7 @@ class Ssh(SettingsModel):
     user: AdminName = Field(description="Name of the administrator that each node gets.")
     public_key: PublicKey = Field(
         description="The administrator's public key, one line: `ssh-rsa …` or `ssh-ed25519 …`. Azure documents RSA for "
-        "AmlCompute; whether it takes the other one is not known."
+        "AmlCompute; that it takes the other one is not proven (docs/unproven.md)."
     )
     public_access: bool = Field(
         False,
@@ -148,7 +148,7 @@ class Cluster(SettingsModel):
         ("os os_type osType", "Nodes run Linux, by whose means a job's ranks are started"),
         ("virtual_machine_image virtualMachineImage image",
          "Azure takes an image of one's own for Windows nodes only; a job's software is its environment"),
-        ("property_bag propertyBag", "What it may hold is documented nowhere"),
+        ("property_bag propertyBag", "Azure describes no key of it"),
         ("type compute_type computeType resource_id resourceId",
          "A stack makes clusters of Azure ML's own (AmlCompute); other computes are attached by other means"),
         ("sku", "An AmlCompute cluster has none; `size` decides what a node is and costs"),
@@ -190,13 +190,13 @@ class Cluster(SettingsModel):
     )
     identity_change: Literal["replace", "in_place"] = Field(
         "replace",
-        description="What another `identity` means for a cluster that exists. Sources disagree on whether Azure "
-        "changes it in place (docs/edits.md): in_place trusts that it does, replace does not.",
+        description="What another `identity` means for a cluster that exists. That Azure changes it "
+        "in place is not proven (docs/unproven.md): in_place trusts that it does, replace does not.",
     )
     isolated_network: bool = Field(
         False,
         description="Azure's `isolatedNetwork`, passed on as it is. What the service does with it beside a subnet or a "
-        "managed network is documented nowhere.",
+        "managed network is not proven (docs/unproven.md).",
     )
     ssh: Ssh | None = Field(None, description="Who may log in to the nodes; nobody when absent.")
     disable_local_auth: bool | None = Field(

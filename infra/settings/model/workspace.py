@@ -81,7 +81,7 @@ class WorkspaceIdentity(SettingsModel):
     keep_system: bool = Field(
         True,
         description="Whether a system-assigned identity stays beside the primary one. A workspace that has one can be "
-        "given another beside it; whether Azure takes it away is not documented.",
+        "given another beside it; that Azure takes it away is not proven (docs/unproven.md).",
     )
 
     @model_validator(mode="after")

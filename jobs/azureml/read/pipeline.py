@@ -130,7 +130,7 @@ def _inline(cursor: Cursor) -> Any:
         cursor.bad(
             "key-missing",
             "The step has no `environment`",
-            "It is sent without one, as azure-ai-ml does; which image Azure ML runs it in then, if any, is not known",
+            "It is sent without one, as azure-ai-ml does; which image Azure ML runs it in then, if any, is not proven",
             "Write `environment: azureml:NAME@latest`, or a mapping with `image`.",
             level=Level.WARNING,
         )

@@ -149,10 +149,17 @@ class JobKind(ResourceKind):
         raise not_emulated(f"{method} of {TYPE}")
 
     def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
-        """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is."""
+        """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is.
+
+        An ended pipeline is refused (azure-ai-ml's test_pipeline_job and test_control_flow_pipeline, 2023-04-26).
+        """
         if name.lower() != "cancel":
             raise not_emulated(f"the action '{name}' of {TYPE}")
-        cancel(context, found(context, path).id)
+        job = found(context, path)
+        if job.properties.get("jobType") == "Pipeline" and not job.active:
+            message = f"The pipeline run {job.name} is in terminal status, it can't be canceled."
+            raise Refused(400, "UserError", message)
+        cancel(context, job.id)
         return Reply(200)
 
     def end_below(self, context: KindContext, resource: ResourceRow) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from tests.support.sandbox.azure_verified import AZURE, ON_AZURE, Service, azure_verified
 from tests.support.sandbox.sandbox_client import CURATED, Arm, job
-from tests.support.sandbox.witness_record import FOLDER
+from tools.docs.witnesses import FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path

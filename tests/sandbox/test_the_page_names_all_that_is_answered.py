@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import kinds
-from tests.support.sandbox.witness_record import FOLDER, RECORDS, operation
+from tools.docs.witnesses import MARKS, asked, known_by, operation, operations
 
 if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import ResourceKind
@@ -23,13 +22,12 @@ ROWS = {
     if line.startswith("| `Microsoft.") and len(cells := line.strip("| ").split(" | ")) == 5
 }
 """Type → its cells: type, verbs, provisioning, notes, known by."""
-ASKED = {one for name in RECORDS for one in json.loads((FOLDER / name).read_text())["operations"]}
-
-
-def known(cell: str) -> dict[str, str]:
-    """Operation → how it is known, of ``client: GET, PUT; documented: list``."""
-    ways = (part.partition(": ") for part in cell.split("; "))
-    return {one: way for way, _, found in ways for one in found.split(", ")}
+BESIDE = [
+    cells
+    for line in PAGE.partition("## Beside the resource manager")[2].partition("\n\nMicrosoft's clients")[0].splitlines()
+    if len(cells := line.strip("| ").split(" | ")) == 3
+][2:]
+"""Cells of the paths beside the resource manager: path, what, known by."""
 
 
 def polls(number: int) -> str:
@@ -47,15 +45,19 @@ def test_a_row_says_what_its_type_answers(kind: ResourceKind) -> None:
     deletion = f"; deletion {polls(kind.ticks_delete)}" if kind.ticks_delete else ""
     assert verbs == ", ".join(["GET", *writes, *kind.actions])
     assert provisioning == polls(kind.ticks) + deletion
-    ways = known(cell)
-    assert ways.keys() == {"GET", "list", *writes, *kind.actions}
-    assert set(ways.values()) <= {"client", "documented", "assumed"}
-    named = {one: f"POST {kind.type}/{one}" if one in kind.actions else f"{one} {kind.type}" for one in ways}
-    assert {one for one, way in ways.items() if way == "client"} == {one for one in ways if named[one] in ASKED}
+    assert cell == known_by(kind), "`make docs` writes it"
+    said = [one for part in cell.split("; ") for one in part.rpartition(": ")[2].split(", ")]
+    assert sorted(said) == sorted(operations(kind))
+
+
+def test_what_is_beside_the_resource_manager_says_how_it_is_known() -> None:
+    assert len(BESIDE) > 10
+    for path, _, cell in BESIDE:
+        assert cell.split(" (")[0] in {*MARKS, "Microsoft's test"}, path
 
 
 def test_records_name_only_what_is_answered() -> None:
-    assert {re.sub(r"^\w+ ", "", one) for one in ASKED if not one.startswith("POST ")} <= set(ROWS)
+    assert {re.sub(r"^\w+ ", "", one) for one in asked() if not one.startswith("POST ")} <= set(ROWS)
 
 
 @pytest.mark.parametrize(

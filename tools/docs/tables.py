@@ -32,6 +32,7 @@ from jobs.model.sweep import SweepLimits
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.wire.command import DISTRIBUTIONS
 from policies.config import ALL
+from tools.docs import witnesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -371,7 +372,7 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
     },
     "networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
     "policies.md": {"rules": rules},
-    "sandbox.md": {"properties": properties},
+    "sandbox.md": {"known": witnesses.counts, "properties": properties},
 }
 """Page → the name of each table of it → what makes its text."""
 
@@ -394,6 +395,7 @@ def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     **{name: partial(filled, name, made) for name, made in {**TABLES, **MODEL_TABLES}.items()},
+    "sandbox.md": lambda: witnesses.filled(filled("sandbox.md", TABLES["sandbox.md"])),
     "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
     "schema/stack.schema.json": lambda: f"{printed(stack_file_schema(), '$defs')}\n",
     "../amlstack/resources/classes.pyi": typed_resources,

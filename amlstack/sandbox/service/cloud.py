@@ -278,7 +278,10 @@ def check_registered(context: KindContext, subscription: str, kind: ResourceKind
 
 
 def _registration(context: KindContext, subscription: str, namespace: str, what: str) -> Body:
-    """Registers a provider, or takes it back; the answer says that it is under way, the next one that it is done."""
+    """Registers a provider, or takes it back; the answer says that it is under way, the next one that it is done.
+
+    Recorded: azure-mgmt-resource 18.0.0, test_provider_registration, 2021-05-19; there it takes longer.
+    """
     registered, below = what == "register", f"/subscriptions/{subscription}"
     if not registered and namespace.lower() in _REGISTRATION_FREE:
         raise not_emulated(f"to unregister '{namespace}', which every subscription has")

@@ -7,32 +7,12 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from amlstack.base.paths import PROJECT
-from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol.addresses import parse
+from tools.docs.witnesses import FOLDER, operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FOLDER = PROJECT / "tests" / "support" / "sandbox"
-RECORDS = ("clients.json", "other_clients.json")
-"""Files of what was recorded, one for each test of clients."""
 AGAIN = "RECORD_WITNESSES=1 pytest of this file writes it anew"
-
-
-def operation(method: str, path: str) -> str | None:
-    """The operation of a request: ``GET <type>``, ``list <type>``, ``POST <type>/<action>``; None for no type."""
-    place = parse(path)
-    if method == "POST":
-        above, _, action = path.rstrip("/").rpartition("/")
-        place = parse(above)
-        kind = None if place is None or place.collection else kinds.find(place.type)
-        known = None if kind is None else next((one for one in kind.actions if one.lower() == action.lower()), None)
-        return None if kind is None or known is None else f"POST {kind.type}/{known}"
-    kind = None if place is None else kinds.find(place.type)
-    if place is None or kind is None:
-        return None
-    return f"{'list' if method == 'GET' and place.collection else method} {kind.type}"
 
 
 def check(name: str, client: str, test: str, requests: Iterable[tuple[str, str]]) -> None:

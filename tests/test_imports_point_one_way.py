@@ -57,6 +57,7 @@ MAY = {
     "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", BASE),
     "amlstack.prove": (
         "amlstack.prove",
+        "amlstack.recordings",
         "amlstack.engine",
         "amlstack.provider",
         "amlstack.sandbox",

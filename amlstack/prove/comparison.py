@@ -8,18 +8,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.recordings import forms
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 Exchange = dict[str, Any]
-_FORMS: Final = (
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|[+-]\d\d:\d\d)?"), "TIME"),
-    (re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"), "GUID"),
-    (re.compile(r"(?:https://)?127\.0\.0\.1:\d+"), "HOST"),
-    (re.compile(r"\b[0-9a-fA-F]{10,64}\b"), "HASH"),
-    (re.compile(r'"?0x[0-9A-F]+"?'), "ETAG"),
-)
+_HOST: Final = re.compile(r"(?:https://)?127\.0\.0\.1:\d+|https://AZURE")
+_HASH: Final = re.compile(r"\b[0-9a-fA-F]{10,64}\b")
+"""Ends of names that hash where they lie are shorter than the hashes of `forms`."""
 _STATES: Final = (("properties", "provisioningState"), ("status",), ("properties", "status"))
 _UNORDERED: Final = "/resources", "/roleAssignments", "/policyDefinitions", "/policySetDefinitions"
 _PASSING: Final = re.compile(r"(?i)/operations|operationStatus|/jobs/|/computes/|/runs/")
@@ -61,10 +59,7 @@ def read(file: Path) -> list[Exchange]:
 
 def plain(text: str, proof_id: str) -> str:
     """A text without ids, hosts and times."""
-    text = text.replace(proof_id, "ID").replace("https://AZURE", "HOST")
-    for form, word in _FORMS:
-        text = form.sub(word, text)
-    return text
+    return _HASH.sub("HASH", forms.written(_HOST.sub("HOST", text.replace(proof_id, "ID"))))
 
 
 def both(one: Iterable[Exchange], other: Iterable[Exchange]) -> frozenset[str]:
@@ -101,11 +96,11 @@ def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tupl
     for name, value in good[0]["headers"].items():
         yield f"header {name}", (first, plain(str(value).partition("?")[0], proof_id))
     if not _PASSING.search(request) or request.startswith("PUT"):
-        for path, value in _flat(_listed(request, good[0]["body"])):
-            yield path, (good[0]["step"], plain(json.dumps(value), proof_id))
+        for path, value in forms.flat(_listed(request, good[0]["body"])).items():
+            yield path or "body", (good[0]["step"], plain(json.dumps(value), proof_id))
     elif (body := good[-1]["body"]) is not None:
-        for path, value in _flat(_listed(request, body)):
-            yield path, (good[-1]["step"], plain(json.dumps(value), proof_id))
+        for path, value in forms.flat(_listed(request, body)).items():
+            yield path or "body", (good[-1]["step"], plain(json.dumps(value), proof_id))
 
 
 def _states(some: list[Exchange]) -> list[str]:
@@ -142,17 +137,6 @@ def _listed(request: str, body: Any) -> Any:
     if isinstance(body, dict) and request.endswith(_UNORDERED) and isinstance(body.get("value"), list):
         return {**body, "value": sorted(body["value"], key=lambda row: str(row.get("id")).lower())}
     return body
-
-
-def _flat(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _flat(inner, f"{at}.{name}" if at else str(name))
-    elif isinstance(value, list) and value:
-        for number, inner in enumerate(value):
-            yield from _flat(inner, f"{at}[{number}]")
-    else:
-        yield at or "body", value
 
 
 def compare(

@@ -111,7 +111,7 @@ class Size:
 
     Attributes:
         name: Azure's name, e.g. ``Standard_ND96isr_H100_v5``.
-        family: Quota family; None where no source names it.
+        family: Family of Azure ML's quota; None where no source names it.
         series: Series as Microsoft's size pages name it, e.g. ``ND_H100_v5``.
         vcpus: Virtual cores; None where unknown.
         memory_gib: Memory of the VM in GiB; None where unknown.

@@ -11,7 +11,7 @@ from infra import quota
 from infra.settings import parse
 
 H100 = "Standard_ND96isr_H100_v5"
-FAMILY = "standardNDSH100v5Family"
+FAMILY = "standardNDv5H100Family"
 SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 
@@ -45,9 +45,9 @@ def existing(name: str = "train", most: int = 4, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "row",
     [
-        {"name": FAMILY, "label": "Standard NDSH100v5 Family Cluster Dedicated vCPUs"},
-        {"name": "Standard NDSH100v5 Family Cluster Dedicated vCPUs", "label": ""},
-        {"name": "", "label": "Standard NDSH100v5 Family vCPUs"},
+        {"name": FAMILY, "label": "Standard NDv5H100 Family Cluster Dedicated vCPUs"},
+        {"name": "Standard NDv5H100 Family Cluster Dedicated vCPUs", "label": ""},
+        {"name": "", "label": "Standard NDv5H100 Family vCPUs"},
     ],
 )
 def test_a_family_is_found_by_its_id_and_by_its_name_in_words(row: dict[str, str]) -> None:
@@ -151,7 +151,7 @@ def test_regions_are_asked_about_the_sizes_that_are_declared_there() -> None:
     assert quota.regions(wanted) == {"westeurope": {H100}, "northeurope": {"Standard_ND96asr_v4"}}
 
 
-def granted(limit: int, name: str = "Standard NDSH100v5 Family Cluster Dedicated vCPUs") -> dict[str, Any]:
+def granted(limit: int, name: str = "Standard NDv5H100 Family Cluster Dedicated vCPUs") -> dict[str, Any]:
     return region(usage(FAMILY, 960)) | {"granted": [usage("", limit, label=name.replace(" ", "_"))]}
 
 

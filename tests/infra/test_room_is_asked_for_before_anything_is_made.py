@@ -20,7 +20,7 @@ from infra.settings import parse
 
 NAMES = Names("s", "rg", "ws")
 PROVIDER = re.compile(r"/providers/([^/]+)")
-SIZE, FAMILY = "Standard_ND96isr_H100_v5", "standardNDSH100v5Family"
+SIZE, FAMILY = "Standard_ND96isr_H100_v5", "standardNDv5H100Family"
 
 
 @dataclass

@@ -104,8 +104,8 @@ def test_an_administrator_needs_a_key_and_local_accounts(manager: Manager) -> No
     ("words", "message"),
     [
         (["--region", "westeuropa", "--limit", "4"], "got `westeuropa`. Did you mean `westeurope`?"),
-        (["--region", "westeurope", "--family", "standardNDSH10v5Family", "--limit", "4"], "standardNDSH100v5Family"),
-        (["--region", "westeurope", "--family", "standardNDSH100v5Family"], "--family needs --limit"),
+        (["--region", "westeurope", "--family", "standardNDv5H10Family", "--limit", "4"], "standardNDv5H100Family"),
+        (["--region", "westeurope", "--family", "standardNDv5H100Family"], "--family needs --limit"),
         (["--region", "westeurope", "--withhold", "Standard_ND96asr_v5"], "is no size"),
     ],
 )

@@ -48,14 +48,14 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
     one.set("amlstack:cluster_defaults", DEFAULTS).set("amlstack:clusters", CLUSTERS)
 
     # Nothing is made of a stack that its subscription has no room for.
-    family = {"families": {"standardNDSH100v5Family": 384}}
+    family = {"families": {"standardNDv5H100Family": 384}}
     set_quota(own_sandbox.home, westeurope=family, northeurope={"withheld": [A100]})
     refused = one.up().failed()
     printed = "\n".join(refused.errors)
-    assert "`standardNDSH100v5Family` in `westeurope` has a quota of 384 vCPUs, and `nodes.max` asks for 480" in printed
+    assert "`standardNDv5H100Family` in `westeurope` has a quota of 384 vCPUs, and `nodes.max` asks for 480" in printed
     assert "`west` 4 × 96, `west-debug` 1 × 96" in printed
     assert "Request 480" in printed
-    assert "--resource-name 'standardNDSH100v5Family'" in printed
+    assert "--resource-name 'standardNDv5H100Family'" in printed
     assert "--limit-object value=480" in printed
     assert f"Pulumi.{one.name}.yaml:{line_of(one.settings, 'max: 4')}" in printed
     assert f"`{A100}` is not among the" in printed
@@ -64,7 +64,7 @@ def test_three_clusters_in_two_regions_live_through_a_stacks_life(stack: MakeSta
     with contextlib.closing(Store(own_sandbox.home)) as store:
         assert store.resources.all() == ()
 
-    set_quota(own_sandbox.home, westeurope={"families": {"standardNDSH100v5Family": 480}})
+    set_quota(own_sandbox.home, westeurope={"families": {"standardNDv5H100Family": 480}})
     # Nor of one whose subscription has not registered a resource provider.
     registry = f"{SUBSCRIPTION}/microsoft.containerregistry"
     with contextlib.closing(Store(own_sandbox.home)) as store:

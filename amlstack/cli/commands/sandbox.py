@@ -128,7 +128,7 @@ def release() -> None:
 def quota(
     *,
     region: Annotated[str, typer.Option("--region", help="Region, e.g. westeurope.")] = "",
-    family: Annotated[str, typer.Option("--family", help="Family of sizes, e.g. standardNDSH100v5Family.")] = "",
+    family: Annotated[str, typer.Option("--family", help="Family of sizes, e.g. standardNDv5H100Family.")] = "",
     limit: Annotated[
         int | None, typer.Option("--limit", min=0, help="vCPUs of the family; without one, of all dedicated nodes.")
     ] = None,
@@ -144,7 +144,7 @@ def quota(
     """Show or set what a subscription may use of a region; nothing that was set is no limit.
 
     Examples:
-        amlstack sandbox quota --region westeurope --family standardNDSH100v5Family --limit 96
+        amlstack sandbox quota --region westeurope --family standardNDv5H100Family --limit 96
 
         amlstack sandbox quota --region westeurope --withhold Standard_ND96asr_v4
     """

@@ -82,6 +82,10 @@ prove: venv ## `amlstack prove` against a sandbox changed in thirty ways: each i
 recordings: venv ## recordings of Azure against the sandbox: what is equal, what differs (docs/recordings.md), ONLY="…" for some (minutes)
 	@$(PY) -m tools.recordings play $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
+.PHONY: microsoft-tests
+microsoft-tests: venv ## Microsoft's end-to-end tests of azure-ai-ml against a sandbox, FOLDERS="…" for some, CONFIGS=FOLDER (docs/microsoft-tests.md)
+	@$(PY) -m tests.support.microsoft --configs "$(CONFIGS)" $(addsuffix /e2etests,$(FOLDERS))
+
 .PHONY: clients
 clients: venv ## 64 clients submit, poll and cancel for two minutes while the sandbox's server is killed 20 times
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py

@@ -146,7 +146,7 @@ def test_a_step_that_is_a_sweep_is_taken(manager: Manager, train: str) -> None:
         ({"early_termination": {"type": "median_stoping"}}, "'MedianStoping' is not allowed. Did you mean 'MedianStopping'"),
         ({"objective": {"goal": "least", "primary_metric": "loss"}}, "'least' is not allowed."),
         ({"search_space": {"lr": {"type": "uniform"}}}, "uniform takes 2 argument(s)"),
-        ({"computeId": "none"}, "'none' was not found in the workspace."),
+        ({"computeId": "none"}, "computes/none' was not found in the workspace."),
     ],
 )  # fmt: skip
 def test_a_step_that_is_no_sweep_is_refused_by_name(

@@ -70,7 +70,7 @@ def test_an_enabled_one_cannot_be_deleted(manager: Manager, gpu: str) -> None:
     manager.settle()
     status, error = manager.call("DELETE", path)
     assert (status, error["message"]) == (
-        409, "The schedule 'nightly' is enabled. A schedule must be disabled to be deleted."
+        409, "Cannot delete an active trigger nightly"
     )  # fmt: skip
     put(manager, body(job(gpu)["properties"], isEnabled=False))
     assert manager.call("DELETE", path)[0] == 202

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import camel
 from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files import datastores
+from amlstack.sandbox.files import datastores, registration
 from amlstack.sandbox.files.datastores import DEFAULT_STORE, MODELS, output_uri
 from amlstack.sandbox.files.storage import JOB_OUTPUT, Storage
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
@@ -31,31 +31,33 @@ DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow",
 _TEMPLATE = re.compile(r"\$\{\{\s*(name|output_name|default_datastore)\s*\}\}")
 
 
-def step_body(node: PipelineStep, bound: BindingValues, *, parent: str, name: str) -> Wire:
+def step_body(node: PipelineStep, bound: BindingValues, name: str) -> Wire:
     """The ``properties`` of the child that is a step.
 
     Args:
         node: The step.
         bound: What its bindings mean.
-        parent: Name of the pipeline's job.
         name: Name of the child.
 
     Raises:
         Refused: The sandbox cannot run it.
     """
+    values = [f"{key} ({port.type})" for key, port in node.component.outputs.items() if port.literal]
+    if values and not bound.draft:
+        raise not_emulated(f"outputs that are values ({node.where}: {', '.join(values)}), and no step runs with one")
     own = ("inputs", "outputs", "jobs", "settings")
     step = bound.deep({key: value for key, value in node.body.items() if key not in own}, node.where)
     given = {key: bound.input(node, key) for key in node.component.inputs}
     wire: Wire = {
-        "computeId": _compute(step, bound.properties, node.where),
+        "computeId": _compute(step, bound.properties, node),
         "inputs": {key: value for key, value in given.items() if value is not None},
         "outputs": {key: _output(node, bound, key, name) for key in node.component.outputs},
         "experimentName": bound.properties.get("experimentName"),
         "displayName": step.get("display_name") or node.name,
         "description": step.get("comment"),
-        "parentJobName": parent,
+        "parentJobName": bound.name,
         "tags": {key: str(value) for key, value in (step.get("tags") or {}).items()},
-        "properties": _properties(node, step, parent, name),
+        "properties": _properties(node, step, bound.name, name),
     }
     if node.kind == "pipeline":
         # It has steps of its own, under the settings of the pipeline around it.
@@ -111,18 +113,22 @@ def _parallel(node: PipelineStep, step: Mapping[str, Any], wire: Wire) -> Wire:
     }
 
 
-def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], where: str) -> str | None:
+def _compute(step: Mapping[str, Any], pipeline: Mapping[str, Any], node: PipelineStep) -> str | None:
+    """The compute of a step; a plain name, which only an input can hold, is one of the workspace."""
     settings = pipeline.get("settings") or {}
     named = step.get("computeId") or pipeline.get("computeId") or settings.get("default_compute")
     if isinstance(named, str) and named.lower() == "local":
-        raise not_emulated(f"the compute 'local' ({where}): a pipeline's steps run on clusters")
-    return None if named is None or str(named).lower() == "serverless" else str(named)
+        raise not_emulated(f"the compute 'local' ({node.where}): a pipeline's steps run on clusters")
+    if named is None or str(named).rpartition("/")[2].lower() == "serverless":
+        return None
+    return str(named) if "/" in str(named) else f"{node.component.id.partition('/components/')[0]}/computes/{named}"
 
 
 def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> Wire:
     """Find where a step's output goes: where it says, where the pipeline's output says, else a folder of its own."""
     port, given = node.component.outputs[name], node.outputs.get(name) or {}
     uri, mode = given.get("uri"), given.get("mode")
+    asset = {"assetName": given.get("name"), "assetVersion": given.get("version")}
     source = pipeline_body.sole_binding(str(given.get("value") or ""))
     if source is not None:
         if source.step is not None or source.side != "outputs":
@@ -130,13 +136,15 @@ def _output(node: PipelineStep, bound: BindingValues, name: str, child: str) -> 
             raise invalid(where, f"an output is bound to an output of the pipeline, not to '{source.text}'.")
         outer = (bound.properties.get("outputs") or {}).get(source.name) or {}
         uri, mode = uri or outer.get("uri"), mode or outer.get("mode")
+        asset = {} if outer.get("assetName") else asset  # it is registered under that name alone
     store = str((bound.properties.get("settings") or {}).get("default_datastore") or DEFAULT_STORE).rsplit("/", 1)[-1]
     values = {"name": child, "output_name": name, "default_datastore": store}
-    kind = str(given.get("job_output_type") or port.type)
+    kind = "uri_file" if port.literal else str(given.get("job_output_type") or port.type)
     uri = output_uri(child, name, uri, store=store, kind=kind)
     uri = _TEMPLATE.sub(lambda found: values[found[1]], bound.text(uri, node.where))
     mode = wire_mode(mode) or port.mode
-    return _filled({"jobOutputType": "uri_folder" if kind in ("path", "literal") else kind, "uri": uri, "mode": mode})
+    kind = "uri_folder" if kind in ("path", "literal") else kind
+    return _filled({"jobOutputType": kind, "uri": uri, "mode": mode, **asset})
 
 
 def _properties(node: PipelineStep, step: Mapping[str, Any], parent: str, name: str) -> dict[str, str]:
@@ -233,9 +241,9 @@ def drafts(store: Store, name: str, properties: Mapping[str, Any]) -> Iterator[t
         Refused: The pipeline does not hold together.
     """
     properties = pipeline_body.complete_body(store, properties)
-    bound = BindingValues(properties, draft=True)
+    bound = BindingValues(name, properties, draft=True)
     for node in pipeline_body.read(store, properties).values():
-        yield node.where, step_body(node, bound, parent=name, name=node.name)
+        yield node.where, step_body(node, bound, node.name)
 
 
 def advance(parent: Parent) -> None:
@@ -259,6 +267,9 @@ def advance(parent: Parent) -> None:
         parent.end("Failed", _error(parent, failed, left))
         return
     _collect(parent)
+    registration.register(
+        parent.store, parent.job, {name: uri for name, (_, uri) in outputs_of(parent.store, parent.job).items()}
+    )
     parent.note("all steps completed")
     parent.end("Completed")
 
@@ -285,7 +296,7 @@ def _start(parent: Parent, node: PipelineStep, properties: Mapping[str, Any]) ->
     made = {place: {**row.properties, "outputs": _written(parent.store, row)} for place, row in parent.children.items()}
     # A GUID, as Azure ML gives one; always the same for one step of one run.
     name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{parent.job.arm_id.lower()}/{node.name}"))
-    body = step_body(node, BindingValues(properties, made), parent=parent.job.name, name=name)
+    body = step_body(node, BindingValues(parent.job.name, properties, made), name)
     parent.make(node.name, name, body)
     parent.note(f"step {node.name} is job {name}")
 

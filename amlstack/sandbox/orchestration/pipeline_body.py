@@ -147,6 +147,8 @@ def _port(declared: Mapping[str, Any]) -> ComponentPort:
     )
 
 
+NAME = "name"
+"""``${{parent.name}}`` is the name of the pipeline's job."""
 _BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 
 
@@ -335,6 +337,8 @@ def _check(node: PipelineStep, nodes: Mapping[str, PipelineStep], properties: Ma
 def _check_source(
     node: PipelineStep, source: BindingSource, nodes: Mapping[str, PipelineStep], properties: Mapping[str, Any]
 ) -> None:
+    if (source.step, source.side, source.name) == (None, NAME, ""):
+        return
     if source.side not in ("inputs", "outputs"):
         known = "a binding is parent.inputs.NAME, parent.outputs.NAME or parent.jobs.STEP.outputs.NAME."
         raise invalid(node.where, f"'{source.text}' binds nothing: {known}")
@@ -360,11 +364,13 @@ class BindingValues:
     """The scope in which a step's bindings are looked up.
 
     Attributes:
+        name: The name of the pipeline's job.
         properties: ``body["properties"]`` of the pipeline.
         steps: By step the ``properties`` of its child's body; a sweep's outputs are those of its best trial.
         draft: The steps are not there yet, since the pipeline is only being checked: their ports are made up.
     """
 
+    name: str
     properties: Mapping[str, Any]
     steps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     draft: bool = False
@@ -388,14 +394,16 @@ class BindingValues:
         if source is not None:
             wire = self._port(source, port)
             return wire if wire is None or wire["jobInputType"] == "literal" else _with_mode(wire, given, port)
-        text = self.text(text, node.where)
+        text = self.text(text, node.where, paths=not port.literal)
         return _literal(text) if port.literal else _with_mode(_data(port.type, text), given, port)
 
-    def text(self, text: str, where: str) -> str:
-        """A text with the literals put in that it binds."""
+    def text(self, text: str, where: str, *, paths: bool = False) -> str:
+        """A text with the literals put in that it binds; with ``paths`` the addresses of data too."""
 
         def value(source: BindingSource) -> str:
             wire = self._port(source, None)
+            if paths and wire is not None and wire["jobInputType"] != "literal":
+                return str(wire["uri"]).rstrip("/")
             if wire is None or wire["jobInputType"] != "literal":
                 raise invalid(where, f"'{source.text}' is data, and stands in a text where only a value can stand.")
             return str(wire["value"])
@@ -412,6 +420,8 @@ class BindingValues:
 
     def _port(self, source: BindingSource, port: ComponentPort | None) -> Wire | None:
         """The target of a binding, as an input."""
+        if source.side == NAME:
+            return _literal(self.name)
         if source.step is None and source.side == "inputs":
             wire: Wire | None = (self.properties.get("inputs") or {}).get(source.name)
             return None if wire is None else dict(wire)

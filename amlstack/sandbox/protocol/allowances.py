@@ -78,6 +78,8 @@ specifications' ``x-ms-client-name``."""
 
 _OUTPUTS = ("UriFolder", "UriFile", "MLTable", "MLFlowModel", "CustomModel", "TritonModel")
 
+_OF_INSTANCES = ("enableOSPatching", "enableRootAccess", "releaseQuotaOnStop")
+
 _DATA = ("UriFolderDataVersion", "UriFileDataVersion", "MLTableData")
 
 ANSWERED_ONLY = {
@@ -101,6 +103,7 @@ PROPERTIES: tuple[Allowance, ...] = (
     Allowance("RandomSamplingAlgorithmArgs", "logbase", Any, SENT, SINCE_2022_12),
     Allowance("TruncationSelectionPolicyArgs", "excludeFinishedJobs", bool, OLDER_POLICY),
     *(Allowance(f"{kind}Args", "parentJobName", str, SENT) for kind in ("CommandJob", "SweepJob", "PipelineJob")),
+    *(Allowance("ComputeInstancePropertiesArgs", name, Any, SENT) for name in _OF_INSTANCES),
     Allowance("WorkspaceArgs", "ipAllowlist", Sequence[str], OF_WORKSPACES),
     Allowance("WorkspaceArgs", "networkAcls", Any, OF_WORKSPACES),
     Allowance("ComponentVersionPropertiesArgs", "stage", str, ANSWERED),

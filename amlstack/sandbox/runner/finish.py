@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base.files import write_whole
 from amlstack.sandbox.contract import launch
-from amlstack.sandbox.files import storage
-from amlstack.sandbox.runner import inputs, mpirun
+from amlstack.sandbox.files import registration, storage
+from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.scheduling import allocation
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
@@ -272,7 +272,7 @@ class Ending:
             if row is not None:
                 write(folder, row, self.spec, **rest)
                 if status == "Completed":
-                    inputs.register(self.store, row)
+                    registration.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
             cluster = cluster_of(row) if row is not None else None

@@ -7,10 +7,9 @@ import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files.datastores import MODELS, output_uri
 from amlstack.sandbox.files.storage import Location
 from amlstack.sandbox.runner import namespace
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.contract.spec import JobPort, Spec
     from amlstack.sandbox.files.storage import Storage
-    from amlstack.sandbox.store.store import JobRow, Store
 
 How = Literal["text", "copy", "write", "read"]
 """A node gets one of these: the value or address as text, a copy, a link to the data, a mount to read from."""
@@ -174,39 +172,6 @@ def _entries(root: Path) -> Iterator[tuple[Path, int]]:
                     folders.append(entry.path)
                 elif not entry.is_file(follow_symlinks=False):
                     yield Path(entry.path), stat.S_IFLNK if entry.is_symlink() else 0
-
-
-_ML = "Microsoft.MachineLearningServices/workspaces"
-
-
-def register(store: Store, job: JobRow) -> None:
-    """Registers each output that has an ``assetName``, under its ``assetVersion`` or the next number.
-
-    A version that is there already stays as it is: assets never change.
-    """
-    for name, port in (job.properties.get("outputs") or {}).items():
-        if not isinstance(port, dict) or not port.get("assetName"):
-            continue
-        kind = str(port.get("jobOutputType") or "uri_folder")
-        uri = output_uri(job.name, name, port.get("uri"))
-        common: dict[str, Any] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
-        if kind in MODELS:
-            own = {"modelUri": uri, "modelType": kind, "jobName": job.name, "flavors": {}}
-            _put(store, job.workspace, "models", port, {**common, **own})
-        else:
-            _put(store, job.workspace, "data", port, {**common, "dataUri": uri, "dataType": kind})
-
-
-def _put(store: Store, workspace: str, word: str, port: dict[str, Any], properties: dict[str, Any]) -> None:
-    container, kind = f"{workspace}/{word}/{port['assetName']}", f"{_ML}/{word}"
-    numbers = [int(row.name) for row in store.resources.under(container, f"{kind}/versions") if row.name.isdecimal()]
-    version = str(port.get("assetVersion") or max(numbers, default=0) + 1)
-    if store.resources.get(container) is None:
-        store.resources.put(container, kind, workspace, {"properties": {}})
-    if store.resources.get(f"{container}/versions/{version}") is None:
-        store.resources.put(
-            f"{container}/versions/{version}", f"{kind}/versions", container, {"properties": properties}
-        )
 
 
 FOLDER = "data"

@@ -153,8 +153,22 @@ class ComponentVersions(Versions):
         """The version with its completed specification; the description stands in that alone."""
         shown = super().render(context, resource)
         anonymous = resource.key.split("/")[-3] == ANONYMOUS
-        spec = completed(shown["properties"]["componentSpec"], None if anonymous else resource.name)
+        spec = _with_early_outputs(context, shown["properties"]["componentSpec"])
+        spec = completed(spec, None if anonymous else resource.name)
         return {**shown, "properties": {**shown["properties"], "description": None, "componentSpec": spec}}
+
+
+def _with_early_outputs(context: KindContext, spec: Body) -> Body:
+    """A pipeline whose outputs are known early where those of its steps are."""
+    outputs = dict(spec.get("outputs") or {})
+    for step in (spec.get("jobs") or {}).values():
+        row = context.store.resources.get(str(step.get("componentId"))) if isinstance(step, dict) else None
+        inner = (row.body["properties"]["componentSpec"].get("outputs") or {}) if row is not None else {}
+        for port, bound in ((step.get("outputs") or {}) if inner else {}).items():
+            source = pipeline_body.sole_binding(str(bound.get("value"))) if isinstance(bound, dict) else None
+            if source is not None and source.name in outputs and "early_available" in inner.get(port, {}):
+                outputs[source.name] = {**outputs[source.name], "early_available": inner[port]["early_available"]}
+    return {**spec, "outputs": outputs} if outputs else spec
 
 
 def completed(spec: Mapping[str, Any], version: str | None) -> Body:

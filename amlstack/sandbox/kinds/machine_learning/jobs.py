@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from amlstack.catalog import sizes
 from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files import environments as handed
+from amlstack.sandbox.kinds.machine_learning.job_answers import TYPE, filled, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema, system_data
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
@@ -53,6 +54,8 @@ def _check_compute(context: KindContext, path: ArmPath, properties: Body) -> Non
     if count < 1:
         raise invalid("properties.resources.instanceCount", f"{count} nodes; at least 1 is needed.")
     if compute:
+        if "/virtualclusters/" in compute.lower():
+            raise not_emulated(f"virtual clusters ('{compute}')")
         cluster = _named(context, path, compute, "computes", "properties.computeId")
         high = cluster.body["properties"]["properties"]["scaleSettings"]["maxNodeCount"]
         if count > high:
@@ -104,20 +107,9 @@ def check_size(name: str, where: str) -> None:
         raise Refused(400, "InvalidVmSize", f"The VM size '{name}' is not known in any region.{hint}", where)
 
 
-TYPE = f"{ML}/workspaces/jobs"
 ABOVE = frozenset({GROUPS.lower(), f"{ML}/workspaces".lower()})
 """The types of resources that jobs lie below."""
 MUTABLE = ("description", "tags", "displayName", "properties", "isArchived")
-DEFAULTS: Body = {
-    "experimentName": "Default",
-    "isArchived": False,
-    "tags": {},
-    "properties": {},
-    "environmentVariables": {},
-    "inputs": {},
-    "outputs": {},
-}
-RESOURCE_DEFAULTS = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
 
 
 class JobKind(ResourceKind):
@@ -145,7 +137,7 @@ class JobKind(ResourceKind):
         if method == "DELETE":
             return _delete(context, path)
         if method == "GET":
-            return Reply(200, render(found(context, path)))
+            return Reply(200, rendered(found(context, path), context.base))
         raise not_emulated(f"{method} of {TYPE}")
 
     def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
@@ -190,21 +182,6 @@ def found(context: KindContext, path: ArmPath) -> JobRow:
     return job
 
 
-def render(job: JobRow) -> Body:
-    """The job as a GET answers it."""
-    properties = {**_with_defaults(job.properties), "status": job.status}
-    properties.setdefault("displayName", job.name)
-    studio = {"jobServiceType": "Studio", "endpoint": f"https://ml.azure.com/runs/{job.name}?wsid={job.workspace}"}
-    properties["services"] = {**properties.get("services", {}), "Studio": studio}
-    return {
-        "id": job.arm_id,
-        "name": job.name,
-        "type": TYPE,
-        "properties": properties,
-        "systemData": system_data(job.created, job.ended or job.started or job.created),
-    }
-
-
 def end_on(context: KindContext, compute: ResourceRow) -> bool:
     """Cancels every job that runs or waits on a compute; whether all have ended."""
     there = (job.id for job in context.store.jobs.active() if job.cluster == compute.key)
@@ -243,11 +220,11 @@ def _list(context: KindContext, workspace: str, query: Mapping[str, str]) -> Rep
     )
     rows = list(islice(shown, enough))
 
-    def rendered(job: ListedJob) -> Body:
-        return render(context.store.jobs[job.id])
+    def shown_row(job: ListedJob) -> Body:
+        return rendered(context.store.jobs[job.id], context.base)
 
     address = f"{context.base}{workspace}/jobs"
-    return Reply(200, requests.page(address, query, rows, lambda job: job.id, rendered, left_out=left_out))
+    return Reply(200, requests.page(address, query, rows, lambda job: job.id, shown_row, left_out=left_out))
 
 
 def _asked_for(query: Mapping[str, str], job: ListedJob) -> bool:
@@ -276,14 +253,14 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
             _check_fixed(before, properties)
             labels = {name: properties[name] for name in MUTABLE if name in properties}
             context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
-            return Reply(200, render(context.store.jobs[before.id]))
+            return Reply(200, rendered(context.store.jobs[before.id], context.base))
         check_references(context, path, properties)
         workspace = context.store.resources[path.parent].id  # in its maker's letters, as a GET answers it
         job = context.store.jobs.add(workspace, path.name, {"properties": properties})
         if scale is not None:
             context.store.scales.put(job.id, scale)
     context.wake.set()
-    return Reply(201, render(job), headers={} if scale is None else {QUERY: str(scale)})
+    return Reply(201, rendered(job, context.base), headers={} if scale is None else {QUERY: str(scale)})
 
 
 def check_references(context: KindContext, path: ArmPath, properties: Body) -> None:
@@ -302,7 +279,7 @@ def check_references(context: KindContext, path: ArmPath, properties: Body) -> N
 
 
 def _check_fixed(before: JobRow, properties: Body) -> None:
-    old, new = _with_defaults(before.properties), _with_defaults(properties)
+    old, new = filled(before.name, before.properties), filled(before.name, properties)
     skip = (*MUTABLE, "services", "status")
     changed = sorted(
         name for name in {*old, *new} if name not in skip and _plain(old.get(name)) != _plain(new.get(name))
@@ -313,13 +290,6 @@ def _check_fixed(before: JobRow, properties: Body) -> None:
             f"Changed: {', '.join(changed)}."
         )
         raise Refused(400, "JobPropertyImmutable", message, f"properties.{changed[0]}")
-
-
-def _with_defaults(properties: Body) -> Body:
-    given = {key: value for key, value in properties.items() if value is not None}
-    if given.get("jobType") in PARENTS:
-        return {**{key: DEFAULTS[key] for key in DEFAULTS if key != "environmentVariables"}, **given}
-    return {**DEFAULTS, **given, "resources": {**RESOURCE_DEFAULTS, **(given.get("resources") or {})}}
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.kinds.machine_learning import jobs
+from amlstack.sandbox.kinds.machine_learning.job_answers import with_modes
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
@@ -73,10 +74,16 @@ class ScheduleKind(ResourceKind):
         context.wake.set()
         return Reply(200, {"scheduleActionType": "CreateJob", "submissionId": run})
 
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The job in it with its modes, as recorded."""
+        action = resource.body["properties"]["action"]
+        definition = action["jobDefinition"]
+        return {"action": {**action, "jobDefinition": {**definition, **with_modes(definition)}}}
+
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """An enabled one stays."""
         if resource.body["properties"]["isEnabled"]:
-            message = f"The schedule '{resource.name}' is enabled. A schedule must be disabled to be deleted."
+            message = f"Cannot delete an active trigger {resource.name}"
             raise Refused(409, "UserError", message)
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:

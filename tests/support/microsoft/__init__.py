@@ -1,0 +1,1 @@
+"""Microsoft's end-to-end tests of azure-ai-ml, run against the sandbox: nothing of them lies in this tree."""

@@ -52,8 +52,7 @@ class Reasons:
         data = tomllib.loads(path.read_text("utf-8"))
         self.folders: dict[str, str] = data["folders"]
         self.rows: list[dict[str, str]] = data["reason"]
-        self.quick: list[str] = data["quick"]["tests"]
-        self.quick_passed: int = data["quick"]["passed"]
+        self.quick = [f"{group}::{name}" for group, names in data["quick"].items() for name in names]
 
     def verdict(self, row: dict[str, Any]) -> Verdict:
         """The verdict on one outcome, by the words of its failure."""

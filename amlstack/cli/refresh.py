@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import requests
 import typer
 
+from amlstack.base.api_versions import SKUS
 from amlstack.base.files import write_whole
 from amlstack.catalog import files, sizes
 from amlstack.cli.console import say
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import date
 
-SKUS_API: Final = "2021-07-01"
 NUMBERS: Final = {"vCPUs": "vcpus", "MemoryGB": "memory_gib", "GPUs": "gpus"}
 """Capability of a SKU → key of a row."""
 VARIABLE: Final = "AMLSTACK_PRICE_LIST"
@@ -50,7 +50,7 @@ def refresh(subscription: str | None, location: str, on: date, *, write: bool) -
     try:
         skus = {
             sku["name"].lower(): sku
-            for sku in _paged(arm, f"{base}/Microsoft.Compute/skus", SKUS_API, query)
+            for sku in _paged(arm, f"{base}/Microsoft.Compute/skus", SKUS, query)
             if sku.get("resourceType") == "virtualMachines"
         }
         path = f"{base}/Microsoft.MachineLearningServices/locations/{location}/vmSizes"

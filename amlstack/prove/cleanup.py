@@ -6,6 +6,7 @@ import hashlib
 import time
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base.api_versions import POLICIES, RESOURCES, VAULTS
 from amlstack.prove.proof import AGAIN, STACKS, TAG
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
     from amlstack.prove.proof import Proof
 
-GROUPS: Final = "2024-03-01"
-POLICIES: Final = "2023-04-01"
-VAULTS: Final = "2024-11-01"
 NOT_EMULATED: Final = 501
 _PATIENCE: Final = 1800.0
 _LOOK: Final = 5.0
@@ -31,7 +29,7 @@ def cleanup(arm: ArmClient, proof: Proof, say: Callable[[str], None]) -> list[st
     """
     root = f"/subscriptions/{proof.subscription}"
     for group in proof.groups:
-        answer = arm.get(f"{root}/resourceGroups/{group}", GROUPS, allow=(404,))
+        answer = arm.get(f"{root}/resourceGroups/{group}", RESOURCES, allow=(404,))
         if answer.status == 404:
             continue
         if (answer.body.get("tags") or {}).get(TAG) not in {proof.id, None}:
@@ -41,7 +39,7 @@ def cleanup(arm: ArmClient, proof: Proof, say: Callable[[str], None]) -> list[st
             say(f"purging workspace {row['name']}")
             _gone(arm, str(row["id"]), API_VERSION, {"forceToPurge": "true"})
         say(f"deleting {group}")
-        _gone(arm, f"{root}/resourceGroups/{group}", GROUPS)
+        _gone(arm, f"{root}/resourceGroups/{group}", RESOURCES)
     for path in _policies(arm, proof):
         say(f"deleting {path.rpartition('/')[2]}")
         arm.delete(path, POLICIES, allow=(404,))
@@ -95,9 +93,9 @@ def _purge_vaults(arm: ArmClient, proof: Proof, say: Callable[[str], None]) -> N
 def _left(arm: ArmClient, proof: Proof) -> Iterator[str]:
     root = f"/subscriptions/{proof.subscription}"
     for group in proof.groups:
-        if (status := arm.get(f"{root}/resourceGroups/{group}", GROUPS, allow=(404,)).status) != 404:
+        if (status := arm.get(f"{root}/resourceGroups/{group}", RESOURCES, allow=(404,)).status) != 404:
             yield f"resource group {group} (Azure answers {status})"
-    for row in arm.rows(f"{root}/resources", GROUPS):
+    for row in arm.rows(f"{root}/resources", RESOURCES):
         if (row.get("tags") or {}).get(TAG) == proof.id:
             yield str(row["id"])
     yield from _policies(arm, proof)

@@ -16,6 +16,7 @@ import yaml
 
 from amlstack import engine
 from amlstack.base import paths
+from amlstack.base.api_versions import POLICIES, RESOURCES
 from amlstack.base.files import write_whole
 from amlstack.prove import jobs
 from amlstack.prove.proof import AGAIN
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from amlstack.prove.recorder import Recorder
     from amlstack.sandbox.server.endpoint import Endpoint
 
-GROUPS_VERSION: Final = "2024-03-01"
 _ENDED: Final = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
 _PATIENCE: Final = 1800.0
 """Seconds that a job may take; nodes come within ten minutes on Azure."""
@@ -299,7 +299,7 @@ def _drift(walk: ProofWalk) -> str:
 def _policy(walk: ProofWalk) -> str:
     walk.up("open", azurePolicy={"effect": "audit"})
     path = f"{walk.group_id('open')}/providers/Microsoft.Authorization/policyAssignments"
-    own = [row for row in walk.arm.rows(path, "2023-04-01") if walk.proof.group("open") in str(row["id"])]
+    own = [row for row in walk.arm.rows(path, POLICIES) if walk.proof.group("open") in str(row["id"])]
     if not own:
         raise StepFailedError("the group must have a policy assignment")
     return f"{len(own)} assignment on the group"
@@ -346,7 +346,7 @@ def _destroy(walk: ProofWalk) -> str:
     for stack in ("open", "closed"):
         if walk.proof.settings_file(stack).exists():
             walk.verb("down", "--stack", walk.proof.stack(stack), "--yes", "--delete-foreign", "*")
-            answer = walk.arm.get(walk.group_id(stack), GROUPS_VERSION, allow=(404,))
+            answer = walk.arm.get(walk.group_id(stack), RESOURCES, allow=(404,))
             if answer.status != 404:
                 raise StepFailedError(f"the group {walk.proof.group(stack)} must be gone, answers {answer.status}")
     return "both groups answer 404"

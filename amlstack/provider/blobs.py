@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-from amlstack.base import paths
+from amlstack.base import api_versions, paths
 from amlstack.base.credentials import scrub
 from amlstack.base.files import Kept
 from amlstack.base.findings import errors
@@ -134,7 +134,6 @@ def open_container(services: Services, call: Call, access: ContainerAccess) -> A
 
 
 _ACCOUNTS = "providers/Microsoft.Storage/storageAccounts"
-_STORAGE_API = "2024-01-01"
 _CONTAINERS = {"AzureBlob": "containerName", "AzureDataLakeGen2": "filesystem"}
 """Types that hold blobs, with the property that names the container."""
 _OWN = frozenset({"None", "AccountKey", "Sas"})
@@ -184,7 +183,7 @@ def _account(services: Services, workspace: str, properties: dict[str, Any]) -> 
         known = str((owner.get("properties") or {}).get("storageAccount") or "") if isinstance(owner, dict) else ""
     if known.rpartition("/")[2].casefold() == account.casefold():
         # An account in a DNS zone of its own, or in another cloud, has another address than its name says.
-        found = services.arm.get(known, _STORAGE_API, allow=(403, 404))
+        found = services.arm.get(known, api_versions.STORAGE, allow=(403, 404))
         endpoints = (found.body.get("properties") or {}).get("primaryEndpoints") or {} if found.status == 200 else {}
         if endpoints.get("blob"):
             return str(endpoints["blob"]).rstrip("/")

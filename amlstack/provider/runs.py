@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
 from amlstack.base.credentials import scrub
 from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
-from amlstack.provider.arm.client import API_VERSION
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK
 
 if TYPE_CHECKING:

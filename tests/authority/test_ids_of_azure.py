@@ -89,3 +89,15 @@ def test_the_roles_of_the_state_are_called_as_their_comments_say() -> None:
     assert len(named) >= 3
     for role_id, name in named:
         assert resources.built_in().get(name) in {role_id, None if "names of assignments" in name else role_id}
+
+
+def test_every_role_that_a_page_or_a_command_names_is_built_in() -> None:
+    named = r'-role +("[^"$]+"|[A-Za-z]+)'
+    command = ["git", "-C", str(PROJECT), "grep", "-hoE", "--untracked", "-e", named, "--", "*.md", "*.py", ":!tests"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    page = (PROJECT / "docs" / "azure.md").read_text("utf-8").partition("## Who needs which role")[2]
+    cells = [row.split(" | ")[1] for row in page.splitlines() if row.startswith("| ") and row.count(" | ") == 3]
+    roles = {one.removeprefix("-role").strip(' "') for one in found}
+    roles |= {cell for cell in cells if cell not in {"role", "---"} and "made by the stack" not in cell}
+    assert {one for one in roles if one not in resources.built_in()} == set()
+    assert len(roles) > 8

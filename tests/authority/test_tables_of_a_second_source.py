@@ -7,7 +7,10 @@ it; nothing else may differ.
 from __future__ import annotations
 
 import re
+import subprocess
 
+from amlstack.base import api_versions
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import resources, sizes
 from amlstack.sandbox.protocol import addresses
 from tests.support.catalog.second_source import TABLES, table
@@ -114,3 +117,32 @@ def test_api_versions_that_published_templates_use_are_taken() -> None:
     ours = addresses.known_versions()
     for row in table("api_versions"):
         assert set(row["versions"].split()) <= set(ours[row["type"].lower()]), row["type"]
+
+
+OWN = {
+    "Microsoft.Resources/resourceGroups": api_versions.RESOURCES,
+    "Microsoft.MachineLearningServices/workspaces": api_versions.MACHINE_LEARNING,
+    "Microsoft.Storage/storageAccounts": api_versions.STORAGE,
+    "Microsoft.KeyVault/vaults": api_versions.VAULTS,
+    "Microsoft.Authorization/policyAssignments": api_versions.POLICIES,
+    "Microsoft.ContainerRegistry/registries": api_versions.OF_PARTS["registry"],
+    "Microsoft.Insights/components": api_versions.OF_PARTS["insights"],
+    "Microsoft.OperationalInsights/workspaces": api_versions.OF_PARTS["logs"],
+}
+OTHER_VERSIONS = {
+    "amlstack/base/api_versions.py": "the one place",
+    "amlstack/cli/refresh.py": "of the list of retail prices, at another host",
+    "amlstack/provider/runs.py": "of jobs, as azure-ai-ml sends them",
+    "amlstack/sandbox/files/datastores.py": "of blobs' headers",
+    "amlstack/sandbox/kinds/machine_learning/capacity.py": "since which an answer has another key",
+    "amlstack/sandbox/protocol/allowances.py": "those that have a property",
+    "amlstack/sandbox/service/cloud.py": "since which an answer has another form",
+}
+
+
+def test_api_versions_that_we_ask_with_are_ones_of_their_types_and_stand_in_one_place() -> None:
+    assert {name for name, version in OWN.items() if version not in addresses.known_versions()[name.lower()]} == set()
+    literal = r'"20[12][0-9]-[0-9]{2}-[0-9]{2}(-preview)?"'
+    command = ["git", "-C", str(PROJECT), "grep", "-IlE", "--untracked", literal, "--", "amlstack/*.py", "infra/*.py"]
+    found = subprocess.run([*command, "deploy/*.py"], capture_output=True, text=True, check=True)
+    assert set(found.stdout.split()) == set(OTHER_VERSIONS)

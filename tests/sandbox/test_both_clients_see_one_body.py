@@ -18,8 +18,7 @@ import yaml
 from azure.core.pipeline.transport import RequestsTransport
 
 from amlstack.base.paths import PROJECT
-from amlstack.provider.arm import ArmClient
-from amlstack.provider.arm.client import API_VERSION
+from amlstack.provider.arm import API_VERSION, ArmClient
 from amlstack.run_identity import environment_version
 from tests.support.azure_native.stand_in_wire import StandIn, urn
 from tests.support.provider.provider_wire import Wire, job_inputs

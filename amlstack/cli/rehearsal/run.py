@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
@@ -98,12 +99,12 @@ def _submit(
 def _foundation(names: Names, tenant: str, plan: jobs.Planned) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield id, API version (as azure-native has it) and body of the workspace, what it stands on, and the clusters."""
     storage, vault = names.id("storage"), names.id("key_vault")
-    yield names.group_id, "2024-03-01", {"location": LOCATION}
+    yield names.group_id, api_versions.RESOURCES, {"location": LOCATION}
     account = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": {"allowSharedKeyAccess": False}}
-    yield storage, "2024-01-01", {"location": LOCATION, **account}
+    yield storage, api_versions.STORAGE, {"location": LOCATION, **account}
     sku = {"family": "A", "name": "standard"}
     secrets = {"tenantId": tenant, "sku": sku, "enableRbacAuthorization": True}
-    yield vault, "2024-11-01", {"location": LOCATION, "properties": secrets}
+    yield vault, api_versions.VAULTS, {"location": LOCATION, "properties": secrets}
     parts = {"storageAccount": storage, "keyVault": vault}
     workspace = {"location": LOCATION, "identity": {"type": "SystemAssigned"}, "properties": parts}
     yield names.workspace_id, API_VERSION, workspace

@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from amlstack.base.api_versions import OF_PARTS
 from amlstack.base.files import write_whole
 from amlstack.catalog import sizes
 from infra import resource_types
@@ -25,15 +26,13 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 
-GROUPS: Final = "2024-03-01"
-_NAMED_BY_WORKSPACE: Final[Mapping[Part, tuple[str, str]]] = {
-    "storage": ("storageAccount", "2024-01-01"),
-    "key_vault": ("keyVault", "2024-11-01"),
-    "registry": ("containerRegistry", "2023-07-01"),
-    "insights": ("applicationInsights", "2020-02-02"),
+_NAMED_BY_WORKSPACE: Final[Mapping[Part, str]] = {
+    "storage": "storageAccount",
+    "key_vault": "keyVault",
+    "registry": "containerRegistry",
+    "insights": "applicationInsights",
 }
-"""Part → property of the workspace that has its id, and the API version to ask for the part itself."""
-_LOGS: Final = "2023-09-01"
+"""Part → property of the workspace that has its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def read_estate(arm: ArmClient, names: Names) -> Estate:
     Raises:
         ArmError: Something could not be asked for; what is not there is no error.
     """
-    group = _one(arm, names.group_id, GROUPS)
+    group = _one(arm, names.group_id, OF_PARTS["group"])
     workspace = _one(arm, names.workspace_id) if group else None
     if workspace is None:
         return Estate(group, None)
@@ -81,17 +80,17 @@ def read_estate(arm: ArmClient, names: Names) -> Estate:
 
 def _parts(arm: ArmClient, workspace: Body) -> Iterator[tuple[Part, str]]:
     properties = workspace.get("properties") or {}
-    for part, (name, version) in _NAMED_BY_WORKSPACE.items():
+    for part, name in _NAMED_BY_WORKSPACE.items():
         if not (given := properties.get(name)):
             continue
         # The workspace repeats what it was created with, in whatever letter case.
-        found = _one(arm, str(given), version)
+        found = _one(arm, str(given), OF_PARTS[part])
         yield part, str((found or {}).get("id") or given)
         if part == "insights" and found is not None:
             inner = found.get("properties") or {}
             logs = inner.get("WorkspaceResourceId") or inner.get("workspaceResourceId")
             if logs:
-                yield "logs", str((_one(arm, str(logs), _LOGS) or {}).get("id") or logs)
+                yield "logs", str((_one(arm, str(logs), OF_PARTS["logs"]) or {}).get("id") or logs)
 
 
 def _one(arm: ArmClient, resource_id: str, *version: str) -> Body | None:

@@ -1,6 +1,7 @@
 """Azure Resource Manager over REST: our bytes on the wire unchanged, Entra ID, retries, long-running operations."""
 
-from amlstack.provider.arm.client import ACTING_HEADER, API_VERSION, ArmClient
+from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
+from amlstack.provider.arm.client import ACTING_HEADER, ArmClient
 from amlstack.provider.arm.data_plane import DataPlane, SignedFiles
 from amlstack.provider.arm.exchange import (
     THROTTLED,

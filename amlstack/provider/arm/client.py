@@ -11,6 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
+from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
 from amlstack.provider.arm.exchange import (
     FAULTS,
     LOADING,
@@ -58,9 +59,6 @@ def needed_right(method: str, url: str) -> str:
         return f"{namespace}/{types}/action"
     return f"{namespace}/{types}/{_VERBS[method]}"
 
-
-API_VERSION: Final = "2025-12-01"
-"""Of Microsoft.MachineLearningServices; the default of azure-native 3.29 and azure-ai-ml 1.35."""
 
 _DEFAULT_DELAY: Final = 2.0
 _UNFINISHED: Final = frozenset({"inprogress", "running", "accepted", "creating", "updating", "deleting", "notstarted"})

@@ -17,6 +17,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.api_versions import RESOURCES
 from amlstack.provider.arm.exchange import ArmError, InterruptedWaitError
 
 if TYPE_CHECKING:
@@ -68,10 +69,6 @@ def read_regions(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.E
     return {"regions": found}
 
 
-_PROVIDERS: Final = "2021-04-01"
-"""An api-version of the resource manager's own requests."""
-
-
 def read_providers(arm: ArmClient, args: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
     """The states of resource providers in a subscription.
 
@@ -84,7 +81,7 @@ def read_providers(arm: ArmClient, args: Mapping[str, Any], cancelled: threading
         ``{"states": {namespace: "Registered", …}, "problem": text}``; what could not be read has no state.
     """
     paths = {f"/subscriptions/{args['subscription']}/providers/{name}": name for name in args["namespaces"]}
-    answers = _answers(arm, list(paths), cancelled, lambda path: [arm.look(path, _PROVIDERS).body or {}])
+    answers = _answers(arm, list(paths), cancelled, lambda path: [arm.look(path, RESOURCES).body or {}])
     problems = [each for each in answers.values() if isinstance(each, str)]
     read = {paths[at]: rows[0] for at, rows in answers.items() if not isinstance(rows, str)}
     states = {name: str(row.get("registrationState") or "") for name, row in read.items()}

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.api_versions import RESOURCES
 from amlstack.provider.runs import is_active, record_of
 from amlstack.run_identity import OWNER
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
 """Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""
-GROUPS_VERSION: Final = "2021-04-01"
 _EMPTY: Final = (404, 501)
 """A group or workspace that is not there holds nothing. The sandbox has no endpoints and says so."""
 _SHOWN: Final = 20
@@ -141,7 +141,7 @@ def in_group(arm: ArmClient, group: str, owned: Iterable[str]) -> list[Foreign]:
     own = {one.lower() for one in owned}
     return [
         Foreign(str(one["type"]).rpartition("/")[2], str(one["name"]).rpartition("/")[2], str(one["id"]))
-        for one in arm.rows(f"{group}/resources", GROUPS_VERSION, allow=_EMPTY)
+        for one in arm.rows(f"{group}/resources", RESOURCES, allow=_EMPTY)
         if str(one.get("id")).lower() not in own and not _of_azure(one, own)
     ]
 

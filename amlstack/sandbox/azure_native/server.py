@@ -13,6 +13,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.base import paths
+from amlstack.base.api_versions import RESOURCES
 from amlstack.rpc import UNKNOWN, ErrorCode, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
 from amlstack.sandbox.azure_native import shape, table
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget
@@ -71,7 +72,6 @@ class Claims:
         return self._folder / f"{name}.json"
 
 
-GROUP_VERSION = "2024-03-01"
 OPERATION_SECONDS = 7200.0
 """The longest time of an operation, unless the program gives another; the real plugin has the same."""
 
@@ -223,7 +223,7 @@ class AzureNative(Plugin):
     def _place_of_group(self, group: str) -> str | None:
         if group not in self._places:
             path = f"/subscriptions/{self.arm.subscription}/resourceGroups/{group}"
-            found = self.arm.read(path, GROUP_VERSION, self._patience(""))
+            found = self.arm.read(path, RESOURCES, self._patience(""))
             if found is None:
                 return None
             self._places[group] = str(found["location"])

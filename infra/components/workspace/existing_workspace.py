@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 from pulumi.runtime import config as engine_config
 
+from amlstack.base import api_versions
 from amlstack.base.findings import Finding
 from infra import roles
 from infra.components.registration import after, refuse
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
 FUNCTION: Final = "amlstack:azure:lookUp"
 """Of our provider: its answers are values also where a resource is missing, and it reaches every subscription."""
 
-_VERSIONS: Final[dict[Part, str]] = {
-    "group": "2024-03-01",
-    "workspace": "2025-12-01",
-    "storage": "2024-01-01",
-    "key_vault": "2024-11-01",
-    "registry": "2023-07-01",
-    "insights": "2020-02-02",
-    "logs": "2023-09-01",
-}
 _NAMED_BY_WORKSPACE: Final[dict[Part, str]] = {
     "storage": "storageAccount",
     "key_vault": "keyVault",
@@ -79,7 +71,7 @@ async def confirmed(names: Names, settings: Settings, provider: pulumi.ProviderR
 async def _asked(resource_id: str, part: Part, provider: pulumi.ProviderResource | None) -> dict[str, Any] | None:
     """The answer; nothing while the provider's settings are not known yet, and where a plan is made without Azure."""
     properties = [*_NAMED_BY_WORKSPACE.values()] if part == "workspace" else []
-    asked = {"id": resource_id, "apiVersion": _VERSIONS[part], "properties": properties}
+    asked = {"id": resource_id, "apiVersion": api_versions.OF_PARTS[part], "properties": properties}
     answer: dict[str, Any] | None = await pulumi.runtime.invoke_async(
         FUNCTION, asked, pulumi.InvokeOptions(provider=provider)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
+from amlstack.base import api_versions
 from amlstack.base.arm_language.resources import with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import hint
@@ -201,14 +202,13 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
 def _read_group(stack: DeclaredStack, config: Mapping[str, str]) -> Finding | None:
     """Take location and tags of the stack's resource group from Azure; a finding where it cannot be read."""
     from amlstack.provider.arm import ArmError
-    from amlstack.provider.stacks import foreign
 
     group = stack.place.group
     if "tags" in group:
         return None  # the stack makes the group: its settings say them
     try:
         arm = stack_files.client_of(config)
-        seen = arm.look(str(group["id"]), foreign.GROUPS_VERSION)
+        seen = arm.look(str(group["id"]), api_versions.RESOURCES)
         missing = "There is no such resource group" if seen.status == 404 else ""
     except ArmError as error:
         missing = str(error)

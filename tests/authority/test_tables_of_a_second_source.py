@@ -11,7 +11,8 @@ import subprocess
 
 from amlstack.base import api_versions
 from amlstack.base.paths import PROJECT
-from amlstack.catalog import resources, sizes
+from amlstack.catalog import environments, resources, sizes
+from amlstack.catalog.files import rows
 from amlstack.sandbox.protocol import addresses
 from tests.support.catalog.second_source import TABLES, table
 
@@ -58,8 +59,8 @@ def test_every_table_names_repository_commit_and_path() -> None:
 
 
 def test_names_and_ids_of_built_in_roles() -> None:
-    built_in, rows = resources.built_in(), table("roles")
-    known = {(row["name"], row["id"]) for row in rows} - ROLES_DIFFER
+    built_in = resources.built_in()
+    known = {(row["name"], row["id"]) for row in table("roles")} - ROLES_DIFFER
     assert {pair for pair in known if built_in.get(RENAMED.get(pair[0], pair[0])) != pair[1]} == set()
     assert len(known) > 250
 
@@ -117,6 +118,18 @@ def test_api_versions_that_published_templates_use_are_taken() -> None:
     ours = addresses.known_versions()
     for row in table("api_versions"):
         assert set(row["versions"].split()) <= set(ours[row["type"].lower()]), row["type"]
+
+
+def test_every_region_with_a_price_is_a_public_one() -> None:
+    public = {name for row in rows("regions") if row["kind"] == "public" for name in row["names"]}
+    assert {row["region"] for row in table("regions")} <= public
+
+
+def test_curated_environments_are_those_that_microsoft_builds_or_built() -> None:
+    built = {row["name"] for row in table("environments")}
+    today = {one.name for one in environments.all_environments()}
+    assert today <= built
+    assert {name for name in built - today if environments.retired(name) is None} == set()
 
 
 OWN = {

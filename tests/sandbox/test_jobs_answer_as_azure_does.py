@@ -54,11 +54,6 @@ def test_data_are_mounted_where_no_mode_is_asked_for(manager: Manager, gpu: str)
     modes = {name: port.get("mode") for name, port in shown["inputs"].items()}
     assert modes == {"data": "ReadOnlyMount", "copy": "Download", "lr": None}
     assert shown["outputs"]["model"]["mode"] == "ReadWriteMount"
-    assert shown["outputs"]["default"] == {
-        "jobOutputType": "uri_folder",
-        "mode": "ReadWriteMount",
-        "uri": "azureml://datastores/workspaceartifactstore/ExperimentRun/dcid.one",
-    }
     assert put(manager, {name: value for name, value in shown.items() if name != "status"}) == shown
 
 
@@ -83,7 +78,6 @@ def test_a_pipeline_says_its_literals_and_settings(manager: Manager, gpu: str) -
         "gpu",
         "azureml.PipelineRun",
     )
-    assert "default" not in shown["outputs"]
 
 
 def test_a_schedules_job_has_its_modes_too(manager: Manager, gpu: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.files.datastores import ARTIFACT_STORE, DEFAULT_STORE
+from amlstack.sandbox.files.datastores import DEFAULT_STORE
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol.kind import Body, system_data
 
@@ -47,7 +47,7 @@ def rendered(job: JobRow, base: str) -> Body:
         job: Its row.
         base: ``https://127.0.0.1:PORT``.
     """
-    properties = {**filled(job.name, job.properties), "status": job.status}
+    properties = {**filled(job.properties), "status": job.status}
     properties.setdefault("displayName", job.name)
     if job.properties.get("jobType") == "Pipeline":
         properties["properties"] = {**_of_pipeline(job.properties), **properties["properties"]}
@@ -66,8 +66,12 @@ def rendered(job: JobRow, base: str) -> Body:
     }
 
 
-def filled(name: str, properties: Mapping[str, Any]) -> Body:
-    """A job's ``properties`` with the service's defaults: modes of data, and where a run keeps its own files."""
+def filled(properties: Mapping[str, Any]) -> Body:
+    """A job's ``properties`` with the service's defaults.
+
+    The output ``default`` of recordings, the place of a run's own files, is left out: azure-ai-ml 1.35 would read logs
+    there, sign their addresses with the datastore's SAS as if it were a key, and fail.
+    """
     given: Body = {key: value for key, value in properties.items() if value is not None}
     kind = given.get("jobType")
     shown = {**DEFAULTS, **given}
@@ -76,10 +80,6 @@ def filled(name: str, properties: Mapping[str, Any]) -> Body:
     else:
         shown["resources"] = {**RESOURCE_DEFAULTS, **(given.get("resources") or {})}
     shown |= {side: shown[side] or {} for side, _, _ in _MODES} | with_modes(shown)
-    if kind != "Pipeline":
-        own = f"azureml://datastores/{ARTIFACT_STORE}/ExperimentRun/dcid.{name}"
-        port = {"jobOutputType": "uri_folder", "mode": "ReadWriteMount", "uri": own}
-        shown["outputs"] = {"default": port, **shown["outputs"]}
     return shown
 
 

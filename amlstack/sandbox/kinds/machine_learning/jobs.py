@@ -279,7 +279,7 @@ def check_references(context: KindContext, path: ArmPath, properties: Body) -> N
 
 
 def _check_fixed(before: JobRow, properties: Body) -> None:
-    old, new = filled(before.name, before.properties), filled(before.name, properties)
+    old, new = filled(before.properties), filled(properties)
     skip = (*MUTABLE, "services", "status")
     changed = sorted(
         name for name in {*old, *new} if name not in skip and _plain(old.get(name)) != _plain(new.get(name))

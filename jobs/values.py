@@ -131,6 +131,9 @@ class Model(BaseModel):
         return _bounded(values)
 
 
+_ENDING = frozenset({str, bool, float, type(None)})  # most values, which need no call
+
+
 def _bounded(value: Any) -> Any:
     kind = type(value)
     if kind is int:
@@ -140,13 +143,11 @@ def _bounded(value: Any) -> Any:
             return -math.inf if value < 0 else math.inf
         return value
     if kind is dict:
-        pairs = [(_bounded(key), _bounded(inner)) for key, inner in value.items()]
-        same = all(pair[0] is key and pair[1] is inner for pair, (key, inner) in zip(pairs, value.items(), strict=True))
-        return value if same else dict(pairs)
-    if kind is list or kind is tuple:
-        several = kind(_bounded(inner) for inner in value)
-        return several if any(one is not other for one, other in zip(several, value, strict=True)) else value
-    return value
+        return {
+            key if type(key) is str else _bounded(key): inner if type(inner) in _ENDING else _bounded(inner)
+            for key, inner in value.items()
+        }
+    return kind(map(_bounded, value)) if kind is list or kind is tuple else value
 
 
 OwnSource = Annotated[

@@ -48,6 +48,7 @@ def is_known(tag: str) -> bool:
     return tag in _MAKERS
 
 
+@lru_cache(maxsize=8192)  # numbers, too, are the same few
 def scalar_value(tag: str, text: str) -> Any:
     """The value of a scalar.
 

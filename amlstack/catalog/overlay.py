@@ -60,8 +60,9 @@ class Overlay:
         return 0.0
 
 
+@cache
 def path() -> Path | None:
-    """The file that is read; None when there is none."""
+    """The file that is read; None when there is none. A process looks once: a check of a file asks nine times."""
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen).absolute()
     default = f"{paths.PROJECT}/{NAME}"

@@ -410,13 +410,17 @@ def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
             raise Undecided(missing)
 
 
+_KNOWN = frozenset({str, int, float, bool, list, type(None)})
+"""The types of most values in a job: what has one of them is known, and holds no mapping."""
+
+
 def _unknown_texts(value: Any, path: str, name: str) -> Iterable[tuple[Unknown, str]]:
     """Each value that is not known yet, with its name."""
     if (missing := open_part(value, path)) is not None:
         yield missing, name
-    inner = value.items() if isinstance(value, Mapping) else ()
-    for key, each in inner:
-        yield from _unknown_texts(each, f"{path}.{key}", str(key))
+    for key, each in value.items() if isinstance(value, Mapping) else ():
+        if type(each) not in _KNOWN:
+            yield from _unknown_texts(each, f"{path}.{key}", str(key))
 
 
 def _docker(subject: Subject) -> str:

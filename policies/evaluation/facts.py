@@ -225,7 +225,7 @@ class Facts:
 
     def at(self, fact: str) -> str:
         """Dotted path of the fact, or where it would be."""
-        return ".".join(self.path(fact))
+        return ".".join(self.found(fact)[0])
 
     def path(self, fact: str) -> Path:
         """The same as names."""

@@ -84,14 +84,15 @@ def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
         return value
     made: dict[str, Any] = {}
     folded: set[str] = set()
+    known = {} if around in _NAMED else spellings()
     for key, inner in value.items():
         low = _fold(key)
         if low in folded:
             twins.append(Unknown(".".join((*path, key)), TWICE, unresolved=True))
-        else:
+        else:  # most values are texts and numbers, which need no call
             folded.add(low)
-            name = str(key if around in _NAMED else spellings().get(low, key))
-            made[name] = _spelled(inner, (*path, name), twins)
+            name = str(known.get(low, key))
+            made[name] = _spelled(inner, (*path, name), twins) if type(inner) in (dict, list) else inner
     return made
 
 

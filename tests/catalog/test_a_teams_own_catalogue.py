@@ -12,10 +12,18 @@ from amlstack.catalog.prices import Price
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 H100 = "Standard_ND96isr_H100_v5"
+
+
+@pytest.fixture(autouse=True)
+def looks_for_the_file_anew() -> Iterator[None]:
+    """A process looks for the file once; each test here has another."""
+    overlay.path.cache_clear()
+    yield
+    overlay.path.cache_clear()
 
 
 @pytest.fixture
@@ -26,6 +34,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Pa
         file = tmp_path / "ours.yaml"
         file.write_text(text)
         monkeypatch.setenv(overlay.VARIABLE, str(file))
+        overlay.path.cache_clear()
         return file
 
     return write
@@ -176,6 +185,7 @@ def test_a_file_in_the_project_s_folder_is_read_without_being_named(
     assert overlay.current() == overlay.Overlay()
 
     (tmp_path / overlay.NAME).write_text("regions: [atlantis]")
+    overlay.path.cache_clear()
 
     assert overlay.current().regions == frozenset({"atlantis"})
 

@@ -6,7 +6,6 @@ The second gate is the pack in the engine, the third Azure Policy. The first two
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from amlstack.base.findings import Finding, Level, sentence
 from amlstack.base.paths import is_file
 from policies import config as configuration
 from policies.evaluation.facts import put_unknown
-from policies.evaluation.requests import judged
+from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import fill
 from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, address_of
 from policies.evaluation.verdicts import judge_all, judge_resource, judges_sum, weigh
@@ -109,15 +108,15 @@ class Gate:
         """
         if not judged(token, everything=self._everything):
             return ()
-        plain = json.loads(json.dumps(props, default=str))
-        for path in unreadable:
-            put_unknown(plain, path)
-        fill(token, plain, self._context.components)
         if self._sums:  # else ten thousand bodies would be kept for nothing
-            self._seen.append((token, plain))
+            kept, _ = canonical(props)
+            for path in unreadable:
+                put_unknown(kept, path)
+            fill(token, kept, self._context.components)
+            self._seen.append((token, kept))
         chain = f"{parent}${token}" if parent else token
         urn = f"urn:pulumi:{self._place}::{chain}::{name}" if self._place else ""
-        verdict = judge_resource(token, plain, self.config, self._context, name=name, urn=urn)
+        verdict = judge_resource(token, props, self.config, self._context, name=name, urn=urn, unreadable=unreadable)
         return (*(self.weighed(finding, name, urn=urn) for finding in verdict.findings), *verdict.notes)
 
     def whole(self) -> tuple[Finding, ...]:

@@ -41,6 +41,8 @@ _NAMED = frozenset({"tags", "inputs", "outputs", "jobs"})
 """Maps whose names are a person's own, and whose values are read."""
 
 
+_NESTED = frozenset({dict, list, tuple})
+
 DEEPEST_BODY = 400
 """Most levels of a body: what reads it recurses."""
 
@@ -77,7 +79,7 @@ def canonical(props: Any) -> tuple[Any, tuple[Unknown, ...]]:
 def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
     if len(path) > DEEPEST_BODY:
         raise RecursionError
-    if type(value) is list:
+    if type(value) is list or type(value) is tuple:
         return [_spelled(inner, (*path, str(index)), twins) for index, inner in enumerate(value)]
     around = path[-1].lower() if path else ""
     if type(value) is not dict or around in _AS_THEY_ARE:
@@ -92,7 +94,7 @@ def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
         else:  # most values are texts and numbers, which need no call
             folded.add(low)
             name = str(known.get(low, key))
-            made[name] = _spelled(inner, (*path, name), twins) if type(inner) in (dict, list) else inner
+            made[name] = _spelled(inner, (*path, name), twins) if type(inner) in _NESTED else inner
     return made
 
 

@@ -15,18 +15,19 @@ from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_b
 from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
 from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
 from policies.evaluation.bindings import BINDINGS, cluster_of, paid_as
-from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown
+from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown, put_unknown
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import component, fill, image, subjects
 from policies.evaluation.subjects import Early, KnownCluster, Subject, clusters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import date
     from typing import Any
 
     from policies.config import Config
     from policies.evaluation.bindings import Judge
+    from policies.evaluation.facts import Path
     from policies.evaluation.subjects import Context
 
 _OF_KIND = {
@@ -85,7 +86,14 @@ def weigh(finding: Finding, config: Config, on: date, *, name: str, urn: str = "
 
 
 def judge_resource(
-    resource_type: str, props: Any, config: Config, context: Context, *, name: str = "", urn: str = ""
+    resource_type: str,
+    props: Any,
+    config: Config,
+    context: Context,
+    *,
+    name: str = "",
+    urn: str = "",
+    unreadable: Collection[Path] = (),
 ) -> Verdict:
     """Judge one resource, and remember of it what later ones need. The one function behind all gates.
 
@@ -96,8 +104,11 @@ def judge_resource(
         context: What is known of the stack; what this resource adds is written into it.
         name: The resource's name.
         urn: Its URN, as far as it is known.
+        unreadable: Paths of values that were written, but could not be read.
     """
     props, twins = canonical(props)
+    for path in unreadable:
+        put_unknown(props, path)
     if known := component(resource_type, props):
         context.components[known[0]] = known[1]
     if found_image := image(resource_type, props):

@@ -47,9 +47,9 @@ class ComparedFact:
     @property
     def equal(self) -> bool:
         """True where both say the same."""
-        if _HIDDEN in self.azure and self.other != ABSENT:
+        if _HIDDEN in self.azure and self.other not in {ABSENT, AS_SENT}:
             return re.fullmatch(".+".join(map(re.escape, self.azure.split(_HIDDEN))), self.other) is not None
-        return self.azure == self.other
+        return self.azure == self.other or (self.azure == f'"{_HIDDEN}"' and self.other == AS_SENT)
 
 
 def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:

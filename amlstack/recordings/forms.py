@@ -25,6 +25,7 @@ _FORMS: Final = (
     (re.compile(r"\b0{12,}\b"), "<hidden>"),
     (re.compile(r"\b[0-9a-f]{16,64}\b"), lambda found: f"<hex{len(found[0])}>"),
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "<ip>"),
+    (re.compile(r"\w+\.(?:api\.azureml|experiments\.azureml)(?:-test)?\.(?:ms|net)"), "<region>.api.azureml.ms"),
     (re.compile(r"\bsig=[^&\"\s]+"), "sig=<sig>"),
     (re.compile(r"\b(s[kt]e?|skoid|sktid|sks|skv)=[^&\"\s]+"), r"\1=<text>"),
     (re.compile(r"^[A-Za-z0-9+/]{22}==$"), "<md5>"),

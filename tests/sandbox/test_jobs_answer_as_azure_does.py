@@ -54,7 +54,8 @@ def test_data_are_mounted_where_no_mode_is_asked_for(manager: Manager, gpu: str)
     modes = {name: port.get("mode") for name, port in shown["inputs"].items()}
     assert modes == {"data": "ReadOnlyMount", "copy": "Download", "lr": None}
     assert shown["outputs"]["model"]["mode"] == "ReadWriteMount"
-    assert put(manager, {name: value for name, value in shown.items() if name != "status"}) == shown
+    del shown["status"]  # that of its first moment
+    assert put(manager, shown).items() >= shown.items()
 
 
 def test_services_are_tracking_and_the_studio(manager: Manager, gpu: str) -> None:

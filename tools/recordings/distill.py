@@ -148,7 +148,7 @@ def _sent(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
 def _said(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
     """The body of an answer; the content of a blob is none."""
     if not place.startswith("/blob/"):
-        return _answered(one.body, words)
+        return None if one.body == "null" else _answered(one.body, words)
     text = (
         "".join(one.body) if isinstance(one.body, list) and all(isinstance(row, str) for row in one.body) else one.body
     )

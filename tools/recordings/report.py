@@ -70,7 +70,7 @@ def table(outcomes: Iterable[Outcome]) -> Table:
         found.exchanges[kind] += 1
         found.alike[kind] += one.equal
         for fact in one.facts:
-            key = kind, general(fact.path), fact.azure
+            key = kind, general(kind, fact.path), fact.azure
             found.met[fact.equal] += 1
             said = "" if fact.equal else next((each.text for each in known if each.holds(kind, fact)), "?")
             before = found.facts.get(key, "")
@@ -81,8 +81,10 @@ def table(outcomes: Iterable[Outcome]) -> Table:
     return found
 
 
-def general(path: str) -> str:
+def general(kind: str, path: str) -> str:
     """A path without what only its user has named, and without numbers of rows."""
+    if kind.endswith("computes"):  # whose own properties have properties
+        return re.sub(r"\[\d+\]", "[]", path)
     return re.sub(r"\[\d+\]", "[]", _OF_USERS.sub(lambda found: f"{found[1] or found[2]}.*", path))
 
 

@@ -11,7 +11,7 @@ from amlstack.base.paths import files_below
 from amlstack.sandbox.files.datastores import MODELS
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol.entra import sign
-from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, iso
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, with_offset
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.store.store import job_folder
 
@@ -96,9 +96,9 @@ def details(context: KindContext, job: JobRow) -> Body:
         "target": str(properties.get("computeId") or "").rsplit("/", 1)[-1],
         "runType": properties.get("jobType") or "Command",
         "status": job.status,
-        "createdUtc": iso(job.created),
-        "startTimeUtc": None if job.started is None else iso(job.started),
-        "endTimeUtc": None if job.ended is None else iso(job.ended),
+        "createdUtc": with_offset(job.created),
+        "startTimeUtc": None if job.started is None else with_offset(job.started),
+        "endTimeUtc": None if job.ended is None else with_offset(job.ended),
         "displayName": properties.get("displayName") or job.name,
         "description": properties.get("description"),
         "tags": properties.get("tags") or {},

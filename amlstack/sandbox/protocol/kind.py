@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import re
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow, Store
@@ -125,6 +126,7 @@ class ResourceKind:
         followed: Headers that lead to an operation, by its kind; both of them for any other.
         etag_form: The form of its etag, with ``{}`` for the value; empty where answers have none.
         dated: Answers have ``systemData``.
+        since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
         outer: What every answer has beside ``properties``, with its value where the resource has none.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
@@ -152,6 +154,7 @@ class ResourceKind:
     followed: ClassVar[Mapping[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
     etag_form: ClassVar[str] = ""
     dated: ClassVar[bool] = True
+    since: ClassVar[Mapping[str, str]] = {}
     outer: ClassVar[Body] = {}
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
@@ -201,7 +204,7 @@ class ResourceKind:
         """Answers a request for a kind whose records are no rows of the resources; None for one that has rows."""
         return None
 
-    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | Operation | None:
         """Answers a POST for something that need not be a row of the resources; None for an action of a row."""
         if self.makes_parent:
             raise not_emulated(f"the action '{name}' of {self.type}")
@@ -259,8 +262,23 @@ class ResourceKind:
             **self.outer,
             **envelope,
             "properties": properties,
-            **({"systemData": system_data(resource.created, resource.changed)} if self.dated else {}),
+            **({"systemData": self.stamp(resource)} if self.dated else {}),
         }
+
+    def stamp(self, resource: ResourceRow) -> Body:
+        """ARM's ``systemData``: what is no tracked resource is dated by a service that writes offsets."""
+        return system_data(resource.created, resource.changed, form=iso if self.tracked else with_offset)
+
+    def in_version(self, body: Body, version: str) -> Body:
+        """An answer, or the rows of a list, without what an api-version does not have."""
+        later = [path.split(".") for path, first in self.since.items() if version[:10] < first]
+        if not later:
+            return body
+        body = copy.deepcopy(body)
+        for row in body["value"] if isinstance(body.get("value"), list) else [body]:
+            for path in later:
+                _drop(row.get("properties"), path)
+        return body
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
         """The resource as a PUT or a PATCH answers it: as a GET does, where nothing else is known."""
@@ -271,13 +289,26 @@ class ResourceKind:
         return {"etag": self.etag_form.format(resource.etag)} if self.etag_form else {}
 
 
-def system_data(created: float, changed: float) -> Body:
+def _drop(inner: Any, path: list[str]) -> None:
+    if isinstance(inner, dict) and len(path) == 1:
+        inner.pop(path[0], None)
+    elif isinstance(inner, dict):
+        for each in inner.values() if path[0] == "*" else [inner.get(path[0])]:
+            _drop(each, path[1:])
+
+
+def system_data(created: float, changed: float, *, form: Callable[[float], str]) -> Body:
     """ARM's ``systemData`` for two times in seconds since the epoch."""
     who = {"createdBy": "sandbox", "createdByType": "Application"}
     whom = {"lastModifiedBy": "sandbox", "lastModifiedByType": "Application"}
-    return {**who, "createdAt": iso(created), **whom, "lastModifiedAt": iso(changed)}
+    return {**who, "createdAt": form(created), **whom, "lastModifiedAt": form(changed)}
 
 
 def iso(at: float) -> str:
     """Seconds since the epoch as ARM writes times: ``2026-01-31T12:00:00.123456Z``."""
     return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def with_offset(at: float) -> str:
+    """Seconds since the epoch as Azure Machine Learning writes times: ``2026-01-31T12:00:00.1234560+00:00``."""
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f0+00:00")

@@ -95,6 +95,8 @@ class GrowingFile(FileResponse):
 
 METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
 DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
+JSON = "application/json; charset=utf-8"
+"""The type of every answer of the resource manager."""
 ENTRA_ROUTE = "/oauth2/v2.0/token"
 
 
@@ -115,7 +117,7 @@ def make(context: KindContext, federated: str) -> Starlette:
                 return await blobs.answer(context, request, raw)
             return await _answer(context, federated, request, requests.addresses_read(raw))
         except Refused as refused:
-            answer = refusal(raw, refused)
+            answer = refusal(request, raw, refused)
             if refused.status == 401 and raw.startswith(vault_keys.PREFIX):
                 answer.headers["WWW-Authenticate"] = vault_keys.CHALLENGE
             elif refused.status == 401:
@@ -126,7 +128,7 @@ def make(context: KindContext, federated: str) -> Starlette:
             if not told:
                 raise
             # Of no use to ask again before somebody has looked at the disk.
-            return refusal(raw, Refused(507, "InsufficientStorage", told))
+            return refusal(request, raw, Refused(507, "InsufficientStorage", told))
         except ClientDisconnect:  # or it was cut off: nothing was stored, and nobody reads this
             return Response(status_code=400)
 
@@ -139,7 +141,9 @@ def make(context: KindContext, federated: str) -> Starlette:
         del error
         code, text = "MethodNotAllowed", f"The requested resource does not support the HTTP method '{request.method}'."
         path = request.url.path
-        answer = refusal(path, Refused(405, "UnsupportedHttpVerb" if path.startswith(blobs.PREFIX) else code, text))
+        answer = refusal(
+            request, path, Refused(405, "UnsupportedHttpVerb" if path.startswith(blobs.PREFIX) else code, text)
+        )
         answer.headers["Allow"] = ", ".join(METHODS)
         return answer
 
@@ -147,21 +151,21 @@ def make(context: KindContext, federated: str) -> Starlette:
         # The one route takes every path but those with a line break.
         del error
         text = "The path of the request holds a control character."
-        return refusal(request.url.path, Refused(400, "InvalidUri", text))
+        return refusal(request, request.url.path, Refused(400, "InvalidUri", text))
 
     handlers = {Exception: broken, 404: unnamed, 405: unsupported}
     return Starlette(routes=[Route("/{path:path}", handle, methods=METHODS)], exception_handlers=handlers)
 
 
-def refusal(raw: str, refused: Refused) -> Response:
+def refusal(request: Request, raw: str, refused: Refused) -> Response:
     """A refusal in the form of the service that a path leads to: XML of the blob service, Entra ID's, else ARM's."""
     if raw.startswith(blobs.PREFIX):
-        return blobs.refusal(raw, refused)
+        return blobs.refusal(request, raw, refused)
     headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
     if raw.endswith(ENTRA_ROUTE):
         description = f"AADSTS90023: {refused.message}"
         return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
-    return JSONResponse(refused.body, refused.status, headers)
+    return JSONResponse(refused.body, refused.status, headers, JSON)
 
 
 async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
@@ -229,4 +233,4 @@ def _reply(request: Request, reply: Reply) -> Response:
         headers["x-ms-client-request-id"] = client
     if reply.body is None:
         return Response(status_code=reply.status, headers=headers)
-    return JSONResponse(reply.body, reply.status, headers)
+    return JSONResponse(reply.body, reply.status, headers, JSON)

@@ -117,9 +117,12 @@ def answer(
         raise not_emulated(f"the path {text}")
     if method == "POST":
         return _post(context, text, _object(body))
-    _kind(path)
+    kind = _kind(path)
     _check_above(context, path, method)
-    return _of_kind(context, method, path, query, body, headers=headers)
+    reply = _of_kind(context, method, path, query, body, headers=headers)
+    if not isinstance(reply.body, dict) or not kind.since:
+        return reply
+    return replace(reply, body=kind.in_version(reply.body, query["api-version"]))
 
 
 def _deploy(context: KindContext, path: str, version: str, body: Body) -> None:
@@ -343,10 +346,9 @@ def _post(context: KindContext, text: str, body: Body) -> Reply:
         raise not_emulated(f"POST {text}")
     kind = _kind(path)
     _check_above(context, path, "POST")
-    if (answered := kind.act(context, path, action, body)) is not None:
-        return answered
-    resource = _found(context, path)
-    done = kind.action(context, resource, action, body)
+    done = kind.act(context, path, action, body)
+    if done is None:
+        done = kind.action(context, _found(context, path), action, body)
     return done if isinstance(done, Reply) else Reply(202, None, _headers(context, kind, done))
 
 
@@ -366,7 +368,8 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
         resource = context.store.resources.get(operation.resource)
         kind = None if resource is None else kinds.find(resource.type)
         if kind is None or resource is None:
-            return Reply(200 if operation.resource.count("/") == GROUP_DEPTH else 204)
+            done = operation.kind == "cancel" or operation.resource.count("/") == GROUP_DEPTH
+            return Reply(200 if done else 204)
         result = kind.result(context, operation)
         if result is None and operation.kind in {"create", "update"}:
             result = kind.render(context, resource)

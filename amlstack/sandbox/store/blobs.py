@@ -111,7 +111,7 @@ class BlobTable:
 
     def make_container(self, account: str, name: str) -> Container:
         """Makes a container; one that is there stays."""
-        made = Container(account, name, uuid.uuid4().hex[:16], time.time())
+        made = Container(account, name, _etag(), time.time())
         self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?, ?, ?)", account, name, made.etag, made.changed)
         return made
 
@@ -171,7 +171,7 @@ class BlobTable:
             self._db.execute(
                 "INSERT OR REPLACE INTO blobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(account, container, name, file.name, file.stat().st_size, md5, type),
-                *(json.dumps(metadata or {}), uuid.uuid4().hex[:16], now, before.created if before else now),
+                *(json.dumps(metadata or {}), _etag(), now, before.created if before else now),
             )
             if before is not None or extra:
                 self.set_extra(account, container, name, extra or {})
@@ -186,7 +186,7 @@ class BlobTable:
         """Replaces a blob's metadata."""
         self._db.execute(
             "UPDATE blobs SET metadata = ?, etag = ?, changed = ? WHERE account = ? AND container = ? AND name = ?",
-            *(json.dumps(metadata), uuid.uuid4().hex[:16], time.time(), blob.account, blob.container, blob.name),
+            *(json.dumps(metadata), _etag(), time.time(), blob.account, blob.container, blob.name),
         )
 
     def retype(self, blob: Blob, kind: str, md5: str | None) -> Blob:
@@ -194,7 +194,7 @@ class BlobTable:
         self._db.execute(
             "UPDATE blobs SET type = ?, md5 = ?, etag = ?, changed = ? "
             "WHERE account = ? AND container = ? AND name = ?",
-            *(kind, md5 or blob.md5, uuid.uuid4().hex[:16], time.time(), blob.account, blob.container, blob.name),
+            *(kind, md5 or blob.md5, _etag(), time.time(), blob.account, blob.container, blob.name),
         )
         return self.get(blob.account, blob.container, blob.name) or blob
 
@@ -229,3 +229,8 @@ class BlobTable:
             values["metadata"] = json.loads(values["metadata"])
             values["extra"] = json.loads(values["extra"] or "{}")
         return Blob(**values)
+
+
+def _etag() -> str:
+    """A new etag in the service's form: ``0x8D`` and twelve or so digits in capitals."""
+    return f"0x8D{uuid.uuid4().hex[:11].upper()}"

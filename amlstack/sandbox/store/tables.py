@@ -204,7 +204,7 @@ def _row(row: sqlite3.Row, database: Path) -> ResourceRow:
     return ResourceRow(**values)
 
 
-OperationKind = Literal["create", "update", "delete", "provision", "diagnose"]
+OperationKind = Literal["create", "update", "delete", "provision", "diagnose", "cancel"]
 
 
 @dataclass(frozen=True, slots=True)

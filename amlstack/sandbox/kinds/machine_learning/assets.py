@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables import Operation
 
 ASSET = NameRule(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
@@ -89,6 +90,10 @@ class Versions(ResourceKind):
     tracked = False
     located = True
     makes_parent = True
+    since: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("provisioningState", "stage", "autoDeleteSetting", "intellectualProperty"), "2023-04-01"),
+        "autoRebuild": "2022-10-01",
+    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A new version is judged by its kind; of one that is registered nothing but the labels changes."""
@@ -170,7 +175,7 @@ class CodeVersions(Versions):
             and row.body["properties"].get("properties", {}).get("hash_sha256") == wanted
         )
 
-    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | Operation | None:
         """``startPendingUpload``: a container of its own and a SAS for it."""
         if name.lower() != "startpendingupload":
             return super().act(context, path, name, body)

@@ -17,7 +17,7 @@ from amlstack.sandbox.protocol.kind import (
     Reply,
     ResourceKind,
     Schema,
-    iso,
+    with_offset,
 )
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.store.store import COMPUTE
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""
 _COUNTS = ("allocationState", "currentNodeCount", "targetNodeCount", "nodeStateCounts")
-_NULLS: Body = {"subnet": None, "errors": None, "virtualMachineImage": None, "enableBatchPrivateLink": False}
+_NULLS: Body = {
+    "propertyBag": {},
+    "subnet": None,
+    "errors": None,
+    "virtualMachineImage": None,
+    "enableBatchPrivateLink": False,
+}
 SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
 
 
@@ -119,7 +125,7 @@ class Computes(ResourceKind):
         kinds = ("idle", "running", "preparing", "unusable", "leaving", "preempted")
         live: dict[str, Any] = {
             "allocationState": "Resizing" if states["preparing"] else "Steady",
-            "allocationStateTransitionTime": iso(max((node.since for node in nodes), default=resource.created)),
+            "allocationStateTransitionTime": with_offset(max((node.since for node in nodes), default=resource.created)),
             "currentNodeCount": len(nodes) - states["preparing"],
             "targetNodeCount": len(nodes),
             "nodeStateCounts": {f"{kind}NodeCount": states[kind] for kind in kinds},
@@ -127,8 +133,8 @@ class Computes(ResourceKind):
         cluster = _without_password(compute["properties"])
         return {
             "computeLocation": resource.body["location"],
-            "createdOn": iso(resource.created),
-            "modifiedOn": iso(resource.changed),
+            "createdOn": with_offset(resource.created),
+            "modifiedOn": with_offset(resource.changed),
             "isAttachedCompute": False,
             "disableLocalAuth": compute.get("disableLocalAuth", False),
             "provisioningWarnings": {},

@@ -1,120 +1,186 @@
-"""The record of a job as a GET answers it: what the service fills in beside what the request gave.
+"""The answers of jobs: the stored body, and what the service writes beside it.
 
-Source: 334 answers to the PUT of a job in recordings of azure-ai-ml's tests, 2022-06 to 2023-04 (a fork of
-azure-sdk-for-python of June 2023).
+Source: 264 answers to PUTs of jobs in recordings of azure-ai-ml, 2022-06 to 2023-05 (docs/recordings.md).
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox.files.datastores import DEFAULT_STORE
-from amlstack.sandbox.orchestration.parent import PARENTS
-from amlstack.sandbox.protocol.kind import Body, system_data
+from amlstack.sandbox.protocol.kind import system_data, with_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from amlstack.sandbox.protocol.kind import Body
     from amlstack.sandbox.store.store import JobRow
 
 TYPE: Final = "Microsoft.MachineLearningServices/workspaces/jobs"
-DEFAULTS: Final[Mapping[str, Any]] = {
-    "experimentName": "Default",
-    "isArchived": False,
-    "tags": {},
-    "properties": {},
-    "environmentVariables": {},
-    "inputs": {},
-    "outputs": {},
+BEGUN: Final = {"Command": "Starting", "Pipeline": "Preparing", "Sweep": "Running"}
+"""The status in the answer to the PUT of a new job, by its type."""
+SINCE: Final = {
+    "services.*.nodes": "2022-10-01",
+    "outputs.*.assetName": "2022-12-01",
+    "outputs.*.assetVersion": "2022-12-01",
+    "notificationSetting": "2023-02-01",
+    "resources.locations": "2023-02-01",
+    "secretsConfiguration": "2023-04-01",
+    "queueSettings": "2022-12-01",
+    "resources.maxInstanceCount": "2023-04-01",
+    "outputs.*.autoDeleteSetting": "2023-04-01",
 }
-RESOURCE_DEFAULTS: Final[Mapping[str, Any]] = {"instanceCount": 1, "shmSize": "2g", "properties": {}}
-_MODES: Final = (("inputs", "jobInputType", "ReadOnlyMount"), ("outputs", "jobOutputType", "ReadWriteMount"))
-_OF_PIPELINES: Final[Mapping[str, str]] = {
-    "azureml.DevPlatv2": "true",
-    "azureml.DatasetAccessMode": "Asset",
-    "azureml.runsource": "azureml.PipelineRun",
-    "runSource": "MFE",
-    "runType": "HTTP",
-    "azureml.pipelineComponent": "pipelinerun",
+_NULLS: Final = dict.fromkeys((
+    "description", "computeId", "identity", "componentId", "notificationSetting", "secretsConfiguration",
+))  # fmt: skip
+_OF_COMMAND: Final = dict.fromkeys(("codeId", "distribution", "autologgerSettings", "limits", "queueSettings"))
+_OF_TYPE: Final[dict[str, Body]] = {
+    "Command": {**_OF_COMMAND, "parameters": {}, "environmentVariables": None},
+    "Pipeline": {"settings": None, "jobs": None, "sourceJobId": None},
+    "Sweep": {"earlyTermination": None, "queueSettings": None},
 }
+_RESOURCES: Final = dict.fromkeys(("maxInstanceCount", "instanceType", "locations", "properties", "dockerArgs"))
+_SERVICE: Final = dict.fromkeys(("port", "status", "errorMessage", "properties", "nodes"))
+_OUTPUT: Final = {
+    **dict.fromkeys(("description", "uri", "assetName", "assetVersion")), "mode": "ReadWriteMount",
+    "autoDeleteSetting": None, "jobOutputType": "uri_folder",
+}  # fmt: skip
 
 
 def rendered(job: JobRow, base: str) -> Body:
-    """The job as a GET answers it.
+    """The job as a GET answers it; who has changed it last is not told.
 
     Args:
         job: Its row.
         base: ``https://127.0.0.1:PORT``.
     """
-    properties = {**filled(job.properties), "status": job.status}
-    properties.setdefault("displayName", job.name)
-    if job.properties.get("jobType") == "Pipeline":
-        properties["properties"] = {**_of_pipeline(job.properties), **properties["properties"]}
-    words = job.workspace.split("/")
-    workspace = f"/subscriptions/{words[2]}/resourcegroups/{words[4]}/workspaces/{words[8]}"
-    tracking = f"azureml://{base.removeprefix('https://')}/mlflow/v1.0{job.workspace}?"
-    services = {"Tracking": tracking, "Studio": f"https://ml.azure.com/runs/{job.name}?wsid={workspace}"}
-    own = {name: {"jobServiceType": name, "endpoint": endpoint} for name, endpoint in services.items()}
-    properties["services"] = {**properties.get("services", {}), **own}
+    stamp = system_data(job.created, job.created, form=with_offset)
+    given = job.properties.get("services") or {}
+    own = {"displayName": job.name, "status": job.status, "services": {**_services(job, base), **given}}
+    shown = filled(job.properties)
     return {
         "id": job.arm_id,
         "name": job.name,
         "type": TYPE,
-        "properties": properties,
-        "systemData": system_data(job.created, job.ended or job.started or job.created),
+        "properties": {**own, **shown, "status": job.status, "services": own["services"]},
+        "systemData": {name: value for name, value in stamp.items() if name.startswith("created")},
     }
 
 
-def filled(properties: Mapping[str, Any]) -> Body:
-    """A job's ``properties`` with the service's defaults.
+def filled(properties: Body) -> Body:
+    """A job's ``properties`` with what the service writes beside them.
 
-    The output ``default`` of recordings, the place of a run's own files, is left out: azure-ai-ml 1.35 would read logs
-    there, sign their addresses with the datastore's SAS as if it were a key, and fail.
+    Azure shows the folder of a run's own files as the output ``default`` too. It is left out: azure-ai-ml 1.35 would
+    read logs there, by signatures for one blob each that it makes of the account's key, and the sandbox takes none.
     """
-    given: Body = {key: value for key, value in properties.items() if value is not None}
-    kind = given.get("jobType")
-    shown = {**DEFAULTS, **given}
-    if kind in PARENTS:
-        del shown["environmentVariables"]
-    else:
-        shown["resources"] = {**RESOURCE_DEFAULTS, **(given.get("resources") or {})}
-    shown |= {side: shown[side] or {} for side, _, _ in _MODES} | with_modes(shown)
+    given = {key: value for key, value in properties.items() if value is not None}
+    kind = given.get("jobType", "")
+    shown: Body = {**_NULLS, **_OF_TYPE.get(kind, {}), "experimentName": "Default", "isArchived": False, "tags": {}}
+    shown = {**shown, "inputs": {}, "outputs": {}, **given}
+    shown["properties"] = {**_properties(given, kind), **given.get("properties", {})}
+    shown["inputs"] = {name: _input(port) for name, port in shown["inputs"].items()}
+    shown["outputs"] = {name: {**_OUTPUT, **_stated(port)} for name, port in shown["outputs"].items()}
+    if kind == "Command":
+        shown["resources"] = _resources(given.get("resources"), shm=True)
+    if kind == "Sweep":
+        trial = given["trial"]
+        shown["trial"] = {**dict.fromkeys(("codeId", "distribution")), **trial}
+        shown["trial"]["resources"] = _resources(trial.get("resources"), shm=False)
+        shown["samplingAlgorithm"] = _sampling(given["samplingAlgorithm"])
+        shown["limits"] = {"trialTimeout": None, **(given.get("limits") or {})}
+        shown["tags"] = {**_hyperdrive(given), **shown["tags"]}
     return shown
 
 
-def with_modes(properties: Mapping[str, Any]) -> Body:
+def with_modes(properties: Body) -> Body:
     """A job's inputs and outputs, each with the mode that it gets where the request names none."""
+    modes = {"inputs": "ReadOnlyMount", "outputs": "ReadWriteMount"}
     return {
-        side: {key: _port(port, tag, mode) for key, port in properties[side].items()}
-        for side, tag, mode in _MODES
+        side: {name: {**_mode(port, mode), **port} for name, port in properties[side].items()}
+        for side, mode in modes.items()
         if properties.get(side)
     }
 
 
-def _port(port: Any, tag: str, mode: str) -> Any:
-    if not isinstance(port, dict) or port.get(tag) == "literal" or port.get("mode"):
-        return port
-    return {**port, "mode": mode}
+def _mode(port: Body, mode: str) -> Body:
+    return {} if port.get("jobInputType") == "literal" or port.get("mode") else {"mode": mode}
 
 
-def _of_pipeline(properties: Mapping[str, Any]) -> dict[str, str]:
-    """What run history says of a pipeline: its literal inputs, and its settings."""
-    settings = properties.get("settings") or {}
-    inputs = properties.get("inputs") or {}
-    literals = {name: port["value"] for name, port in inputs.items() if (port or {}).get("jobInputType") == "literal"}
-    compute = properties.get("computeId") or settings.get("default_compute")
-    store = str(settings.get("default_datastore") or DEFAULT_STORE)
+def _stated(port: Body | None) -> Body:
+    return {key: value for key, value in (port or {}).items() if value is not None}
+
+
+def _input(port: Body | None) -> Body:
+    stated = _stated(port)
+    return {"description": None, **_mode(stated, "ReadOnlyMount"), **stated}
+
+
+def _resources(given: Body | None, *, shm: bool) -> Body:
+    stated = {key: value for key, value in (given or {}).items() if value not in (None, {})}
+    return {"instanceCount": 1, **({"shmSize": "2g"} if shm else {}), **_RESOURCES, **stated}
+
+
+def _sampling(given: Body) -> Body:
+    random = given.get("samplingAlgorithmType") == "Random"
+    return {**({"seed": None, "logbase": None, "rule": "Random"} if random else {}), **_stated(given)}
+
+
+def _services(job: JobRow, base: str) -> Body:
+    studio = f"https://ml.azure.com/runs/{job.name}?wsid={_studio(job.workspace)}"
+    found = {"Studio": {"jobServiceType": "Studio", "endpoint": studio, **_SERVICE}}
+    if job.properties["jobType"] != "Sweep":
+        tracking = f"azureml://{base.removeprefix('https://')}/mlflow/v1.0{job.workspace}?"
+        found["Tracking"] = {"jobServiceType": "Tracking", "endpoint": tracking, **_SERVICE}
+    return found
+
+
+def _studio(workspace: str) -> str:
+    """The id of a workspace as Studio writes it."""
+    _, _, subscription, _, group, *_, name = workspace.split("/")
+    return f"/subscriptions/{subscription}/resourcegroups/{group}/workspaces/{name}"
+
+
+def _metric(given: Body) -> str:
+    objective = given["objective"]
+    named = {"name": objective["primaryMetric"], "goal": str(objective["goal"]).lower()}
+    return json.dumps(named, separators=(",", ":"))
+
+
+def _hyperdrive(given: Body) -> Body:
+    """The tags by which the service's sweeps keep their state."""
+    limits = {"_aml_system_max_total_jobs": (given.get("limits") or {}).get("maxTotalTrials")}
+    state = {"resume_child_runs": "null", "all_jobs_generated": "false", "cancellation_requested": "false"}
     return {
-        **_OF_PIPELINES,
-        "azureml.parameters": json.dumps(literals, separators=(",", ":")),
-        "azureml.continue_on_step_failure": _word(settings.get("continue_on_step_failure"), "True"),
-        "azureml.continue_on_failed_optional_input": _word(settings.get("continue_on_failed_optional_input"), "True"),
-        "azureml.enforceRerun": _word(settings.get("force_rerun"), "False"),
-        "azureml.defaultDataStoreName": store.rsplit("/", 1)[-1],
-        **({"azureml.defaultComputeName": str(compute).rsplit("/", 1)[-1]} if compute else {}),
+        **{name: str(value) for name, value in limits.items() if value is not None},
+        "_aml_system_primary_metric_config": _metric(given),
+        **{f"_aml_system_{name}": value for name, value in state.items()},
     }
 
 
-def _word(given: Any, default: str) -> str:
-    return default if given is None else str(given).capitalize()
+def _properties(given: Body, kind: str) -> Body:
+    if kind == "Command":
+        return {"_azureml.ComputeTargetType": "amlctrain"}
+    if kind == "Sweep":
+        source = {"runTemplate": "HyperDrive", "azureml.runsource": "hyperdrive", "platform": "AML"}
+        return {"primary_metric_config": _metric(given), "resume_from": "null", **source}
+    settings = given.get("settings") or {}
+    compute = str(settings.get("default_compute") or given.get("computeId") or "").rpartition("/")[2]
+    literal = {
+        name: str(port.get("value"))
+        for name, port in (given.get("inputs") or {}).items()
+        if (port or {}).get("jobInputType") == "literal"
+    }
+    return {
+        "azureml.DevPlatv2": "true",
+        "azureml.DatasetAccessMode": "Asset",
+        "azureml.runsource": "azureml.PipelineRun",
+        "runSource": "MFE",
+        "runType": "HTTP",
+        "azureml.parameters": json.dumps(literal, separators=(",", ":")),
+        "azureml.continue_on_step_failure": str(settings.get("continue_on_step_failure", True)),
+        "azureml.continue_on_failed_optional_input": str(settings.get("continue_on_failed_optional_input", True)),
+        "azureml.enforceRerun": str(settings.get("force_rerun", False)),
+        **({"azureml.defaultComputeName": compute} if compute else {}),
+        "azureml.defaultDataStoreName": str(settings.get("default_datastore") or "workspaceblobstore").rpartition("/")[
+            2
+        ],
+        "azureml.pipelineComponent": "pipelinerun",
+    }

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.catalog import sizes
 from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files import environments as handed
-from amlstack.sandbox.kinds.machine_learning.job_answers import TYPE, filled, rendered
+from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, SINCE, TYPE, filled, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.jobs import ListedJob
     from amlstack.sandbox.store.store import JobRow, ResourceRow
+    from amlstack.sandbox.store.tables import Operation
 
 CURATED = re.compile(
     r"azureml://registries/(?P<registry>[^/]+)/environments/(?P<name>[^/]+)/(versions|labels)/(?P<version>[^/]+)"
@@ -123,6 +124,8 @@ class JobKind(ResourceKind):
     schema = Schema("machinelearningservices", "JobArgs", wrapped=True)
     tracked = False
     actions = ("cancel",)
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"cancel": (BY_RESULT,)}
+    since = SINCE
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
@@ -140,8 +143,8 @@ class JobKind(ResourceKind):
             return Reply(200, rendered(found(context, path), context.base))
         raise not_emulated(f"{method} of {TYPE}")
 
-    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | None:
-        """Answers ``POST …/cancel``: the job is asked to end; an ended one stays as it is.
+    def act(self, context: KindContext, path: ArmPath, name: str, body: Body) -> Reply | Operation:
+        """Answers ``POST …/cancel``: the job is asked to end, which is an operation; an ended one stays as it is.
 
         An ended pipeline is refused (azure-ai-ml's test_pipeline_job and test_control_flow_pipeline, 2023-04-26).
         """
@@ -151,8 +154,10 @@ class JobKind(ResourceKind):
         if job.properties.get("jobType") == "Pipeline" and not job.active:
             message = f"The pipeline run {job.name} is in terminal status, it can't be canceled."
             raise Refused(400, "UserError", message)
+        if not job.active:
+            return Reply(200)
         cancel(context, job.id)
-        return Reply(200)
+        return context.store.operations.start(job.arm_id, "cancel", 1)
 
     def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
         """Cancels every job at or below a resource; whether all have ended."""
@@ -260,7 +265,10 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
         if scale is not None:
             context.store.scales.put(job.id, scale)
     context.wake.set()
-    return Reply(201, rendered(job, context.base), headers={} if scale is None else {QUERY: str(scale)})
+    made = rendered(job, context.base)
+    made["properties"]["status"] = BEGUN[properties["jobType"]]
+    location = {"Location": f"{context.base}{path.text}?api-version={query.get('api-version', '')}"}
+    return Reply(201, made, headers={**location, **({} if scale is None else {QUERY: str(scale)})})
 
 
 def check_references(context: KindContext, path: ArmPath, properties: Body) -> None:

@@ -46,6 +46,12 @@ def make(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> 
     return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
 
 
+LEASE = {
+    "LeaseStatus": "x-ms-lease-status", "LeaseState": "x-ms-lease-state", "LeaseDuration": "x-ms-lease-duration",
+}  # fmt: skip
+"""Properties of a list that tell of a lease, and the headers that do."""
+
+
 def answer(
     context: KindContext, method: str, place: BlobPlace, query: Mapping[str, str], headers: Mapping[str, str]
 ) -> Response | None:
@@ -180,14 +186,34 @@ def _entries(blobs: Iterator[Blob], prefix: str, delimiter: str, include: Sequen
             yield folder, f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>"
             continue
         labels = wire.metadata_xml(blob.metadata) if "metadata" in include else ""
-        md5 = f"<Content-MD5>{blob.md5}</Content-MD5>" if blob.md5 else ""
-        text = (
-            f"<Blob><Name>{escape(blob.name)}</Name><Properties><Last-Modified>{wire.date(blob.changed)}</Last-Modified>"
-            f"<Etag>{blob.etag}</Etag><Content-Length>{blob.size}</Content-Length>"
-            f"<Content-Type>{escape(blob.type)}</Content-Type>{md5}<BlobType>BlockBlob</BlobType>"
-            f"<AccessTier>{blob.extra.get('tier', 'Hot')}</AccessTier></Properties>{labels}</Blob>"
-        )
-        yield blob.name, text
+        yield blob.name, f"<Blob><Name>{escape(blob.name)}</Name>{_properties(blob)}{labels}<OrMetadata /></Blob>"
+
+
+def _properties(blob: Blob) -> str:
+    """The properties of a blob in a list, in the service's order; a header that it does not have is empty."""
+    headers, lease = blob.extra.get("headers", {}), wire.lease_state(blob)
+    tier = blob.extra.get("tier")
+    shown = {
+        "Creation-Time": wire.date(blob.created),
+        "Last-Modified": wire.date(blob.changed),
+        "Etag": blob.etag,
+        "Content-Length": blob.size,
+        "Content-Type": blob.type,
+        "Content-Encoding": headers.get("content-encoding", ""),
+        "Content-Language": headers.get("content-language", ""),
+        "Content-CRC64": "",
+        "Content-MD5": blob.md5 or "",
+        "Cache-Control": headers.get("cache-control", ""),
+        "Content-Disposition": headers.get("content-disposition", ""),
+        "BlobType": "BlockBlob",
+        "AccessTier": tier or "Hot",
+        **({} if tier else {"AccessTierInferred": "true"}),
+        **{name: lease[key] for name, key in LEASE.items() if key in lease},
+        "ServerEncrypted": "true",
+    }
+    return (
+        f"<Properties>{''.join(f'<{name}>{escape(str(said))}</{name}>' for name, said in shown.items())}</Properties>"
+    )
 
 
 def _most(query: Mapping[str, str]) -> int:

@@ -40,7 +40,7 @@ def download(request: Request, blob: Blob) -> Response:
     """Answers a GET.
 
     Raises:
-        Refused: 416 for a range that the blob does not have.
+        Refused: 416 for a range that ends before it begins.
     """
     wanted = request.headers.get("x-ms-range") or request.headers.get("range")
     headers = wire.describe(blob)
@@ -50,7 +50,10 @@ def download(request: Request, blob: Blob) -> Response:
         return FileResponse(blob.path, headers=headers, media_type=blob.type)
     found = re.fullmatch(r"bytes=(\d{1,18})-(\d{0,18})", wanted)
     if found is None or int(found[1]) >= blob.size:
-        raise Refused(416, "InvalidRange", "The range specified is invalid for the current size of the resource.")
+        told = "The range specified is invalid for the current size of the resource."
+        answer = wire.refusal(Refused(416, "InvalidRange", told))
+        answer.headers["content-range"] = f"bytes */{blob.size}"
+        return answer
     first = int(found[1])
     last = min(int(found[2] or blob.size), blob.size - 1)
     if last < first:

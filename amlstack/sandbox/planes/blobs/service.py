@@ -46,13 +46,22 @@ async def answer(context: KindContext, request: Request, raw: str) -> Response:
         requests.check_name(one)
     _authorize(context, request, place)
     if paths.addressed(words[0]):
-        return await paths.answer(context, request, place)
-    return await _route(context, request, place)
+        return _in_version(request, await paths.answer(context, request, place))
+    return _in_version(request, await _route(context, request, place))
 
 
-def refusal(raw: str, refused: Refused) -> Response:
+def refusal(request: Request, raw: str, refused: Refused) -> Response:
     """A refusal as the SDKs expect it: XML with ``x-ms-error-code``, JSON at the endpoint ``dfs``."""
-    return paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
+    answer = paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
+    if request.method == "HEAD":  # nothing follows whose type could be told
+        del answer.headers["content-type"]
+    return _in_version(request, answer)
+
+
+def _in_version(request: Request, answer: Response) -> Response:
+    """An answer under the version of the service that the client speaks."""
+    answer.headers["x-ms-version"] = request.headers.get("x-ms-version", datastores.VERSION)
+    return answer
 
 
 def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None:
@@ -113,7 +122,7 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
     blob = _found(context, place)
     wire.check_conditions(request.headers, blob, reads=method in {"GET", "HEAD"})
     if method == "HEAD":
-        return Response(headers={**wire.describe(blob), "content-length": str(blob.size)})
+        return Response(headers={**wire.describe(blob), **wire.tier(blob), "content-length": str(blob.size)})
     if method == "GET":
         return content.download(request, blob)
     if method == "DELETE":
@@ -170,6 +179,7 @@ def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Resp
     copied = {**done, "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0]}
     answer = _made(context, request, place, file, md5, like=source, extra={"copy": copied})
     answer.status_code = 202
+    del answer.headers["x-ms-request-server-encrypted"], answer.headers["content-md5"]
     answer.headers.update(done)
     return answer
 
@@ -179,7 +189,8 @@ async def _put_block(context: KindContext, request: Request, place: BlobPlace) -
     md5 = await wire.receive(request, file)
     staged.parent.mkdir(parents=True, exist_ok=True)
     file.replace(staged)
-    return Response(status_code=201, headers={**wire.common(), "content-md5": md5})
+    told = {"content-md5": md5} if "content-md5" in request.headers else {}
+    return Response(status_code=201, headers={**wire.ENCRYPTED, **told})
 
 
 async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
@@ -218,8 +229,8 @@ def _made(
             metadata=wire.metadata(request.headers) or (like.metadata if like else {}),
             extra={**content.given(request.headers, before), **(extra or {})},
         )
-    headers = {**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "true"}
-    return Response(status_code=201, headers=headers)
+    headers = {**wire.stamp(blob.etag, blob.changed), **wire.ENCRYPTED}
+    return Response(status_code=201, headers={**headers, **({"content-md5": md5} if md5 else {})})
 
 
 async def _put_metadata(context: KindContext, request: Request, place: BlobPlace) -> Response:
@@ -228,4 +239,4 @@ async def _put_metadata(context: KindContext, request: Request, place: BlobPlace
         wire.check_write(request.headers, blob)
         context.store.blobs.set_metadata(blob, wire.metadata(request.headers))
         blob = _found(context, place)
-    return Response(headers=wire.stamp(blob.etag, blob.changed))
+    return Response(headers={**wire.stamp(blob.etag, blob.changed), **wire.ENCRYPTED})

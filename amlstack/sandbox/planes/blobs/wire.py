@@ -211,6 +211,16 @@ def common() -> dict[str, str]:
     return {"x-ms-version": datastores.VERSION}
 
 
+ENCRYPTED: Final = {"x-ms-request-server-encrypted": "true"}
+"""The header of an answer to an upload or to other metadata."""
+
+
+def tier(blob: Blob) -> dict[str, str]:
+    """The headers of its access tier, which a HEAD tells alone."""
+    given = blob.extra.get("tier")
+    return {"x-ms-access-tier": given or "Hot", **({} if given else {"x-ms-access-tier-inferred": "true"})}
+
+
 def metadata(headers: Mapping[str, str]) -> dict[str, str]:
     """The metadata that a client gives a blob or container; header names are in lower-case letters."""
     return {key.removeprefix("x-ms-meta-"): value for key, value in headers.items() if key.startswith("x-ms-meta-")}
@@ -274,7 +284,6 @@ def describe(blob: Blob) -> dict[str, str]:
         "content-type": blob.type,
         "x-ms-blob-type": "BlockBlob",
         "x-ms-server-encrypted": "true",
-        "x-ms-access-tier": blob.extra.get("tier", "Hot"),
         "x-ms-creation-time": date(blob.created),
         **lease_state(blob),
         **blob.extra.get("headers", {}),

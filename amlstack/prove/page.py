@@ -98,4 +98,4 @@ def _questions(proof: Proof) -> Iterator[str]:
         named = re.findall(r"prove --only ((?:[a-z]+ ?)+)", line)
         steps = {word for some in named for word in some.split()} & set(STEPS)
         if steps and all(proof.steps.get(step, {}).get("status") == "ok" for step in steps):
-            yield f"- {line.strip('| ')}"
+            yield "- " + re.sub(r"<a id=[^>]+></a>", "", line.strip("| "))

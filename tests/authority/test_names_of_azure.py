@@ -16,6 +16,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import sign_in
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import addresses
+from infra import resource_types
 from infra.network import virtual_network
 from policies import azure_policy, config
 
@@ -166,9 +167,8 @@ def test_every_resource_provider_is_one_of_a_second_source() -> None:
         for line in (PROJECT / "docs" / "azure.md").read_text("utf-8").splitlines()
         if "az provider register" in line
     )
-    for made in ("MachineLearningServices", "Storage", "KeyVault", "ContainerRegistry", "Insights",
-                 "OperationalInsights", "ManagedIdentity", "Network"):  # fmt: skip
-        assert f".{made}" in registered
+    for provider in resource_types.PROVIDERS.values():
+        assert provider.removeprefix("Microsoft") in registered
 
 
 def test_every_alias_of_an_exported_definition_is_one_of_a_published_definition() -> None:

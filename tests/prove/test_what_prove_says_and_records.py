@@ -39,6 +39,18 @@ def test_all_is_said_before_it_is_made() -> None:
         assert word in said
 
 
+def test_the_page_repeats_the_open_questions_that_its_steps_answer() -> None:
+    proof = Proof("p1234567", Path("folder"), SUBSCRIPTION, "westeurope", "size", "https://management.azure.com")
+    proof.steps = {
+        "edit": {"status": "ok", "seconds": 1, "seen": ""},
+        "closed": {"status": "failed", "seconds": 1, "seen": ""},
+    }
+    told = page.page(proof, 1, [], 1, []).partition("## Open questions")[2]
+    assert "- Does Azure count existing nodes as in use" in told
+    assert "`dfs`" not in told, "its step failed"
+    assert "<a id" not in told
+
+
 def test_nothing_is_made_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--subscription", SUBSCRIPTION, "--location", "westeurope"]) == 2
     assert "nothing was made" in capsys.readouterr().err

@@ -42,7 +42,9 @@ def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
     assert allocation.limit(size(), {allocation.VARIABLE: fields}) == vcpus
 
 
-@pytest.mark.parametrize("fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3"])
+@pytest.mark.parametrize(
+    "fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3", "ND=3"]
+)
 def test_a_wrong_quota_is_refused(fields: str) -> None:
     with pytest.raises(ValueError, match="Standard NDASv4_A100 Family=192"):
         allocation.limit(size(), {allocation.VARIABLE: fields})

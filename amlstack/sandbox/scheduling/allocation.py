@@ -30,13 +30,14 @@ def limit(size: Size | None, environ: Mapping[str, str] = os.environ) -> int | N
     """The quota of a size's family in vCPUs; None for no limit.
 
     Raises:
-        ValueError: The variable is no list of ``family=number``.
+        ValueError: The variable is no list of ``family=number``, or names a family of no size.
     """
     if size is None or size.family is None:
         return None
     for part in filter(None, map(str.strip, environ.get(VARIABLE, "").split(","))):
         family, _, number = part.rpartition("=")
-        if not (family and number.strip().isdigit()):
+        known = _plain(family) in {_plain(one.family) for one in sizes.all_sizes() if one.family}
+        if not (known and number.strip().isdigit()):
             message = f"{VARIABLE} is `{part}` in part; write `Standard NDASv4_A100 Family=192`, several with commas"
             raise ValueError(message)
         if _plain(family) == _plain(size.family):

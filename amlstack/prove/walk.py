@@ -260,7 +260,9 @@ def _edit(walk: ProofWalk) -> str:
     scale = walk.need(f"{walk.workspace}/computes/cpu")["properties"]["properties"]["scaleSettings"]
     if scale.get("nodeIdleTimeBeforeScaleDown") != "PT5M":
         raise StepFailedError(f"the idle time must be PT5M now, is {scale.get('nodeIdleTimeBeforeScaleDown')}")
-    return "the cluster was changed in place"
+    walk.up("open", clusters=[{**cluster, "tags": {"edited": "yes"}}])
+    tags = walk.need(f"{walk.workspace}/computes/cpu").get("tags") or {}
+    return f"the cluster was changed in place, its tags {'too' if tags.get('edited') == 'yes' else 'were not'}"
 
 
 def _cancel(walk: ProofWalk) -> str:

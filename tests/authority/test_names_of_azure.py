@@ -45,6 +45,7 @@ ZONES = {
 
 TAGS = [
     "AzureActiveDirectory",
+    "AzureContainerRegistry",
     "AzureFrontDoor.FirstParty",
     "AzureMachineLearning",
     "AzureMonitor",

@@ -47,7 +47,7 @@ def test_the_page_repeats_the_open_questions_that_its_steps_answer() -> None:
     }
     told = page.page(proof, 1, [], 1, []).partition("## Open questions")[2]
     assert "- Does Azure count existing nodes as in use" in told
-    assert "`dfs`" not in told, "its step failed"
+    assert "isolation" not in told, "its step failed"
     assert "<a id" not in told
 
 

@@ -101,10 +101,14 @@ def test_rules_are_judged_by_the_mode(manager: Manager, mode: str, rule: dict[st
 def test_provisioning_takes_its_time_and_makes_rules_active(manager: Manager) -> None:
     isolate(manager, APPROVED)
     put_rule(manager, "host", HOST)
-    assert (shown(manager)["status"]["status"], shown(manager)["outboundRules"]["host"]["status"]) == (
+    before = shown(manager)
+    assert (before["status"]["status"], {rule["status"] for rule in before["outboundRules"].values()}) == (
         "Inactive",
-        "Inactive",
+        {"Inactive"},
     )
+    own = before["outboundRules"]["__SYS_ST_AzureMonitor"]
+    assert own["destination"] == {"serviceTag": "AzureMonitor", "protocol": "*", "portRanges": "*"}
+    assert own["category"] == "Required"
     assert provision(manager)[0] == 202
     assert provision(manager)[0] == 202
     assert len(manager.store.operations.running(manager.workspace)) == 1, "a second one joins the first"

@@ -1,7 +1,8 @@
 """The managed network of a workspace: its modes, its outbound rules, and how it is provisioned.
 
-Sources: learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22) and the REST specification of
-``ManagedNetworkProvisions_ProvisionManagedNetwork``.
+Sources: learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22), the REST specification of
+``ManagedNetworkProvisions_ProvisionManagedNetwork``, and recordings of azure-ai-ml's test_workspace (2023-05-09), which
+have the service's own rules.
 """
 
 from __future__ import annotations
@@ -35,14 +36,18 @@ _PARTS: Final = {
     "keyVault": ("vault",),
     "containerRegistry": ("registry",),
 }
+_SPARK: Final = frozenset({"storageAccount"})
+"""Parts whose endpoints Spark may use."""
 _TAGS: Final = (
-    "AzureMachineLearning",
     "AzureActiveDirectory",
-    "BatchNodeManagement",
-    "AzureResourceManager",
+    "AzureContainerRegistry",
     "AzureFrontDoor.FirstParty",
-    "MicrosoftContainerRegistry",
+    "AzureMachineLearning",
     "AzureMonitor",
+    "AzureResourceManager",
+    "BatchNodeManagement",
+    "MicrosoftContainerRegistry",
+    "VirtualNetwork",
 )
 """Service tags that the service allows by itself under `APPROVED`."""
 
@@ -112,12 +117,11 @@ def filled(context: KindContext, path: ArmPath, body: Body) -> Body:
 
 
 def shown(context: KindContext, workspace: ResourceRow) -> Body:
-    """The settings with all rules, those of the service itself included once the network is provisioned."""
+    """The settings with all rules, those of the service itself included."""
     if mode_of(workspace) == OFF:
         return {}
     rules = {row.name: row.body["properties"] for row in context.store.resources.under(workspace.key, RULES)}
-    system = _required(context, workspace) if is_active(workspace) else {}
-    return {"managedNetwork": {**_settings(workspace), "outboundRules": {**system, **rules}}}
+    return {"managedNetwork": {**_settings(workspace), "outboundRules": {**rules, **_required(context, workspace)}}}
 
 
 def start(context: KindContext, workspace: ResourceRow) -> Operation:
@@ -203,16 +207,19 @@ def _required(context: KindContext, workspace: ResourceRow) -> dict[str, Body]:
         if row is None or not (approved or row.body["properties"].get("publicNetworkAccess") == "Disabled"):
             continue
         for target in targets:
-            destination = {"serviceResourceId": row.id, "subresourceTarget": target, "sparkEnabled": False}
-            found[f"__SYS_PE_{row.name}_{target}"] = _system("PrivateEndpoint", destination)
-    for tag in _TAGS if approved else ():
-        destination = {"serviceTag": tag, "protocol": "TCP", "portRanges": "443"}
-        found[f"__SYS_ST_{tag}_TCP"] = _system("ServiceTag", destination)
-    return found
+            found |= _endpoint(row, target, spark=part in _SPARK)
+    if approved:
+        found |= _endpoint(workspace, "amlworkspace", spark=True)
+        for tag in _TAGS:
+            destination = {"serviceTag": tag, "protocol": "*", "portRanges": "*"}
+            found[f"__SYS_ST_{tag}"] = {"type": "ServiceTag", "destination": destination}
+    status = ACTIVE if is_active(workspace) else INACTIVE
+    return {name: {**rule, "category": "Required", "status": status} for name, rule in found.items()}
 
 
-def _system(kind: str, destination: Any) -> Body:
-    return {"type": kind, "category": "Required", "status": ACTIVE, "destination": destination}
+def _endpoint(row: ResourceRow, target: str, *, spark: bool) -> dict[str, Body]:
+    destination = {"serviceResourceId": row.id, "subresourceTarget": target, "sparkEnabled": spark}
+    return {f"__SYS_PE_{row.name}_{target}": {"type": "PrivateEndpoint", "destination": destination}}
 
 
 def _settings(workspace: ResourceRow | None) -> dict[str, Any]:

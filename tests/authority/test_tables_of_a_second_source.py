@@ -146,10 +146,6 @@ OTHER_VERSIONS = {
     "amlstack/base/api_versions.py": "the one place",
     "amlstack/cli/refresh.py": "of the list of retail prices, at another host",
     "amlstack/provider/runs.py": "of jobs, as azure-ai-ml sends them",
-    "amlstack/sandbox/files/datastores.py": "of blobs' headers",
-    "amlstack/sandbox/kinds/machine_learning/capacity.py": "since which an answer has another key",
-    "amlstack/sandbox/protocol/allowances.py": "those that have a property",
-    "amlstack/sandbox/service/cloud.py": "since which an answer has another form",
 }
 
 
@@ -157,5 +153,5 @@ def test_api_versions_that_we_ask_with_are_ones_of_their_types_and_stand_in_one_
     assert {name for name, version in OWN.items() if version not in addresses.known_versions()[name.lower()]} == set()
     literal = r'"20[12][0-9]-[0-9]{2}-[0-9]{2}(-preview)?"'
     command = ["git", "-C", str(PROJECT), "grep", "-IlE", "--untracked", literal, "--", "amlstack/*.py", "infra/*.py"]
-    found = subprocess.run([*command, "deploy/*.py"], capture_output=True, text=True, check=True)
+    found = subprocess.run([*command, "deploy/*.py", ":!amlstack/sandbox"], capture_output=True, text=True, check=True)
     assert set(found.stdout.split()) == set(OTHER_VERSIONS)

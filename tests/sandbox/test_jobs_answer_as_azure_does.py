@@ -105,7 +105,7 @@ def test_the_name_of_the_pipeline_and_paths_below_data_can_be_bound(manager: Man
         "where": {"jobInputType": "literal", "value": "gpu"},
         "data": {"jobInputType": "uri_folder", "uri": URI},
     }
-    steps = {"a": {"type": "command", "componentId": step, "inputs": bound}}
+    steps = {"a": {"type": "command", "componentId": step, "inputs": bound, "other": "${{parent.inputs.data}}"}}
     put(manager, {"jobType": "Pipeline", "jobs": steps, "inputs": inputs, "settings": {"default_compute": gpu}})
     progress.advance(manager.store, manager.store.jobs["one"], 0.0)
     (child,) = manager.store.children("one").values()

@@ -24,7 +24,7 @@ _INPUT = re.compile(r"\$\{\{\s*inputs\.(?P<name>[\w-]+)(?:\.path)?\s*\}\}")
 _OUTPUT = re.compile(r"\$\{\{\s*outputs\.(?P<name>[\w-]+)(?:\.path)?\s*\}\}")
 _SIZE = re.compile(r"(?P<count>\d+)\s*(?P<unit>[kmg]b|b)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
-_INHERITED = (
+INHERITED = (
     "input_data",
     "mini_batch_size",
     "partition_keys",
@@ -41,7 +41,7 @@ _INHERITED = (
 
 def merged(step: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
     """A step's keys with what it takes of its component; of the task key by key."""
-    own = {key: step[key] if step.get(key) is not None else spec.get(key) for key in _INHERITED}
+    own = {key: step[key] if step.get(key) is not None else spec.get(key) for key in INHERITED}
     return {**own, "task": {**(spec.get("task") or {}), **(step.get("task") or {})}}
 
 

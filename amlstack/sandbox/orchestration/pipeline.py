@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import JobRow, Store
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
+_BOUND_KEYS = frozenset(
+    {
+        *("computeId", "display_name", "comment", "tags", "properties", "resources", "distribution", "limits", "task"),
+        *("environment_variables", "queue_settings", "sampling_algorithm", "objective", "early_termination"),
+        *("search_space", *parallel_step.INHERITED),
+    }
+)
+"""The keys of a step whose bindings are looked up, beside inputs and outputs. Others are kept, as on Azure."""
 _TEMPLATE = re.compile(r"\$\{\{\s*(name|output_name|default_datastore)\s*\}\}")
 
 
@@ -45,8 +53,7 @@ def step_body(node: PipelineStep, bound: BindingValues, name: str) -> Wire:
     values = [f"{key} ({port.type})" for key, port in node.component.outputs.items() if port.literal]
     if values and not bound.draft:
         raise not_emulated(f"outputs that are values ({node.where}: {', '.join(values)}), and no step runs with one")
-    own = ("inputs", "outputs", "jobs", "settings")
-    step = bound.deep({key: value for key, value in node.body.items() if key not in own}, node.where)
+    step = bound.deep({key: value for key, value in node.body.items() if key in _BOUND_KEYS}, node.where)
     given = {key: bound.input(node, key) for key in node.component.inputs}
     wire: Wire = {
         "computeId": _compute(step, bound.properties, node),

@@ -53,6 +53,7 @@ class Reasons:
         data = tomllib.loads(path.read_text("utf-8"))
         self.folders: dict[str, str] = data["folders"]
         self.rows: list[dict[str, str]] = data["reason"]
+        self.examples: dict[str, str] = data["examples"]
         self.quick = [f"{group}::{name}" for group, names in data["quick"].items() for name in names]
 
     def verdict(self, row: dict[str, Any]) -> Verdict:

@@ -13,8 +13,10 @@ NAME: Final = "sdkv2tests"
 """Of the workspace, its group and its storage account."""
 CLUSTERS: Final = {
     **dict.fromkeys(("cpu-cluster", "testCompute", "cpucluster", "automl-cpu-cluster"), "Standard_D2s_v3"),
+    **dict.fromkeys(("siloCompute1", "siloCompute2", "siloCompute3", "aggCompute"), "Standard_D2s_v3"),
     "gpu-cluster": "Standard_NC6s_v3",
 }
+STORES: Final = ("silo_datastore1", "silo_datastore2", "silo_datastore3", "agg_datastore")
 IDENTITIES: Final = ("uai-mhe", "uai-mhe2")
 
 
@@ -24,6 +26,13 @@ def lay_out(sandbox: Sandbox) -> dict[str, str]:
     workspace = arm.make_workspace(NAME, keys=True)
     for name, size in CLUSTERS.items():
         arm.finish(arm.put(f"{workspace}/computes/{name}", cluster(size, maxNodeCount=6)))
+    account = f"{workspace.partition('/providers/')[0]}/providers/Microsoft.Storage/storageAccounts/{NAME}"
+    assert arm.put(f"{account}/blobServices/default/containers/testblob", {}).status in {200, 201}
+    for name in STORES:
+        credentials = {"credentialsType": "None"}
+        store = {"datastoreType": "AzureBlob", "accountName": NAME, "containerName": name.replace("_", "-")}
+        body = {"properties": {**store, "credentials": credentials}}
+        assert arm.put(f"{workspace}/datastores/{name}", body).status in {200, 201}
     for name in IDENTITIES:
         path = (
             f"{workspace.partition('/providers/')[0]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"

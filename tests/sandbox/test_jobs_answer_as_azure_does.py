@@ -133,6 +133,27 @@ def test_a_pipeline_with_values_as_outputs_is_taken(manager: Manager, gpu: str) 
     assert put(manager, {"jobType": "Pipeline", "jobs": steps, "settings": {"default_compute": gpu}})
 
 
+def test_named_outputs_of_a_pipeline_and_of_its_steps_become_assets(manager: Manager, gpu: str) -> None:
+    step = component(manager, "step", outputs={"model": {"type": "uri_folder"}, "rest": {"type": "uri_folder"}})
+    bound = {"type": "literal", "value": "${{parent.outputs.best}}", "name": "hidden", "version": "2"}
+    outputs = {"model": bound, "rest": {"name": "rest", "version": "4"}}
+    steps = {"a": {"type": "command", "componentId": step, "outputs": outputs}}
+    best = {"jobOutputType": "uri_folder", "assetName": "best"}
+    settings = {"default_compute": gpu}
+    put(manager, {"jobType": "Pipeline", "jobs": steps, "outputs": {"best": best}, "settings": settings})
+    progress.advance(manager.store, manager.store.jobs["one"], 0.0)
+    (child,) = manager.store.children("one").values()
+    assert {name: port.get("assetName") for name, port in child.properties["outputs"].items()} == {
+        "model": None,
+        "rest": "rest",
+    }
+    manager.store.jobs.move(child.id, "Completed")
+    progress.advance(manager.store, manager.store.jobs["one"], 0.0)
+    status, made = manager.call("GET", f"{manager.workspace}/data/best/versions/1")
+    assert (status, made["properties"]["dataType"]) == (200, "uri_folder")
+    assert manager.call("GET", f"{manager.workspace}/data/hidden/versions/2")[0] == 404
+
+
 def test_an_output_of_a_pipeline_is_early_where_its_steps_is(manager: Manager) -> None:
     port = {"type": "boolean", "is_control": True}
     step = component(manager, "step", outputs={"ready": {**port, "early_available": True}})

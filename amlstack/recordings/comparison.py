@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.recordings import forms
@@ -69,10 +69,35 @@ def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:
 
 def compared(azure: GivenAnswer, other: GivenAnswer, sent: Any = None) -> list[ComparedFact]:
     """Each fact of either answer; where the statuses are far apart, the bodies say nothing about each other."""
-    left, right = facts(azure, sent), facts(other, sent)
+    azure, other, rows = _paired(azure, other)
+    left, right = {**facts(azure, sent), **rows[0]}, {**facts(other, sent), **rows[1]}
     if azure.status // 100 != other.status // 100:
         return [ComparedFact("status", left["status"], f"{right['status']} {_code(other.body)}".strip())]
     return [ComparedFact(path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in sorted({*left, *right})]
+
+
+def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenAnswer, list[dict[str, str]]]:
+    """Two lists with the rows that both have, by their names; how many each has, and in which order, are facts."""
+    lists = [one.body.get("value") if isinstance(one.body, dict) else None for one in (azure, other)]
+    if not all(isinstance(one, list) for one in lists):
+        return azure, other, [{}, {}]
+    named = [{str(row.get("name")): row for row in one if isinstance(row, dict)} for one in lists if one is not None]
+    if any(len(names) != len(one or ()) for names, one in zip(named, lists, strict=True)):
+        least = min(len(one or ()) for one in lists)
+        shown = [(one or [])[:least] for one in lists]
+        orders = ["", ""]
+    else:
+        both = [name for name in named[0] if name in named[1]]
+        shown = [[names[name] for name in both] for names in named]
+        orders = [" ".join(name for name in names if name in both) for names in named]
+    rows = [
+        {"rows": str(len(one or ())), **({"order": order} if order else {})}
+        for one, order in zip(lists, orders, strict=True)
+    ]
+    first, second = (
+        replace(one, body={**one.body, "value": part}) for one, part in zip((azure, other), shown, strict=True)
+    )
+    return first, second, rows
 
 
 def _code(body: Any) -> str:

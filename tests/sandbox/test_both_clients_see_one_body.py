@@ -79,7 +79,7 @@ ADDED: Mapping[str, set[str]] = {
         *("autoDeleteSetting", "autoRebuild", "environmentType", "intellectualProperty", "osType"),
         *("description", "properties", "provisioningState", "stage"),
     },
-    "data": set(),
+    "data": {"autoDeleteSetting", "intellectualProperty", "stage"},
     "jobs": {"services", "status", "properties._azureml.ComputeTargetType"},  # and many nulls
     "components": {"autoDeleteSetting", "provisioningState", "stage"},
     "schedules": {"isEnabled", "provisioningState"},

@@ -49,7 +49,8 @@ def version(path: str) -> str:
 def workspace(story: Story) -> Iterator[Request]:
     """The group, the account, and the workspace with its vault and insights, as far as the story names them."""
     paths = {one.path for one in story.exchanges}
-    named = any("<workspace>" in path for path in paths)
+    by_template = any(one.kind == "PUT deployments" for one in story.exchanges)
+    named = any("<workspace>" in path for path in paths) and not by_template
     location = next(
         (
             one.answer.body["location"]
@@ -96,6 +97,9 @@ def by_story(story: Story) -> list[Request]:
                 containers.add("/".join(one.path.split("/")[:4]).replace(".dfs/", "/"))
             made.add(low)
             continue
+        known = _KIND.match(one.path)
+        if one.method == "PUT" and one.answer.status == 200 and low not in made and known and known["version"]:
+            found.setdefault(low, ("PUT", one.path, one.sent))  # what is made is 201: this was there
         if good and one.method in {"PUT", "PATCH"}:
             _named(one.sent, made, found)
             made |= {low, low.rpartition("/versions/")[0]}

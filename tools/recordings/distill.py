@@ -75,7 +75,7 @@ def story(recording: Recording) -> Story:
         else:
             asked.clear()
         for header, value in one.headers.items():
-            if header in {"location", "azure-asyncoperation"}:
+            if header == "azure-asyncoperation" or (header == "location" and "peration" in value):
                 operations[urlsplit(value).path.rstrip("/").rpartition("/")[2].lower()] = (len(made), header)
         made.append(now)
     return Story(recording.source, recording.date, made, dict(sorted(left.items())))

@@ -158,9 +158,9 @@ class CodeVersions(Versions):
         uri = str(resource.body["properties"]["codeUri"])
         place = storage.locate_blob(uri)
         if place is None or urlsplit(uri).hostname == f"{place[0]}{BLOB}":
-            return {}
+            return {"isAnonymous": False}  # whatever was sent
         account, container, name = place
-        return {"codeUri": f"https://{account}{BLOB}:443/{container}/{quote(name)}"}
+        return {"isAnonymous": False, "codeUri": f"https://{account}{BLOB}:443/{container}/{quote(name)}"}
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The versions of one name; asked for a hash, those of all names in the workspace that have it."""
@@ -188,7 +188,7 @@ class CodeVersions(Versions):
         uri = f"{context.base}/blob/{account}/{container}"
         credential = {"credentialType": "SAS", "sasUri": f"{uri}?{grant(context.key, account, container, 'racwl')}"}
         reference = {"blobUri": uri, "storageAccountArmId": account_id, "credential": credential}
-        upload = {"pendingUploadId": str(uuid.uuid4()), "pendingUploadType": kind}
+        upload = {"pendingUploadId": str(uuid.uuid4()), "pendingUploadType": "None"}
         return Reply(200, {**upload, "blobReferenceForConsumption": reference})
 
 
@@ -382,10 +382,19 @@ def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
     return account in {_account_id(context, path).rpartition("/")[2], *names}
 
 
+def _without_hand(stamp: Body) -> Body:
+    """The dates of data, of which no answer says who changed them last."""
+    return {name: value for name, value in stamp.items() if not name.startswith("lastModifiedBy")}
+
+
 class DataContainers(Containers):
     """The container of a data asset; it knows the type of its versions."""
 
     nulls: ClassVar[Body] = Containers.nulls | {"tags": None, "properties": None}
+
+    def stamp(self, resource: ResourceRow) -> Body:
+        """Without who changed it last."""
+        return _without_hand(super().stamp(resource))
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The type is that of its newest version, unless a request has given another."""
@@ -402,7 +411,7 @@ class DataVersions(Versions):
     noun = "a data version"
     word = "data"
     address = "dataUri"
-    nulls: ClassVar[Body] = {"description": None}
+    nulls: ClassVar[Body] = dict.fromkeys(("description", "autoDeleteSetting", "stage", "intellectualProperty"))
     schema = Schema("machinelearningservices", "DataVersionArgs", wrapped=True)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
@@ -413,6 +422,10 @@ class DataVersions(Versions):
             # Source: azure-sdk-assets, test_data_auto_delete_setting, 2026-03-27. No datastore here is a managed one.
             message = "AutoDeleteSetting is only supported for assets in managed datastore."
             raise Refused(400, "UserError", message)
+
+    def stamp(self, resource: ResourceRow) -> Body:
+        """Without who changed it last."""
+        return _without_hand(super().stamp(resource))
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The address with its workspace, and of a folder with a slash at its end."""

@@ -86,6 +86,10 @@ recordings: venv ## recordings of Azure against the sandbox: what is equal, what
 microsoft-tests: venv ## Microsoft's end-to-end tests of azure-ai-ml against a sandbox, FOLDERS="…" for some, CONFIGS=FOLDER (docs/microsoft-tests.md)
 	@$(PY) -m tests.support.microsoft --configs "$(CONFIGS)" $(addsuffix /e2etests,$(FOLDERS))
 
+.PHONY: microsoft-examples
+microsoft-examples: venv ## the notebooks of a clone of azureml-examples, EXAMPLES=FOLDER, against a sandbox, ONLY="…" for some (tens of minutes)
+	@$(PY) -m tests.support.microsoft.examples "$(EXAMPLES)" --only "$(ONLY)"
+
 .PHONY: clients
 clients: venv ## 64 clients submit, poll and cancel for two minutes while the sandbox's server is killed 20 times
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.microsoft import source
+from tests.support.microsoft import examples, source
 from tests.support.microsoft.__main__ import REASONS, Verdict, run, table
 
 if TYPE_CHECKING:
@@ -71,6 +73,24 @@ def test_a_repository_that_cannot_be_reached_is_said(tmp_path: Path, monkeypatch
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path))
     with pytest.raises(source.SourceError, match="git did not get Microsoft's tests"):
         source.configs(address=(tmp_path / "nowhere").as_uri())
+
+
+def test_a_notebook_becomes_a_script_for_the_workspace_of_the_sandbox(tmp_path: Path) -> None:
+    code = ["%pip install x\n", "ids = ['<SUBSCRIPTION_ID>', '<AML_WORKSPACE_NAME>']\n", "folder = 'f'"]
+    cells = [
+        {"cell_type": "markdown", "source": ["words"]},
+        {"cell_type": "code", "source": code},
+        {"cell_type": "code", "source": ["%%writefile {folder}.txt\n", "it's text"]},
+        {"cell_type": "code", "source": ["%%bash\n", "exit 1"]},
+    ]  # fmt: skip
+    notebook = tmp_path / "a.ipynb"
+    notebook.write_text(json.dumps({"cells": cells}))
+    text = examples.script(notebook, "sub").removeprefix(examples.PRELUDE)
+    names: dict[str, object] = {}
+    with contextlib.chdir(tmp_path):
+        exec(compile(text, "a.py", "exec"), names)
+    assert names["ids"] == ["sub", "sdkv2tests"]
+    assert (tmp_path / "f.txt").read_text() == "it's text"
 
 
 @pytest.mark.tools

@@ -95,7 +95,7 @@ def test_a_put_without_rules_and_status_keeps_them(manager: Manager) -> None:
 )
 def test_rules_are_judged_by_the_mode(manager: Manager, mode: str, rule: dict[str, Any], good: bool) -> None:
     isolate(manager, mode)
-    assert (put_rule(manager, "a", rule)[0] == 201) is good
+    assert (put_rule(manager, "a", rule)[0] == 200) is good
 
 
 def test_provisioning_takes_its_time_and_makes_rules_active(manager: Manager) -> None:

@@ -230,6 +230,7 @@ class OutboundRules(ResourceKind):
     """Rules that users make; those of the service are shown with the workspace."""
 
     type = RULES
+    made_status = 200  # azure-ai-ml takes 200 and 202 alone
     noun = "an outbound rule"
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"

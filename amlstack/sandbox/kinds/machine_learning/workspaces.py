@@ -67,7 +67,7 @@ class Datastores(ResourceKind):
         kind = properties["datastoreType"]
         if kind not in CONTAINER:
             known = ", ".join(CONTAINER)
-            raise invalid("properties.datastoreType", f"the sandbox has no '{kind}'; it has {known}.")
+            raise not_emulated(f"datastores of type '{kind}', only {known}")
         for name in ("accountName", CONTAINER[kind]):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")

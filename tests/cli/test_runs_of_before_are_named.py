@@ -26,11 +26,20 @@ class Arm:
     def __init__(self, _: str) -> None: ...
 
     def get(self, job_id: str, **__: object) -> Any:
-        status, _, seconds = job_id.rsplit("/", 1)[-1].partition("-")
+        status, _, _ = job_id.rsplit("/", 1)[-1].partition("-")
         if status == "Gone":
             return SimpleNamespace(status=404)
-        body = {"properties": {"status": status}, "systemData": {"lastModifiedAt": iso(NOW - float(seconds))}}
-        return SimpleNamespace(status=200, body=body)
+        return SimpleNamespace(status=200, body={"properties": {"status": status}})
+
+
+class History:
+    """Tells when those runs ended."""
+
+    def __init__(self, _: Arm) -> None:
+        self.plane = self
+
+    def details(self, _: str, name: str) -> dict[str, str]:
+        return {"endTimeUtc": iso(NOW - float(name.partition("-")[2]))}
 
 
 @pytest.fixture
@@ -40,6 +49,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     for kind in ("done", "fail", "note"):
         monkeypatch.setattr(Progress, kind, lambda _, text, kind=kind: found.append((kind, text)))
     monkeypatch.setattr("amlstack.cli.sandbox_arm.connect", Arm)
+    monkeypatch.setattr(runs, "Runs", History)
     monkeypatch.setattr(runs, "with_reason", lambda _, __, record: record)
     monkeypatch.setattr(runs, "_follow", lambda *_: {"status": "Completed", "followed": True})
     return found

@@ -18,7 +18,7 @@ from amlstack.base import paths
 from amlstack.catalog import sizes
 from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.provider.runs import TERMINAL
+from amlstack.provider.runs import TERMINAL, Runs
 from amlstack.sandbox.files import origins
 from amlstack.sandbox.store.folders import folder, job_folder
 from amlstack.sandbox.store.inventory import listed
@@ -86,7 +86,7 @@ def followed(
             progress.note(f"job {run}: its record is gone; {RERUN}")
             records[name] = {"status": GONE}
         elif (status := answer.body["properties"]["status"]) not in TERMINAL or (
-            run not in shown and _ended(answer.body) >= since
+            run not in shown and _ended(arm, job_id) >= since
         ):
             going[name] = job
         else:
@@ -135,9 +135,11 @@ def _note_code(home: Path, run: str, state: State) -> None:
         origins.write_code(home, run, {"": folders})
 
 
-def _ended(body: Mapping[str, Any]) -> float:
-    """The time at which a run ended, in seconds since the epoch."""
-    return dt.datetime.fromisoformat(body["systemData"]["lastModifiedAt"]).timestamp()
+def _ended(arm: ArmClient, job_id: str) -> float:
+    """The time at which a run ended, in seconds since the epoch; 0 where its history has none."""
+    workspace, name = job_id.rsplit("/jobs/", 1)
+    ended = (Runs(arm).plane.details(workspace, name) or {}).get("endTimeUtc")
+    return dt.datetime.fromisoformat(ended).timestamp() if ended else 0.0
 
 
 @dataclass(slots=True)

@@ -20,8 +20,10 @@ _HASH: Final = re.compile(r"\b[0-9a-fA-F]{10,64}\b")
 """Ends of names that hash where they lie are shorter than the hashes of `forms`."""
 _STATES: Final = (("properties", "provisioningState"), ("status",), ("properties", "status"))
 _UNORDERED: Final = "/resources", "/roleAssignments", "/policyDefinitions", "/policySetDefinitions"
-_PASSING: Final = re.compile(r"(?i)/operations|operationStatus|/jobs/|/computes/|/runs/")
+_PASSING: Final = re.compile(r"(?i)<operation>|/operations|operationResults|operationStatus|/jobs/|/computes/|/runs/")
 """Addresses whose answer depends on the moment of the question."""
+_POLLED: Final = re.compile(r"(?i)<operation>|/operation(?:s|Status|Results)")
+"""Addresses that are asked until an operation ends: how often, and whether a 202 is seen, depends on the moment."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -84,7 +86,10 @@ def facts(
 def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
     first = some[0]["step"]
     answers = _runs([[one["status"], _code(one)] for one in some])
-    if request.startswith(("GET", "HEAD")):  # what is asked before and after it is made is a matter of the moment
+    polled = request.startswith("GET") and _POLLED.search(request) is not None
+    if polled:
+        answers = answers[-1:]
+    elif request.startswith(("GET", "HEAD")):  # what is asked before and after it is made is a matter of the moment
         answers = sorted({tuple(each) for each in answers})
     yield "answers", (first, json.dumps(answers))
     states = _states(some)
@@ -93,7 +98,7 @@ def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tupl
     good = [one for one in some if 200 <= one["status"] < 300]
     if not good:
         return
-    for name, value in good[0]["headers"].items():
+    for name, value in good[-1 if polled else 0]["headers"].items():
         yield f"header {name}", (first, plain(str(value).partition("?")[0], proof_id))
     if not _PASSING.search(request) or request.startswith("PUT"):
         for path, value in forms.flat(_listed(request, good[0]["body"])).items():

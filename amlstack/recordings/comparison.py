@@ -16,12 +16,12 @@ AS_SENT: Final = "as sent"
 """In place of a value that the request had at the same path."""
 ABSENT: Final = "absent"
 _HIDDEN: Final = "<hidden>"
-"""What a recorder has put in place of a value: any is equal to it."""
+"""Stands where a recorder has hidden a value: any is equal to it."""
 
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """What a service said to one request, as a template (`forms.template`).
+    """The answer of a service to one request, as a template (`forms.template`).
 
     Attributes:
         status: Of HTTP.

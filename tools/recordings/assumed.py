@@ -81,7 +81,7 @@ def workspace(story: Story) -> Iterator[Request]:
 
 
 def by_story(story: Story) -> list[Request]:
-    """What the story reads, or names in what it writes, before it has made it."""
+    """Requests that make what the story reads, or names in what it writes, before it has made it."""
     made: set[str] = set()
     found: dict[str, Request] = {}
     containers: set[str] = set()
@@ -191,7 +191,7 @@ def _as_told(text: str) -> str:
 
 
 def _named(value: Any, made: set[str], found: dict[str, Request]) -> None:
-    """What a body names by its id, or as ``azureml:NAME:VERSION``."""
+    """Finds the requests for all that a body names by its id, or as ``azureml:NAME:VERSION``."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if (

@@ -99,7 +99,7 @@ def _followed(made: list[Exchange], of: int, by: str, one: Recorded, words: Call
 
 
 def _words_of(one: Recorded) -> Iterator[str]:
-    """What a request may repeat of an earlier answer."""
+    """The values of a request that may repeat an earlier answer."""
     yield from one.sent_headers.values()
     yield from (value for _, value in parse_qsl(urlsplit(one.url).query))
 
@@ -204,7 +204,7 @@ def _short(host: str | None) -> str:
 
 
 def _words(exchanges: list[Recorded]) -> Callable[[str], str]:
-    """What gives names of the recorded subscription back as words."""
+    """A function that writes the names of the recorded subscription as words."""
     texts = [one.url for one in exchanges]
     spaces = Counter(
         found.groups()

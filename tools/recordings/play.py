@@ -30,7 +30,7 @@ _RETRIES: Final = 400
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one exchange.
+    """The end of one exchange of a story.
 
     Attributes:
         story, exchange: Whose it is.

@@ -60,7 +60,7 @@ class Table:
 
 
 def table(outcomes: Iterable[Outcome]) -> Table:
-    """What outcomes show."""
+    """Counts of outcomes, by kind and in all."""
     found, known = Table(), reasons()
     for one in outcomes:
         kind = one.exchange.kind

@@ -59,13 +59,17 @@ class Table:
         return equal, sum(found.values()), unexplained
 
 
+_PLACE: Final = re.compile(r"(?<=\s)/\S*")
+"""An address in a refusal: refusals are counted without."""
+
+
 def table(outcomes: Iterable[Outcome]) -> Table:
     """Counts of outcomes, by kind and in all."""
     found, known = Table(), reasons()
     for one in outcomes:
         kind = one.exchange.kind
         if one.why:
-            found.why[kind][re.sub(r"'[^']*'", "'…'", one.why)] += 1
+            found.why[kind][_PLACE.sub("…", re.sub(r"'[^']*'", "'…'", one.why))] += 1
             continue
         found.exchanges[kind] += 1
         found.alike[kind] += one.equal

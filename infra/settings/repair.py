@@ -182,10 +182,11 @@ class Mending:
         self._parent(loc)[loc[-1]] = value
 
     def _take(self, loc: Loc) -> Any:
-        parent = self._parent(loc)
-        if isinstance(parent, dict):
-            return parent.pop(loc[-1], None)
-        return None
+        try:
+            parent = self._parent(loc)
+        except KeyError:  # an earlier fault has taken what is around it
+            return None
+        return parent.pop(loc[-1], None) if isinstance(parent, dict) else None
 
 
 def _given(targets: Iterable[Loc | None]) -> set[Loc]:

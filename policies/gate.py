@@ -13,7 +13,6 @@ from amlstack import __version__
 from amlstack.base.findings import Finding, Level, sentence
 from amlstack.base.paths import is_file
 from policies import config as configuration
-from policies.evaluation.facts import put_unknown
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import fill
 from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, address_of
@@ -109,9 +108,7 @@ class Gate:
         if not judged(token, everything=self._everything):
             return ()
         if self._sums:  # else ten thousand bodies would be kept for nothing
-            kept, _ = canonical(props)
-            for path in unreadable:
-                put_unknown(kept, path)
+            kept, _ = canonical(props, unreadable)
             fill(token, kept, self._context.components)
             self._seen.append((token, kept))
         chain = f"{parent}${token}" if parent else token

@@ -20,10 +20,10 @@ _HASH: Final = re.compile(r"\b[0-9a-fA-F]{10,64}\b")
 """Ends of names that hash where they lie are shorter than the hashes of `forms`."""
 _STATES: Final = (("properties", "provisioningState"), ("status",), ("properties", "status"))
 _UNORDERED: Final = "/resources", "/roleAssignments", "/policyDefinitions", "/policySetDefinitions"
-_PASSING: Final = re.compile(r"(?i)<operation>|/operations|operationResults|operationStatus|/jobs/|/computes/|/runs/")
-"""Addresses whose answer depends on the moment of the question."""
 _POLLED: Final = re.compile(r"(?i)<operation>|/operation(?:s|Status|Results)")
 """Addresses that are asked until an operation ends: how often, and whether a 202 is seen, depends on the moment."""
+_PASSING: Final = re.compile(rf"{_POLLED.pattern}|/jobs/|/computes/|/runs/")
+"""Addresses whose answer depends on the moment of the question."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from policies.evaluation.facts import GAP, Unknown, dig, text
+from policies.evaluation.facts import GAP, Unknown, dig, put_unknown, text
 from policies.evaluation.subjects import Address, address_of, resource_type, segments
 from policies.evaluation.workloads import CLASSIC, COMPUTES, INNER, MACHINES, OUTER, OWN, STRUCTURE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from policies.evaluation.facts import Path
 
@@ -63,17 +63,21 @@ def spellings() -> dict[str, str]:
     return {_fold(word): word for word in sorted(words)}
 
 
-def canonical(props: Any) -> tuple[Any, tuple[Unknown, ...]]:
+def canonical(props: Any, unreadable: Iterable[Path] = ()) -> tuple[Any, tuple[Unknown, ...]]:
     """Properties in the readers' spelling, and the places at which a name stands twice.
 
     Args:
         props: Plain Python off the wire; it stays as it is.
+        unreadable: Paths of values that were written, but could not be read.
     """
     twins: list[Unknown] = []
     try:
-        return _spelled(props, (), twins), tuple(twins)
+        made = _spelled(props, (), twins)
     except RecursionError:
         return {}, (Unknown("properties", "are nested too deep to be read here", unresolved=True),)
+    for path in unreadable:
+        put_unknown(made, path)
+    return made, tuple(twins)
 
 
 def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:

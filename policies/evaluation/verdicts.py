@@ -15,7 +15,7 @@ from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_b
 from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
 from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
 from policies.evaluation.bindings import BINDINGS, cluster_of, paid_as
-from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown, put_unknown
+from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import component, fill, image, subjects
 from policies.evaluation.subjects import Early, KnownCluster, Subject, clusters_of
@@ -106,9 +106,7 @@ def judge_resource(
         urn: Its URN, as far as it is known.
         unreadable: Paths of values that were written, but could not be read.
     """
-    props, twins = canonical(props)
-    for path in unreadable:
-        put_unknown(props, path)
+    props, twins = canonical(props, unreadable)
     if known := component(resource_type, props):
         context.components[known[0]] = known[1]
     if found_image := image(resource_type, props):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -29,6 +30,9 @@ def main() -> int:
     one.add_argument("distributions", nargs="*", type=Path, help="source distributions of azure-mgmt-*")
     two = verbs.add_parser("play", help="every story against a sandbox of its own")
     two.add_argument("--only", default="", help="stories whose name has this in it")
+    two.add_argument(
+        "--kind", default="", help="a regular expression: stories with such a kind, and what differs there"
+    )
     two.add_argument("--every", type=int, default=1, help="every n-th story")
     two.add_argument("--write", action="store_true", help="write the counts into the page and the file of results")
     given = parser.parse_args()
@@ -48,7 +52,10 @@ def _distill(given: argparse.Namespace) -> int:
 
 def _play(given: argparse.Namespace) -> int:
     every = stories.read()
-    chosen = [one for one in every if given.only in one.name][:: given.every]
+    kind = re.compile(given.kind)
+    chosen = [one for one in every if given.only in one.name and any(kind.search(each.kind) for each in one.exchanges)][
+        :: given.every
+    ]
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -56,7 +63,8 @@ def _play(given: argparse.Namespace) -> int:
         endpoint = daemon.up(home, hold_jobs=True)
         try:
             player = Player(endpoint)
-            outcomes = [outcome for one in chosen for outcome in player.play(one)]
+            played = (outcome for one in chosen for outcome in player.play(one))
+            outcomes = [outcome for outcome in played if kind.search(outcome.exchange.kind)]
         finally:
             daemon.down(home, remove=True)
     shown = report.table(one for one in outcomes if not one.story.held_out)
@@ -65,7 +73,7 @@ def _play(given: argparse.Namespace) -> int:
     print("\n".join(lines))
     print(*report.differing(shown), sep="\n")
     print(f"{time.monotonic() - begun:.0f} s")
-    if given.write and len(chosen) == len(every):
+    if given.write and not given.kind and len(chosen) == len(every):
         quick = {one.name for one in stories.quick(every)}
         _write(lines, shown, hidden, report.table(one for one in outcomes if one.story.name in quick))
     return 0

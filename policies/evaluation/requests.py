@@ -31,7 +31,7 @@ _WORDS = """
     targetVMSize template templateBody templateContent templateLink templateSpecVersionId then type uri value variables
     version virtualNetworkName addressSpace addressPrefixes workspaceName machineLearningWorkspaceId
     artifacts identity method workspace uri jobInputType jobOutputType jobLimitsType distributionType codeId displayName
-    experimentName description applicationDefinitionId blueprintId plan versionId
+    experimentName description applicationDefinitionId blueprintId plan versionId isArchived jobServiceType identityType
 """
 """Names that say where something stands; those of facts come from the tables of their readers."""
 
@@ -63,6 +63,12 @@ def spellings() -> dict[str, str]:
     return {_fold(word): word for word in sorted(words)}
 
 
+@lru_cache(maxsize=1)
+def _spelled_words() -> frozenset[str]:
+    """Names in the readers' spelling; no two of them differ by letter case alone."""
+    return frozenset(spellings().values())
+
+
 def canonical(props: Any, unreadable: Iterable[Path] = ()) -> tuple[Any, tuple[Unknown, ...]]:
     """Properties in the readers' spelling, and the places at which a name stands twice.
 
@@ -88,6 +94,12 @@ def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
     around = path[-1].lower() if path else ""
     if type(value) is not dict or around in _AS_THEY_ARE:
         return value
+    if around not in _NAMED and value.keys() <= _spelled_words():  # as nearly all that this project renders
+        nested = _NESTED
+        return {
+            key: _spelled(inner, (*path, key), twins) if type(inner) in nested else inner
+            for key, inner in value.items()
+        }
     made: dict[str, Any] = {}
     folded: set[str] = set()
     known = {} if around in _NAMED else spellings()

@@ -73,8 +73,10 @@ class Address:
 
     def may_be(self, other: Address) -> bool:
         """True where both may be one resource as far as their places are known; names are compared by the caller."""
-        pairs = zip(self._around, other._around, strict=True)
-        return all(one is None or two is None or one == two for one, two in pairs)
+        for one, two in zip(self._around, other._around, strict=True):
+            if one is not None and two is not None and one != two:
+                return False
+        return True
 
     def agrees(self, other: Address) -> int:
         """In how many parts of their places both are known to be equal."""
@@ -208,9 +210,12 @@ class Clusters:
         Raises:
             Undecided: The only one that it may be has a name that is not known, and holds jobs to one node.
         """
-        found = [
-            (one.agrees(place), known) for one, known in self.named(place.name or "").values() if one.may_be(place)
-        ]
+        same = self.named(place.name or "")
+        if len(same) == 1:  # as almost always
+            ((one, known),) = same.values()
+            if one.may_be(place):
+                return [known]
+        found = [(one.agrees(place), known) for one, known in same.values() if one.may_be(place)]
         if not found:
             for one, known in self._nameless.values() if place.name else ():
                 if one.unknown is not None and one.may_be(place) and known.single_node_jobs is not False:

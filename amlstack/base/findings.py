@@ -6,7 +6,7 @@ a user's mistake, so that all of them can be shown together.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,9 @@ class Finding:
 
     def changed(self, **given: Any) -> Finding:
         """The same finding with what is given in the place of what it has."""
-        return replace(self, **given)
+        kept = {name: getattr(self, name) for name in Finding.__slots__}
+        made = kept | given
+        return self if made == kept else Finding(**made)
 
     def under(self, prefix: str) -> Finding:
         """The same finding one level further down: ``size`` under ``clusters[0]`` is ``clusters[0].size``."""

@@ -309,12 +309,7 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
             found += [(path, seen) for seen in _seen(name, value)]
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if type(inner) is str:  # most are; that is one call less for each
-                for seen in _seen(name if key in _VALUES else str(key), inner):
-                    found.append((path if key in _VALUES else (*path, str(key)), seen))
-            elif inner is None or type(inner) is bool:
-                pass
-            elif key in _VALUES:
+            if key in _VALUES:
                 _look(inner, path, name, found)
             elif key in _HOLDERS and isinstance(inner, dict):
                 named = {one: each for one, each in inner.items() if not _names_a_secret(each)}

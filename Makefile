@@ -40,8 +40,9 @@ SLOW := engine or training or ranks or editor or tools
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 # Each process collects all tests, which takes seconds: no more of them than cores.
 WORKERS := $(CORES)
-# Slow tests start processes of their own, and some take gigabytes: at most four at once.
-SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) : 4)))
+# Slow tests wait for processes of their own a fifth of their time: one more of them than cores. Some take gigabytes:
+# at most four at once.
+SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) + 1 : 4)))
 
 .PHONY: test
 test: test-fast test-slow ## everything the tests need, then all tests
@@ -51,7 +52,7 @@ test-fast: venv test-deps ## tests without engine, training, ranks or what else 
 	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
 
 .PHONY: test-slow
-test-slow: venv test-deps ## tests with the engine, with training or with ranks, a file at a time on each core
+test-slow: venv test-deps ## tests with the engine, with training or with ranks, a file at a time in each process
 	@$(TESTS) -n $(SLOW_WORKERS) --dist loadfile -m "$(SLOW)"
 
 .PHONY: coverage

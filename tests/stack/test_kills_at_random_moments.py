@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
 FIRST = int(os.environ.get("KILL_SEED", "1"))
-SEEDS = range(FIRST, FIRST + int(os.environ.get("KILL_ROUNDS", "2")))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("KILL_ROUNDS", "1")))
 VICTIMS = ("engine", "provider", "server")
 MOMENTS = 40
 """An `up` of this stack writes about twice as many events; most of the work is done by then."""

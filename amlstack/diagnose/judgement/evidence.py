@@ -13,7 +13,7 @@ from amlstack.diagnose.reading.tracebacks import definite
 from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from amlstack.diagnose.flight_recorder import Exchange, Flight, Group
 
@@ -120,6 +120,8 @@ WENT_ON = 2
 """Lines of progress of the same writer after which a sign was no end."""
 OTHERS_WENT_ON = 20
 """The same where a line does not name its writer, which may have been another one."""
+BEGAN_AFTER = 5
+"""The same where no progress came before the sign: no training takes its first steps without all of its ranks."""
 
 
 def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
@@ -130,7 +132,8 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
         logs: By name.
     """
     events = list(events)
-    near = [event.origin is Origin.RECORD or _near(event, logs[event.file]) for event in events]
+    signs = {(event.file, event.line) for event in events}
+    near = [event.origin is Origin.RECORD or _near(event, logs[event.file], signs) for event in events]
     ended = any(close and shows_end(event) for event, close in zip(events, near, strict=True))
     counts = [
         _counts(event, logs[event.file], ended=ended, near=close) for event, close in zip(events, near, strict=True)
@@ -189,7 +192,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     return last and raised and not event.soft
 
 
-def _near(event: Event, log: Log) -> bool:
+def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
     """True where its log only ends from the event on, as far as its writer is concerned."""
     if event.line < log.ending:
         return False
@@ -198,8 +201,13 @@ def _near(event: Event, log: Log) -> bool:
     own = log.progress.get(event.rank, ()) if event.rank is not None else ()
     if sum(line > event.line for line in own) >= WENT_ON:
         return False
-    nameless = sum(line > event.line for line in log.progress.get(None, ()))
-    return nameless < (WENT_ON if log.rank is not None else OTHERS_WENT_ON)
+    # `batch 64 does not fit (CUDA out of memory)` counts nothing.
+    lines = [line for line in log.progress.get(None, ()) if (log.name, line) not in signs]
+    if log.rank is not None:
+        most = WENT_ON
+    else:
+        most = BEGAN_AFTER if lines and lines[0] > event.line else OTHERS_WENT_ON
+    return sum(line > event.line for line in lines) < most
 
 
 def _finished(log: Log, rank: int | None) -> int:

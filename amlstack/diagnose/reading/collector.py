@@ -140,8 +140,12 @@ class Collector:
             )  # fmt: skip
             return
         final = {**root.facts, "finally": _cut(raised.text)}
-        better = root.code == "python-exception" and signature.code != "python-exception"
-        if better and signature.role is not EventRole.SUMMARY:
+        known = signature.code != "python-exception"
+        better = root.code == "python-exception" and known
+        if root.role is EventRole.VICTIM and signature.role is EventRole.CULPRIT and known:
+            # A connection that broke while a worker's death was handled: the death is the cause.
+            root = replace(root, signature=signature, role=signature.role, text=_cut(raised.text), line=raised.line)
+        elif better and signature.role is not EventRole.SUMMARY:
             root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
 

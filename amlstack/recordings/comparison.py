@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 AS_SENT: Final = "as sent"
 """In place of a value that the request had at the same path."""
 ABSENT: Final = "absent"
+_LISTS: Final = (
+    *("value", "Blobs.Blob", "Blobs.BlobPrefix", "Containers.Container", "TagSet.Tag"),
+    *("CommittedBlocks.Block", "UncommittedBlocks.Block"),
+)
+"""The lists of answers whose rows have names; XML writes one row as it writes an object, and no row as empty text."""
 _HIDDEN: Final = "<hidden>"
 """Stands where a recorder has hidden a value: any is equal to it."""
 
@@ -77,27 +82,53 @@ def compared(azure: GivenAnswer, other: GivenAnswer, sent: Any = None) -> list[C
 
 
 def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenAnswer, list[dict[str, str]]]:
-    """Two lists with the rows that both have, by their names; how many each has, and in which order, are facts."""
-    lists = [one.body.get("value") if isinstance(one.body, dict) else None for one in (azure, other)]
-    if not all(isinstance(one, list) for one in lists):
-        return azure, other, [{}, {}]
-    named = [{str(row.get("name")): row for row in one if isinstance(row, dict)} for one in lists if one is not None]
-    if any(len(names) != len(one or ()) for names, one in zip(named, lists, strict=True)):
-        least = min(len(one or ()) for one in lists)
-        shown = [(one or [])[:least] for one in lists]
-        orders = ["", ""]
-    else:
-        both = [name for name in named[0] if name in named[1]]
-        shown = [[names[name] for name in both] for names in named]
-        orders = [" ".join(name for name in names if name in both) for names in named]
-    rows = [
-        {"rows": str(len(one or ())), **({"order": order} if order else {})}
-        for one, order in zip(lists, orders, strict=True)
-    ]
-    first, second = (
-        replace(one, body={**one.body, "value": part}) for one, part in zip((azure, other), shown, strict=True)
-    )
-    return first, second, rows
+    """Lists with the rows that both have, by their names; how many each has, and in which order, are facts."""
+    facts: list[dict[str, str]] = [{}, {}]
+    for place in _LISTS:
+        lists = [_rows(one.body, place) for one in (azure, other)]
+        if None in lists or (place != "value" and not any(lists)):
+            continue
+        named = [{_name(row): row for row in one if isinstance(row, dict)} for one in lists if one is not None]
+        if any(len(names) != len(one or ()) for names, one in zip(named, lists, strict=True)):
+            least = min(len(one or ()) for one in lists)
+            shown = [(one or [])[:least] for one in lists]
+            orders = ["", ""]
+        else:
+            both = [name for name in named[0] if name in named[1]]
+            shown = [[names[name] for name in both] for names in named]
+            orders = [" ".join(name for name in names if name in both) for names in named]
+        begin = "" if place == "value" else f"{place} "
+        for said, one, order in zip(facts, lists, orders, strict=True):
+            said |= {f"{begin}rows": str(len(one or ())), **({f"{begin}order": order} if order else {})}
+        azure, other = (
+            replace(one, body=_with(one.body, place, part)) for one, part in zip((azure, other), shown, strict=True)
+        )
+    return azure, other, facts
+
+
+def _name(row: dict[str, Any]) -> str:
+    """What tells a row of a list from the others: a version, a snapshot and a deleted blob have the name of theirs."""
+    marks = (key for key in ("Snapshot", "VersionId", "Deleted", "Version") if key in row)
+    return " ".join((str(row.get("name", row.get("Name", row.get("Key")))), *marks))
+
+
+def _rows(body: Any, place: str) -> list[Any] | None:
+    outer, _, inner = place.partition(".")
+    if not isinstance(body, dict) or outer not in body:
+        return None
+    rows = body[outer]
+    if inner:
+        rows = rows.get(inner, []) if isinstance(rows, dict) else []
+        return rows if isinstance(rows, list) else [rows]
+    return rows if isinstance(rows, list) else None
+
+
+def _with(body: dict[str, Any], place: str, rows: list[Any]) -> dict[str, Any]:
+    outer, _, inner = place.partition(".")
+    if not inner:
+        return {**body, outer: rows}
+    rest = {key: value for key, value in body[outer].items() if key != inner} if isinstance(body[outer], dict) else {}
+    return {**body, outer: {**rest, **({inner: rows} if rows else {})}}
 
 
 def _code(body: Any) -> str:

@@ -135,6 +135,29 @@ def test_only_who_holds_the_lease_writes(blob: BlobClient) -> None:
     blob.delete_blob()
 
 
+def test_a_leased_container_is_deleted_by_who_holds_the_lease(container: ContainerClient) -> None:
+    lease = container.acquire_lease()
+    assert container.get_container_properties().lease.state == "leased"
+    assert refused(container.delete_container) == (412, "LeaseIdMissing")
+    assert refused(lambda: container.delete_container(lease="no-id")) == (400, "InvalidHeaderValue")
+    container.delete_container(lease=lease)
+    assert refused(container.get_container_properties) == (404, "ContainerNotFound")
+
+
+def test_a_block_is_a_part_of_another_blob(container: ContainerClient, blob: BlobClient) -> None:
+    made = container.get_blob_client("part")
+    credential = WorkloadIdentityCredential()
+    token = credential.get_token("https://storage.azure.com/.default").token
+    made.stage_block_from_url("MQ==", blob.url, 1, 3, source_authorization=f"Bearer {token}")
+    made.commit_block_list([BlobBlock("MQ==")])
+    assert made.download_blob().readall() == b"irs"
+
+
+def test_a_name_that_xml_cannot_hold_is_listed(container: ContainerClient) -> None:
+    container.upload_blob("a/\uffff", b"")
+    assert [one.name for one in container.list_blobs()] == ["a/\uffff"]
+
+
 def test_blocks_are_listed_and_kept_from_one_list_to_the_next(container: ContainerClient) -> None:
     blob = container.get_blob_client("blocks")
     blob.stage_block("MQ==", b"one")

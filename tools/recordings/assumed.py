@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tools.recordings.stories import Story
+    from tools.recordings.stories import Exchange, Story
 
 Request = tuple[str, str, Any]
+LENGTH: Final = "content-length"
+"""The header of a blob that is set up that says how long it is; one byte without."""
 GROUP: Final = "/subscriptions/<sub>/resourceGroups/<group>"
 WORKSPACE: Final = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/<workspace>"
 _ORDER: Final = (
@@ -67,10 +69,12 @@ def workspace(story: Story) -> Iterator[Request]:
     insights = f"{GROUP}/providers/Microsoft.Insights/components/<group>"
     if named or any("<group>" in path and path.count("/") > 4 for path in paths):
         yield "PUT", GROUP, base
-    if named or any(path.startswith("/blob/<account>") for path in paths):
+    if named or any(path.startswith("/blob/") for path in paths):
         yield "PUT", GROUP, base
-        keys = {"allowSharedKeyAccess": True}
-        yield "PUT", account, {**base, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": keys}
+        keys = {"allowSharedKeyAccess": True, "isHnsEnabled": _has_tree(story)}
+        body = {**base, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": keys}
+        for name in ("<account>", *accounts(story)):
+            yield "PUT", f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{name}", body
     if not named:
         return
     tenant = "00000000-0000-0000-0000-000000000000"
@@ -80,21 +84,36 @@ def workspace(story: Story) -> Iterator[Request]:
     yield "PUT", WORKSPACE, {**base, "identity": {"type": "SystemAssigned"}, "properties": needed}
 
 
+def accounts(story: Story) -> list[str]:
+    """The accounts of a story that are not its main one."""
+    named = (one.path.split("/")[2].partition(".")[0] for one in story.exchanges if one.path.startswith("/blob/"))
+    return [name for name in dict.fromkeys(named) if name != "<account>"]
+
+
+def _has_tree(story: Story) -> bool:
+    """True where an answer says of a blob whether it is a file or a directory."""
+    said = (one.answer for one in story.exchanges if one.path.startswith("/blob/"))
+    return any("x-ms-resource-type" in one.headers or "'ResourceType'" in repr(one.body) for one in said)
+
+
 def by_story(story: Story) -> list[Request]:
     """Requests that make what the story reads, or names in what it writes, before it has made it."""
     made: set[str] = set()
     found: dict[str, Request] = {}
-    containers: set[str] = set()
+    containers: dict[str, Any] = {}
     put: set[str] = set()
     for one in story.exchanges:
         good, low = one.answer.status < 300, one.path.lower()
         if low.startswith("/blob/"):
-            if one.method in {"HEAD", "GET"} and good and low not in made and low.count("/") > 3:
-                found.setdefault(low, ("PUT", one.path, _metadata(one.answer.headers)))
+            low, path = low.replace(".dfs/", "/"), one.path.replace(".dfs/", "/")
+            if low not in made and (labels := _looked_at(one)) is not None:
+                found.setdefault(low, ("PUT", path, labels))
+            containers |= _listed(one, made | put, found)
+            outer = "/".join(path.split("/")[:4])
             if one.method == "PUT" and good and low.count("/") == 3:
                 put.add(low)
-            elif "/".join(low.split("/")[:4]).replace(".dfs/", "/") not in put:
-                containers.add("/".join(one.path.split("/")[:4]).replace(".dfs/", "/"))
+            elif outer.lower() not in put and one.answer.headers.get("x-ms-error-code") != "ContainerNotFound":
+                containers.setdefault(outer, None)
             made.add(low)
             continue
         known = _KIND.match(one.path)
@@ -111,17 +130,47 @@ def by_story(story: Story) -> list[Request]:
                     _read(path, row, one.query, made, found)
     order = {word: number for number, word in enumerate(_ORDER)}
     files = list(_code_files(found.values()))
-    containers |= {"/".join(path.split("/")[:4]) for _, path, _ in files}
+    containers = {**dict.fromkeys("/".join(path.split("/")[:4]) for _, path, _ in files), **containers}
     blobs = [
         *(
-            ("PUT", name, None)
-            for name in sorted(containers)
+            ("PUT", name, given)
+            for name, given in sorted(containers.items())
             if name.count("/") == 3 and not name.endswith("<blobstore>")
         ),
         *files,
     ]
     listed = sorted(found.values(), key=lambda each: order.get(_word(each[1]), len(order)))
     return [*blobs, *listed]
+
+
+def _looked_at(one: Exchange) -> dict[str, str] | None:
+    """The headers by which a blob is set up that an exchange reads as a whole; None where it reads none."""
+    if one.method not in {"HEAD", "GET"} or one.path.count("/") <= 3 or "comp" in one.query:
+        return None
+    if one.answer.status < 300:
+        return _metadata(one.answer.headers)
+    return {LENGTH: "0"} if one.answer.headers.get("content-range") == "bytes */0" else None
+
+
+def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[str, Any]:
+    """What a list shows that the story has not made before: finds the blobs, and returns the containers."""
+    body = one.answer.body if isinstance(one.answer.body, dict) else {}
+    containers: dict[str, Any] = {}
+    for outer, inner in (("Blobs", "Blob"), ("Containers", "Container")):
+        rows = body[outer].get(inner, []) if isinstance(body.get(outer), dict) else []
+        for row in rows if isinstance(rows, list) else [rows]:
+            path, said = f"{one.path}/{row['Name']}", row.get("Properties", {})
+            if path.lower() in made or {"Deleted", "Snapshot"} & {*row} or row["Name"].startswith("$"):
+                continue
+            if outer == "Containers":
+                containers[path] = {"x-ms-blob-public-access": said["PublicAccess"]} if "PublicAccess" in said else None
+            elif said.get("BlobType") in {"BlockBlob", "AppendBlob"}:  # a log is as long as a block blob
+                labels = row.get("Metadata") or {}
+                given = {LENGTH: said["Content-Length"], "x-ms-blob-content-type": said.get("Content-Type", "")}
+                given |= {} if "AccessTierInferred" in said else {"x-ms-access-tier": said.get("AccessTier", "")}
+                given |= {f"x-ms-meta-{name}": _as_told(value) for name, value in labels.items()}
+                found.setdefault(path.lower(), ("PUT", path, {name: value for name, value in given.items() if value}))
+    return containers
 
 
 def _word(path: str) -> str:

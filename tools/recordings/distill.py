@@ -28,7 +28,9 @@ KEPT: Final = frozenset({
 """Headers of an answer that clients act on; besides these ``x-ms-meta-…``."""
 _ASKED: Final = re.compile(
     r"x-ms-(?:meta-.+|blob-type|blob-content-.+|range|copy-source|rename-source|version|access-tier|properties|lease-.+"
-    r"|delete-snapshots|blob-public-access|proposed-lease-id|permissions|content-.+)|range|if-.+|content-type"
+    r"|delete-snapshots|blob-public-access|proposed-lease-id|permissions|content-.+|tags|if-tags|source-.+"
+    r"|encryption-algorithm|.*encryption-scope|requires-sync|copy-source-tag-option"
+    r"|encryption-context|umask|owner|group|acl|expiry-.+|if-.+)|range|if-.+|content-type"
 )
 """Headers of a request that its answer depends on."""
 _SIGNED: Final = frozenset({
@@ -43,6 +45,8 @@ _OUTSIDE: Final = (
     (re.compile(r"\.api\.azureml"), "service without a public specification"),
 )
 """Hosts that are nobody's whom the sandbox stands for, and why."""
+SIGNED: Final = "?<sas>"
+"""In place of what opens the source of a copy: a signature, or a token in another header."""
 _SECRETS: Final = re.compile(r"AccountKey=[^;\"]+")
 
 
@@ -111,6 +115,8 @@ def _exchange(one: Recorded, place: str, words: Callable[[str], str], said_later
         if not (place.startswith("/blob/") and name in _SIGNED)
     }
     asked = {name: _moment(one, words(value)) for name, value in one.sent_headers.items() if _ASKED.fullmatch(name)}
+    if "x-ms-copy-source-authorization" in one.sent_headers:
+        asked["x-ms-copy-source"] += SIGNED
     if not place.startswith("/blob/"):
         asked = {name: value for name, value in asked.items() if name.startswith("if-")}
     sent = _sent(one, place, words)
@@ -120,9 +126,9 @@ def _exchange(one: Recorded, place: str, words: Callable[[str], str], said_later
 
 
 def _moment(one: Recorded, text: str) -> str:
-    """A header of a request; a date as seconds before or after the answer, an address without its signature."""
+    """A header of a request; a date as seconds before or after the answer, of a signature that there is one."""
     if "sig=" in text:
-        return text.partition("?")[0]
+        return f"{text.partition('?')[0]}{SIGNED}"
     try:
         return f"<now{(parsedate_to_datetime(text) - parsedate_to_datetime(one.headers['date'])).total_seconds():+.0f}>"
     except (ValueError, TypeError, KeyError):
@@ -140,18 +146,22 @@ def _ids(body: Any, place: str, words: Callable[[str], str]) -> Iterator[str]:
 
 
 def _sent(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
-    if place.startswith("/blob/") and not (isinstance(one.sent, str) and one.sent.lstrip().startswith("<")):
+    sent = _joined(one.sent) if place.startswith("/blob/") else one.sent
+    if place.startswith("/blob/") and not (isinstance(sent, str) and sent.lstrip("\ufeff \n").startswith("<")):
         return int(one.sent_headers.get("content-length", "0"))
-    return _masked(_worded(one.sent, words))
+    return _masked(_worded(sent, words))
+
+
+def _joined(body: Any) -> Any:
+    """The text of a body that the recorder has written as its lines."""
+    return "".join(body) if isinstance(body, list) and all(isinstance(row, str) for row in body) else body
 
 
 def _said(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
     """The body of an answer; the content of a blob is none."""
     if not place.startswith("/blob/"):
         return None if one.body == "null" else _answered(one.body, words)
-    text = (
-        "".join(one.body) if isinstance(one.body, list) and all(isinstance(row, str) for row in one.body) else one.body
-    )
+    text = _joined(one.body)
     if isinstance(text, str):
         text = forms.of_xml(text) if "xml" in one.headers.get("content-type", "") else None
     return None if place.count("/") > 3 and one.status < 300 and "comp" not in one.url else _answered(text, words)
@@ -190,10 +200,10 @@ def _place(one: Recorded, words: Callable[[str], str]) -> str:
     host = address.hostname or ""
     if host.startswith("management.azure."):
         return words(unquote(address.path)).rstrip("/")
-    if found := re.fullmatch(
-        r"(.+?)(?:-secondary)?\.(blob|dfs)\.(?:storage\.azure\.net|core\.windows\.net)", words(host)
-    ):
-        return f"/blob/{found[1]}{'' if found[2] == 'blob' else '.dfs'}{words(unquote(address.path))}".rstrip("/")
+    if found := re.fullmatch(r"(.+?)(?:-secondary)?\.(blob|dfs)\.(?:storage\.azure\.net|core\.windows\.net)", host):
+        return f"/blob/{words(found[1])}{'' if found[2] == 'blob' else '.dfs'}{words(unquote(address.path))}".rstrip(
+            "/"
+        )
     if ".api.azureml" in host and address.path.startswith("/history/v1.0/"):
         return words(unquote(address.path)).rstrip("/")
     return next((why for pattern, why in _OUTSIDE if pattern.search(host)), "other host")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import time
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import requests
 from amlstack.recordings import comparison, forms
 from amlstack.recordings.comparison import ComparedFact, GivenAnswer
 from tools.recordings import assumed
-from tools.recordings.distill import KEPT
+from tools.recordings.distill import KEPT, SIGNED
 from tools.recordings.stories import POLL
 
 if TYPE_CHECKING:
@@ -82,6 +84,8 @@ class Player:
         """Sets up what the recording found, and plays it; an exchange whose ground is missing is named as such."""
         self._stories += 1
         place = _Place(self._endpoint, f"rec{self._stories}")
+        for at, theirs in enumerate(assumed.accounts(story)):
+            place.rename(theirs, f"rec{self._stories}other{at}")
         for method, path, body in assumed.workspace(story):
             self._made(place, method, path, body)
         place.container = self._container(place)
@@ -94,6 +98,8 @@ class Player:
         for one in story.exchanges:
             if why := _missing(one, replies, without):
                 replies.append(None)
+                if one.method not in {"GET", "HEAD", POLL} and one.path.startswith("/blob/"):
+                    without.add(one.path.lower().replace(".dfs/", "/"))
                 yield Outcome(story, one, why=why)
                 continue
             states: tuple[str, ...] = ()
@@ -106,8 +112,8 @@ class Player:
                 yield Outcome(story, one, (ComparedFact(f"header {one.by}", "followed", comparison.ABSENT),))
                 continue
             if reply.status_code == 501:
-                if "comp" not in one.query:
-                    without.add(one.path.lower())
+                if "comp" not in one.query or one.method not in {"GET", "HEAD"}:
+                    without.add(one.path.lower().replace(".dfs/", "/"))
                 yield Outcome(story, one, why=f"not emulated: {_message(reply)}")
                 continue
             key = one.path
@@ -123,7 +129,7 @@ class Player:
     def _made(self, place: _Place, method: str, path: str, body: Any) -> None:
         """One request of what a story takes as given, followed to its end; what it does not get, its facts will say."""
         blob = path.startswith("/blob/")
-        data = b"x" if blob and body is not None else None
+        data = b"x" * int(body.get(assumed.LENGTH, 1)) if blob and body is not None else None
         headers = {**self._blob, "x-ms-blob-type": "BlockBlob", **(body or {})} if blob else self._arm
         query = {} if blob else {"api-version": assumed.version(path)}
         if blob and path.count("/") == 3:
@@ -152,7 +158,15 @@ class Player:
             body["data"] = place.ours(one.sent).encode()
         elif one.sent is not None:
             body["json"] = place.ours(one.sent)
-        address = self._endpoint.url + quote(place.ours(one.path), safe="/()$:'")
+        path = place.ours(one.path).replace(".dfs/", ".dfs.core.windows.net/")
+        address = self._endpoint.url + quote(path, safe="/()$:'")
+        if "x-ms-source-content-md5" in headers and one.answer.status < 300:  # of contents that a recording has not
+            size = [int(number) for number in re.findall(r"\d+", headers.get("x-ms-source-range", "bytes=1-0"))]
+            digest = hashlib.md5(b"x" * (size[1] - size[0] + 1), usedforsecurity=False).digest()
+            headers["x-ms-source-content-md5"] = base64.b64encode(digest).decode()
+        if headers.get("x-ms-copy-source", "").endswith(SIGNED):
+            headers["x-ms-copy-source"] = headers["x-ms-copy-source"].removesuffix(SIGNED)
+            headers["x-ms-copy-source-authorization"] = self._blob["Authorization"]
         return self._session.request(
             one.method,
             address,
@@ -211,6 +225,10 @@ class _Place:
             value = value.replace(word, name)
         return value
 
+    def rename(self, theirs: str, here: str) -> None:
+        """Uses another name for one that is unique in all of Azure."""
+        self._renamed[theirs] = here
+
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""
         for name, theirs in one.given.items():
@@ -268,8 +286,15 @@ def _missing(one: Exchange, replies: list[requests.Response | None], without: se
     """Why an exchange cannot be played; empty where it can."""
     if one.method == POLL and (replies[one.of] is None or replies[one.of].status_code == 501):  # type: ignore[union-attr]
         return "needs what is not emulated"
-    low = one.path.lower()
-    return "needs what is not emulated" if any(low.startswith(f"{each}/") or low == each for each in without) else ""
+    low = one.path.lower().replace(".dfs/", "/")
+    source = one.headers.get("x-ms-copy-source", "").lower()
+    source = re.sub(r"https://([^./]+)\.blob\.[^/]+", r"/blob/\1", source).partition("?")[0]
+    for each in without:
+        inside = low.startswith(f"{each}/") or each in {low, source}
+        lists = one.query.get("comp") == "list" or (one.method, one.query.get("resource")) == ("GET", "filesystem")
+        if inside or (lists and each.startswith(f"{low}/")):  # a list would show what was not made
+            return "needs what is not emulated"
+    return ""
 
 
 def _message(reply: requests.Response) -> str:

@@ -94,12 +94,14 @@ class BlobTable:
         )
         return tuple(map(self._row, rows))
 
-    def listed(self, account: str, container: str, prefix: str = "", after: str = "") -> Iterator[Blob]:
-        """The blobs whose names begin with a prefix and come after a name, one by one, by name."""
+    def listed(
+        self, account: str, container: str, prefix: str = "", after: str = "", *, begin: str = ""
+    ) -> Iterator[Blob]:
+        """The blobs whose names begin with a prefix and come after a name or at ``begin``, one by one, by name."""
         while rows := self._db.all(
-            f"{_BLOBS} WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? "
+            f"{_BLOBS} WHERE account = ? AND container = ? AND substr(name, 1, ?) = ? AND name > ? AND name >= ? "
             "ORDER BY name LIMIT 1000",
-            *(account, container, len(prefix), prefix, after),
+            *(account, container, len(prefix), prefix, after, begin),
         ):
             yield from map(self._row, rows)
             after = rows[-1]["name"]
@@ -109,9 +111,11 @@ class BlobTable:
         row = self._db.one("SELECT * FROM containers WHERE account = ? AND name = ?", account, name)
         return Container(**dict(row)) if row else None
 
-    def make_container(self, account: str, name: str) -> Container:
-        """Makes a container; one that is there stays."""
+    def make_container(self, account: str, name: str, *, anew: bool = False) -> Container:
+        """Makes a container; one that is there stays, or has changed where it is made ``anew``."""
         made = Container(account, name, _etag(), time.time())
+        if anew:
+            self._db.execute("DELETE FROM containers WHERE account = ? AND name = ?", account, name)
         self._db.execute("INSERT OR IGNORE INTO containers VALUES (?, ?, ?, ?)", account, name, made.etag, made.changed)
         return made
 

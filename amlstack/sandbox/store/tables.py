@@ -169,9 +169,14 @@ class ResourceTable(StoreTable):
         rows = self._db.all("SELECT * FROM resources WHERE substr(key, 1, ?) = ?", len(prefix), prefix)
         return tuple(sorted(self._rows(rows), key=lambda row: -row.key.count("/")))
 
-    def of_type(self, kind: str) -> tuple[ResourceRow, ...]:
-        """All resources of one type, e.g. ``Microsoft.MachineLearningServices/workspaces/computes``."""
-        rows = self._db.all("SELECT * FROM resources WHERE lower(type) = ? ORDER BY created, key", kind.lower())
+    def of_type(self, kind: str, name: str = "") -> tuple[ResourceRow, ...]:
+        """All resources of one type, e.g. ``Microsoft.MachineLearningServices/workspaces/computes``, or of one name."""
+        end = f"/{name.lower()}" if name else ""
+        rows = self._db.all(
+            "SELECT * FROM resources WHERE lower(type) = ? AND (? = '' OR substr(key, -length(?)) = ?) "
+            "ORDER BY created, key",
+            *(kind.lower(), end, end, end),
+        )
         return tuple(self._rows(rows))
 
     def all(self) -> tuple[ResourceRow, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from starlette.responses import Response
@@ -13,15 +15,16 @@ from amlstack.sandbox.files.datastores import account_and_container
 from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.refusals import Refused
+from amlstack.sandbox.store.blobs import FOLDER, Blob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.blobs import Blob, Container
 
 DATASTORES = f"{ML}/workspaces/datastores"
+STORAGE = "Microsoft.Storage/storageAccounts"
 NAMES = re.compile(r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*|\$root|\$web")
 LONGEST_NUMBER = 18
 """Digits of a number in a query."""
@@ -31,21 +34,31 @@ PAGE = 5000
 
 def make(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
     """Answers a PUT of a container."""
-    if not NAMES.fullmatch(place.container):
-        message = (
-            f"The specified resource name '{place.container}' is invalid. Containers have 3 to 63 lower-case letters, "
-            "digits and single hyphens, no hyphen at either end."
-        )
-        raise Refused(400, "InvalidResourceName", message)
+    if not 3 <= len(place.container) <= 63:
+        message = "The specified resource name length is not within the permissible limits."
+        raise Refused(400, "OutOfRangeInput", message)
+    if not NAMES.fullmatch(place.container):  # as the service spells it
+        raise Refused(400, "InvalidResourceName", "The specifed resource name contains invalid characters.")
     with context.store.transaction():
         if _exists(context, place):
             raise Refused(409, "ContainerAlreadyExists", "The specified container already exists.")
         made = context.store.blobs.make_container(place.account, place.container)
-        labels = wire.metadata(headers)
-        context.store.blobs.set_extra(place.account, place.container, "", {"metadata": labels} if labels else {})
+        given = {"metadata": wire.metadata(headers), "access": headers.get("x-ms-blob-public-access")}
+        kept = {name: value for name, value in given.items() if value}
+        context.store.blobs.set_extra(place.account, place.container, "", kept)
     return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
 
 
+CONTAINER: Final = {
+    "DefaultEncryptionScope": "$account-encryption-key", "DenyEncryptionScopeOverride": "false",
+    "HasImmutabilityPolicy": "false", "HasLegalHold": "false", "ImmutableStorageWithVersioningEnabled": "false",
+}  # fmt: skip
+"""Properties of each container in a list."""
+COPY: Final = {
+    "CopyId": "x-ms-copy-id", "CopySource": "x-ms-copy-source", "CopyStatus": "x-ms-copy-status",
+    "CopyProgress": "x-ms-copy-progress", "CopyCompletionTime": "x-ms-copy-completion-time",
+}  # fmt: skip
+"""Properties of a copy in a list, and the headers that tell of it."""
 LEASE = {
     "LeaseStatus": "x-ms-lease-status", "LeaseState": "x-ms-lease-state", "LeaseDuration": "x-ms-lease-duration",
 }  # fmt: skip
@@ -61,37 +74,55 @@ def answer(
         return listing(context, place, query)
     if comp == "metadata" and method == "PUT":
         return label(context, place, headers)
+    if comp == "lease" and method == "PUT":
+        check(context, place)
+        return wire.change_lease(context, as_blob(context, place), headers)
     if comp not in {"", "metadata"}:
         return None
     if method == "PUT":
         return make(context, place, headers)
     if method in {"GET", "HEAD"}:
-        return show(context, place)
+        return show(context, place, headers)
     return remove(context, place, headers) if method == "DELETE" else None
 
 
-def show(context: KindContext, place: BlobPlace) -> Response:
+def as_blob(context: KindContext, place: BlobPlace) -> Blob:
+    """A container as a blob without a name: it has an etag, a time, metadata and a lease like one."""
+    blobs = context.store.blobs
+    made = blobs.container(*place[:2]) or blobs.make_container(*place[:2])
+    extra = blobs.extra_of(*place[:2])
+    labels, at = extra.get("metadata", {}), made.changed
+    return Blob(place.account, place.container, "", blobs.root, 0, None, "", labels, made.etag, at, at, extra)
+
+
+def show(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
     """Answers a GET or HEAD of a container."""
     check(context, place)
-    state = {"x-ms-lease-status": "unlocked", "x-ms-lease-state": "available"}
-    labels = context.store.blobs.extra_of(place.account, place.container).get("metadata", {})
-    state |= {f"x-ms-meta-{name}": value for name, value in labels.items()}
-    return Response(headers={**_stamp(context, place), **state})
+    one = as_blob(context, place)
+    wire.check_read(headers, one)
+    state = wire.lease_state(one) | {f"x-ms-meta-{name}": value for name, value in one.metadata.items()}
+    return Response(headers={**wire.stamp(one.etag, one.changed), **state})
 
 
 def label(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
     """Puts other metadata in the place of a container's."""
     check(context, place)
-    context.store.blobs.set_extra(place.account, place.container, "", {"metadata": wire.metadata(headers)})
-    return Response(headers=_stamp(context, place))
+    one, blobs = as_blob(context, place), context.store.blobs
+    if wire.LEASE_ID in headers:
+        wire.check_lease(headers, one)
+    wire.check_conditions(headers, one)
+    blobs.set_extra(place.account, place.container, "", {**one.extra, "metadata": wire.metadata(headers)})
+    made = blobs.make_container(place.account, place.container, anew=True)
+    return Response(headers=wire.stamp(made.etag, made.changed))
 
 
 def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -> Response:
     """Deletes a container with its blobs; one of a datastore is gone too, until somebody makes it again."""
     check(context, place)
     with context.store.transaction():
+        wire.check_write(headers, as_blob(context, place))
         for blob in context.store.blobs.listed(place.account, place.container):
-            wire.check_lease(headers, blob)
+            wire.check_lease({}, blob)
         context.store.blobs.drop_container(place.account, place.container)
         if _of_datastore(context, place):
             context.store.blobs.set_extra(place.account, place.container, "", {"gone": True})
@@ -100,47 +131,58 @@ def remove(context: KindContext, place: BlobPlace, headers: Mapping[str, str]) -
 
 def all_of(context: KindContext, account: str, query: Mapping[str, str]) -> Response:
     """Answers the list of an account's containers: those with a prefix, by pages."""
-    prefix, most, after = query.get("prefix", ""), _most(query), place_of(query.get("marker", ""), "marker")
-    made = {each.name: each for each in context.store.blobs.containers(account)}
+    prefix, most = query.get("prefix", ""), _most(query)
+    begin = query.get("marker", "").removeprefix(f"/{account}/")
+    made = {each.name for each in context.store.blobs.containers(account)}
     stores = (account_and_container(row.body["properties"]) for row in context.store.resources.of_type(DATASTORES))
-    names = {name for owner, name in stores if owner == account} | set(made)
+    names = {name for owner, name in stores if owner == account} | made
     names = {name for name in names if _exists(context, wire.BlobPlace(account, name, ""))}
-    rest = sorted(name for name in names if name.startswith(prefix) and name > after)
-    shown = "".join(_container_xml(context, account, name, made.get(name), query) for name in rest[:most])
-    following = _marker(rest[most - 1]) if len(rest) > most else ""
+    rest = sorted(name for name in names if name.startswith(prefix) and name >= begin)
+    shown = "".join(_container_xml(as_blob(context, wire.BlobPlace(account, name, "")), query) for name in rest[:most])
+    following = f"/{account}/{rest[most]}" if len(rest) > most else ""
     return _enumeration(query, "", f"<Containers>{shown}</Containers>", following)
 
 
-def _container_xml(
-    context: KindContext, account: str, name: str, made: Container | None, query: Mapping[str, str]
-) -> str:
-    stamp = f"<Last-Modified>{wire.date(made.changed)}</Last-Modified><Etag>{made.etag}</Etag>" if made else ""
-    labels = ""
-    if "metadata" in query.get("include", "").split(","):
-        labels = wire.metadata_xml(context.store.blobs.extra_of(account, name).get("metadata", {}))
-    return f"<Container><Name>{escape(name)}</Name><Properties>{stamp}</Properties>{labels}</Container>"
+def _container_xml(one: Blob, query: Mapping[str, str]) -> str:
+    lease = wire.lease_state(one)
+    shown = {
+        "Last-Modified": wire.date(one.changed),
+        "Etag": f'"{one.etag}"',
+        **{name: lease[key] for name, key in LEASE.items() if key in lease},
+        **({"PublicAccess": access} if (access := one.extra.get("access")) else {}),
+        **CONTAINER,
+    }
+    labels = wire.metadata_xml(one.metadata) if "metadata" in query.get("include", "").split(",") else ""
+    return f"<Container><Name>{escape(one.container)}</Name>{_xml('Properties', shown)}{labels}</Container>"
+
+
+def _xml(element: str, values: Mapping[str, object]) -> str:
+    inner = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in values.items())
+    return f"<{element}>{inner}</{element}>"
 
 
 def check(context: KindContext, place: BlobPlace) -> None:
     """Refuses (404) what is asked of a container that does not exist."""
     if not _exists(context, place):
-        message = f"The specified container '{place.container}' does not exist."
-        raise Refused(404, "ContainerNotFound", message)
+        raise Refused(404, "ContainerNotFound", "The specified container does not exist.")
 
 
 def listing(context: KindContext, place: BlobPlace, query: Mapping[str, str]) -> Response:
     """Answers a list of blobs: those with a prefix, cut at a delimiter, ``maxresults`` of them from ``marker`` on."""
     check(context, place)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-    most, after = _most(query), place_of(query.get("marker", ""), "marker")
+    most, begin = _most(query), _begin(query.get("marker", ""))
+    include = query.get("include", "").split(",")
+    if "uncommittedblobs" in include:
+        raise Refused(501, "SandboxNotEmulated", "The sandbox's lists of blobs do not emulate uncommittedblobs.")
     found: dict[str, str] = {}
     following = ""
-    blobs = context.store.blobs.listed(place.account, place.container, prefix, after)
-    for name, text in _entries(blobs, prefix, delimiter, query.get("include", "").split(",")):
-        if name <= after or name in found:
+    blobs = context.store.blobs.listed(place.account, place.container, prefix, begin=begin)
+    for name, text in _entries(blobs, prefix, delimiter, include, tree=has_tree(context, place.account)):
+        if name < begin or name in found:
             continue
         if len(found) == most:
-            following = _marker(next(reversed(found)))
+            following = _marker(name)
             break
         found[name] = text
     name, shown = f' ContainerName="{escape(place.container)}"', "".join(found.values())
@@ -172,24 +214,41 @@ def _of_datastore(context: KindContext, place: BlobPlace) -> bool:
     return any(account_and_container(row.body["properties"]) == place[:2] for row in rows)
 
 
-def _stamp(context: KindContext, place: BlobPlace) -> dict[str, str]:
-    made = context.store.blobs.container(place.account, place.container)
-    return wire.stamp(made.etag, made.changed) if made else wire.common()
+def has_tree(context: KindContext, account: str) -> bool:
+    """True for an account with a hierarchical namespace, whose blobs are files and directories."""
+    return any(row.body["properties"].get("isHnsEnabled") for row in context.store.resources.of_type(STORAGE, account))
 
 
-def _entries(blobs: Iterator[Blob], prefix: str, delimiter: str, include: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _entries(
+    blobs: Iterator[Blob], prefix: str, delimiter: str, include: Sequence[str], *, tree: bool
+) -> Iterator[tuple[str, str]]:
     """Name and XML of the blobs and folders of a list, in the order of their names; a folder once for each blob."""
     for blob in blobs:
         head, cut, _ = blob.name[len(prefix) :].partition(delimiter) if delimiter else (blob.name, "", "")
         if cut:
             folder = prefix + head + cut
-            yield folder, f"<BlobPrefix><Name>{escape(folder)}</Name></BlobPrefix>"
+            as_folder = replace(blob, size=0, type="", md5=None, metadata={FOLDER: "true"}, extra={})
+            shown = _properties(as_folder, tree=True) if tree else ""
+            yield folder, f"<BlobPrefix>{_name(folder)}{shown}</BlobPrefix>"
             continue
         labels = wire.metadata_xml(blob.metadata) if "metadata" in include else ""
-        yield blob.name, f"<Blob><Name>{escape(blob.name)}</Name>{_properties(blob)}{labels}<OrMetadata /></Blob>"
+        if "tags" in include and (tags := blob.extra.get("tags")):
+            labels += f"<Tags>{wire.tags_xml(tags)}</Tags>"
+        shown = _properties(blob, tree=tree, copy="copy" in include)
+        yield blob.name, f"<Blob>{_name(blob.name)}{shown}{labels}<OrMetadata /></Blob>"
 
 
-def _properties(blob: Blob) -> str:
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _name(name: str) -> str:
+    """The name of a blob; one with a character that XML cannot hold is percent-encoded."""
+    if _NOT_XML.search(name):
+        return f'<Name Encoded="true">{quote(name, safe="")}</Name>'
+    return f"<Name>{escape(name)}</Name>"
+
+
+def _properties(blob: Blob, *, tree: bool, copy: bool = False) -> str:
     """The properties of a blob in a list, in the service's order; a header that it does not have is empty."""
     headers, lease = blob.extra.get("headers", {}), wire.lease_state(blob)
     tier = blob.extra.get("tier")
@@ -197,6 +256,7 @@ def _properties(blob: Blob) -> str:
         "Creation-Time": wire.date(blob.created),
         "Last-Modified": wire.date(blob.changed),
         "Etag": blob.etag,
+        **({"ResourceType": "directory" if blob.folder else "file"} if tree else {}),
         "Content-Length": blob.size,
         "Content-Type": blob.type,
         "Content-Encoding": headers.get("content-encoding", ""),
@@ -207,13 +267,16 @@ def _properties(blob: Blob) -> str:
         "Content-Disposition": headers.get("content-disposition", ""),
         "BlobType": "BlockBlob",
         "AccessTier": tier or "Hot",
+        **({"AccessTierChangeTime": wire.date(blob.extra.get("tiered", blob.changed))} if tier else {}),
         **({} if tier else {"AccessTierInferred": "true"}),
         **{name: lease[key] for name, key in LEASE.items() if key in lease},
+        **{
+            name: blob.extra.get("copy", {}).get(key, "") for name, key in COPY.items() if copy and "copy" in blob.extra
+        },
+        **({"TagCount": len(tags)} if (tags := blob.extra.get("tags")) else {}),
         "ServerEncrypted": "true",
     }
-    return (
-        f"<Properties>{''.join(f'<{name}>{escape(str(said))}</{name}>' for name, said in shown.items())}</Properties>"
-    )
+    return _xml("Properties", shown)
 
 
 def _most(query: Mapping[str, str]) -> int:
@@ -227,8 +290,30 @@ def _most(query: Mapping[str, str]) -> int:
     return min(int(text), PAGE)
 
 
+_MARKER: Final = re.compile(r"2!\d+!([A-Za-z0-9+/_-]+)")
+_LATEST: Final = "9999-12-31T23:59:59.9999999Z"
+
+
 def _marker(name: str) -> str:
-    return base64.urlsafe_b64encode(name.encode()).decode()
+    """Where the next page of a list begins, in the service's form: the name, and the snapshot, each with its length."""
+    text = f"{len(name):06}!{name}!{len(_LATEST):06}!{_LATEST}!".encode()
+    packed = base64.b64encode(text).decode().replace("=", "-")
+    return f"2!{len(packed)}!{packed}"
+
+
+def _begin(marker: str) -> str:
+    if not marker:
+        return ""
+    found = _MARKER.fullmatch(marker)
+    try:
+        text = base64.b64decode(found[1].replace("-", "=")).decode() if found else ""
+    except ValueError:
+        text = ""
+    length, _, rest = text.partition("!")
+    if not length.isdecimal():
+        message = "The value of the query parameter marker is none that an earlier page gave."
+        raise Refused(400, "OutOfRangeQueryParameterValue", message)
+    return rest[: int(length)]
 
 
 def place_of(marker: str, parameter: str) -> str:

@@ -204,7 +204,7 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
         account: Of Copy Blob: whose blobs the request's own token opens.
 
     Returns:
-        The source, and the MD5 of its bytes in base64.
+        The source, and the MD5 of what was written in base64: of a block, of the part that ``x-ms-source-range`` names.
 
     Raises:
         Refused: 401 or 403 for a source that may not be read, 404 for one that is not there, 400 for another content
@@ -213,8 +213,8 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
     url = request.headers["x-ms-copy-source"]
     place = storage.locate_blob(url.partition("?")[0])
     if place is None or not place[2]:
-        message = "The source URL of the copy is no blob of this sandbox."
-        raise Refused(400, "InvalidHeaderValue", message)
+        message = "The sandbox copies blobs of its own alone, and the source URL is none of these."
+        raise Refused(501, "SandboxNotEmulated", message)
     try:
         if place[0] != account:
             _authorize(context, request, place, dict(parse_qsl(urlsplit(url).query)))
@@ -227,14 +227,21 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
         raise Refused(404, code, "The specified blob does not exist.")
     if blob.size > MOST_BYTES:
         raise Refused(413, "RequestBodyTooLarge", "The source is larger than Put Blob From URL takes.")
-    with blob.path.open("rb") as source:
-        md5 = base64.b64encode(
-            hashlib.file_digest(source, lambda: hashlib.md5(usedforsecurity=False)).digest()
-        ).decode()
-    if request.headers.get("x-ms-source-content-md5", md5) != md5:
-        message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
-        raise Refused(400, "Md5Mismatch", message)
-    shutil.copyfile(blob.path, file)
+    wanted = re.fullmatch(r"bytes=(\d{1,18})-(\d{1,18})", request.headers.get("x-ms-source-range", ""))
+    first, end = (int(wanted[1]), int(wanted[2]) + 1) if wanted else (0, blob.size)
+    digest = hashlib.md5(usedforsecurity=False)
+    with file.open("wb") as out:
+        source = blob.path.open("rb")
+        source.seek(first)
+        for piece in pieces(source, end - first):
+            digest.update(piece)
+            out.write(piece)
+    md5 = base64.b64encode(digest.digest()).decode()
+    try:
+        wire.check_md5(request.headers.get("x-ms-source-content-md5", md5), md5)
+    except Refused:
+        file.unlink()
+        raise
     return blob, md5
 
 
@@ -245,7 +252,10 @@ def _authorize(context: KindContext, request: Request, place: tuple[str, str, st
     elif "sig" in query:
         datastores.check_grant(context.key, query, account, container, "r")
     else:
-        raise Refused(404, "CannotVerifyCopySource", "The specified resource does not exist.")
+        message = (
+            "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+        )
+        raise Refused(401, "CannotVerifyCopySource", message)
 
 
 PARTS = ("properties", "tags", "tier", "metadata")
@@ -271,6 +281,8 @@ def given(headers: Mapping[str, str], before: Blob | None) -> dict[str, Any]:
 
 async def answer_part(context: KindContext, request: Request, blob: Blob, part: str) -> Response | None:
     """Answers a GET or PUT of one part; None for what the sandbox does not emulate."""
+    if request.method in {"GET", "HEAD"}:
+        wire.check_read(request.headers, blob)
     if request.method == "GET" and part == "tags":
         return _tags(blob)
     if request.method in {"GET", "HEAD"} and part == "metadata":
@@ -284,13 +296,18 @@ async def answer_part(context: KindContext, request: Request, blob: Blob, part: 
         if part == "tags":
             extra["tags"] = _read_tags(text)
         elif part == "tier":
-            extra["tier"] = _tier(request.headers.get("x-ms-access-tier", ""))
+            before = extra.get("tier")
+            extra |= {"tier": _tier(request.headers.get("x-ms-access-tier", "")), "tiered": time.time()}
         else:
             extra["headers"] = _headers(request.headers)
             kind = request.headers.get("x-ms-blob-content-type", "application/octet-stream")
             blob = context.store.blobs.retype(blob, kind, request.headers.get("x-ms-blob-content-md5"))
         context.store.blobs.set_extra(blob.account, blob.container, blob.name, extra)
-    return Response(status_code=204 if part == "tags" else 200, headers=wire.stamp(blob.etag, time.time()))
+    if part == "tags":
+        return Response(status_code=204, headers=wire.common())
+    if part == "tier":  # 202: what comes back from the archive is on its way
+        return Response(status_code=202 if before == "Archive" else 200, headers=wire.common())
+    return Response(headers=wire.stamp(blob.etag, blob.changed))
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -305,11 +322,7 @@ def _tier(word: str) -> str:
 
 
 def _tags(blob: Blob) -> Response:
-    rows = "".join(
-        f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>"
-        for key, value in blob.extra.get("tags", {}).items()
-    )
-    text = f'<?xml version="1.0" encoding="utf-8"?><Tags><TagSet>{rows}</TagSet></Tags>'
+    text = f'<?xml version="1.0" encoding="utf-8"?><Tags>{wire.tags_xml(blob.extra.get("tags", {}))}</Tags>'
     return Response(text, headers=wire.common(), media_type="application/xml")
 
 

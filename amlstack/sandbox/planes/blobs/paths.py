@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import shutil
-from typing import TYPE_CHECKING
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import JSONResponse, Response
 
@@ -29,6 +31,13 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.blobs import Blob
 
 PAGE = 5000
+UNKNOWN: Final = (
+    *("x-ms-encryption-algorithm", "x-ms-encryption-context", "x-ms-lease-action", "x-ms-proposed-lease-id"),
+    *("x-ms-permissions", "x-ms-umask", "x-ms-owner", "x-ms-group", "x-ms-acl", "x-ms-expiry-option"),
+)
+"""Headers of what the file systems of the sandbox have not: a request with one is refused, not answered as without."""
+TO_1601: Final = 11_644_473_600
+"""Seconds from the year 1601, from which the service counts tenths of microseconds, to the epoch."""
 LARGEST = 1 << 44
 """Bytes of a file: more than Azure's own bound for an append, and few enough to be counted."""
 
@@ -38,15 +47,27 @@ def addressed(account: str) -> bool:
     return account.partition(".")[2].lower().startswith("dfs.")
 
 
-def refusal(refused: Refused) -> Response:
-    """A refusal in this endpoint's form."""
-    headers = {**wire.common(), "x-ms-error-code": refused.code}
-    return JSONResponse({"error": {"code": refused.code, "message": refused.message}}, refused.status, headers)
+JSON: Final = "application/json; charset=utf-8"
+
+
+def refusal(method: str, refused: Refused) -> Response:
+    """A refusal in this endpoint's form; of what only a new path may be, the code depends on what was done to it."""
+    code, message, status = refused.code, refused.message, refused.status
+    if code == "BlobAlreadyExists" and method == "PATCH":
+        status, code, message = 412, "ConditionNotMet", wire.CONDITION
+    elif code == "BlobAlreadyExists":
+        code, message = "PathAlreadyExists", "The specified path already exists."
+    told = f"{message}\nRequestId:{uuid.uuid4()}\nTime:{datetime.now(UTC).strftime('%Y-%m-%dT%H:%M:%S.%f0Z')}"
+    if status == 501:  # the sandbox's own word
+        told = message
+    headers = {**wire.common(), "x-ms-error-code": code}
+    return JSONResponse({"error": {"code": code, "message": told}}, status, headers, media_type=JSON)
 
 
 async def answer(context: KindContext, request: Request, place: BlobPlace) -> Response:
     """Answers one call."""
     method, query = request.method, request.query_params
+    _check_known(request)
     if not place.name:
         if query.get("resource") == "filesystem" and method == "GET":
             return _list(context, request, place)
@@ -64,13 +85,18 @@ async def answer(context: KindContext, request: Request, place: BlobPlace) -> Re
         return await _append(context, request, place)
     if method == "PATCH" and query.get("action") == "flush":
         return _flush(context, request, place)
-    if method == "HEAD":
+    if method == "HEAD" and "action" not in query:
         return Response(headers=_describe(_found(context, place)))
     if method == "GET":
         return content.download(request, _found(context, place))
     if method == "DELETE":
         return _delete(context, request, place)
     raise _unknown(f"{method} of a path with action='{query.get('action', '')}'")
+
+
+def _check_known(request: Request) -> None:
+    if unknown := next((name for name in UNKNOWN if name in request.headers), None):
+        raise _unknown(f"requests with {unknown}")
 
 
 def _unknown(what: str) -> Refused:
@@ -130,7 +156,7 @@ def _make(context: KindContext, request: Request, place: BlobPlace, *, folder: b
             extra = content.given(request.headers, before)
             made = context.store.blobs.put(place.account, place.container, name, file, metadata=labels, extra=extra)
     _staged(context, place).unlink(missing_ok=True)
-    return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
+    return Response(status_code=201, headers={**wire.stamp(made.etag, made.changed), **wire.ENCRYPTED})
 
 
 def _check_kind(before: Blob | None, *, folder: bool) -> None:
@@ -171,32 +197,38 @@ async def _append(context: KindContext, request: Request, place: BlobPlace) -> R
             shutil.copyfileobj(source, out)
     finally:
         part.unlink()
-    return Response(status_code=202, headers=wire.common())
+    stamp = wire.common()
+    if request.query_params.get("flush") == "true":
+        kind = request.headers.get("content-type", blob.type)
+        blob = _commit(context, request, place, None, kind)
+        stamp = wire.stamp(blob.etag, blob.changed)
+    return Response(status_code=202, headers={**stamp, **wire.ENCRYPTED})
 
 
 def _flush(context: KindContext, request: Request, place: BlobPlace) -> Response:
-    at, staged = _position(request), _staged(context, place)
+    blob = _commit(context, request, place, _position(request), request.headers.get("x-ms-content-type"))
+    # The bytes came with the appends: nothing was left to be encrypted (test_append_empty_data, 2022-08-31).
+    return Response(headers={**wire.stamp(blob.etag, blob.changed), "x-ms-request-server-encrypted": "false"})
+
+
+def _commit(context: KindContext, request: Request, place: BlobPlace, at: int | None, kind: str | None) -> Blob:
+    """The file with what was appended to it, up to a length that is told."""
+    staged = _staged(context, place)
     with context.store.transaction():
         blob = _found(context, place)
         wire.check_write(request.headers, blob)
         size = staged.stat().st_size if staged.exists() else blob.size
-        if at != size:
+        if at not in {None, size}:
             message = f"The uploaded data is not contiguous or the position {at} is not the length {size} of the file."
             raise Refused(400, "InvalidFlushPosition", message)
         if staged.exists():
             file = context.store.blobs.fresh()
             staged.replace(file)
-            kind = request.headers.get("x-ms-content-type", blob.type)
-            md5 = request.headers.get("x-ms-content-md5", _md5(file))
+            md5 = request.headers.get("x-ms-content-md5")
             where = blob.account, blob.container, blob.name
+            kind = kind or blob.type
             blob = context.store.blobs.put(*where, file, md5=md5, type=kind, metadata=blob.metadata, extra=blob.extra)
-    return Response(headers=wire.stamp(blob.etag, blob.changed))
-
-
-def _md5(file: Path) -> str:
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).digest()
-    return base64.b64encode(digest).decode()
+    return blob
 
 
 def _position(request: Request) -> int:
@@ -244,7 +276,8 @@ def _rename(context: KindContext, request: Request, place: BlobPlace) -> Respons
             context.store.blobs.delete(one)
             goal_of = place.account, place.container, goal
             context.store.blobs.put(*goal_of, file, md5=one.md5, type=one.type, metadata=one.metadata, extra=one.extra)
-    return Response(status_code=201, headers=wire.common())
+        made = _found(context, place)
+    return Response(status_code=201, headers=wire.stamp(made.etag, made.changed))
 
 
 def _list(context: KindContext, request: Request, place: BlobPlace) -> Response:
@@ -266,14 +299,19 @@ def _list(context: KindContext, request: Request, place: BlobPlace) -> Response:
             headers["x-ms-continuation"] = base64.urlsafe_b64encode(rows[-1]["name"].encode()).decode()
             break
         rows.append(_row(blob))
-    return JSONResponse({"paths": rows}, headers=headers)
+    return JSONResponse({"paths": rows}, headers=headers, media_type=JSON)
 
 
 def _row(blob: Blob) -> Body:
     row = {
         "name": blob.name,
         "contentLength": str(blob.size),
-        "etag": f'"{blob.etag}"',
+        "creationTime": str(int((blob.created + TO_1601) * 10**7)),
+        "expiryTime": "0",
+        "etag": blob.etag,
         "lastModified": wire.date(blob.changed),
+        "owner": "$superuser",
+        "group": "$superuser",
+        "permissions": "rwxr-x---" if blob.folder else "rw-r-----",
     }
     return {**row, **({"isDirectory": "true"} if blob.folder else {})}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,12 @@ PREFIX = "/blob/"
 NEEDS = {"GET": "r", "HEAD": "r", "PUT": "cw", "PATCH": "w", "DELETE": "d"}
 LONGEST = 1024
 """Characters of a blob's name."""
-STORAGE = "Microsoft.Storage/storageAccounts"
+STORAGE = containers.STORAGE
+UNKNOWN = (
+    *("x-ms-encryption-algorithm", "x-ms-encryption-scope", "x-ms-default-encryption-scope", "x-ms-if-tags"),
+    *("snapshot", "versionid", "deletetype", "showonly"),
+)
+"""Headers and parameters that say of what a request is, or when: one with these is refused, not answered as without."""
 
 
 async def answer(context: KindContext, request: Request, raw: str) -> Response:
@@ -52,7 +58,8 @@ async def answer(context: KindContext, request: Request, raw: str) -> Response:
 
 def refusal(request: Request, raw: str, refused: Refused) -> Response:
     """A refusal as the SDKs expect it: XML with ``x-ms-error-code``, JSON at the endpoint ``dfs``."""
-    answer = paths.refusal(refused) if paths.addressed(raw.split("/")[2]) else wire.refusal(refused)
+    tree = paths.addressed(raw.split("/")[2])
+    answer = paths.refusal(request.method, refused) if tree else wire.refusal(refused)
     if request.method == "HEAD":  # nothing follows whose type could be told
         del answer.headers["content-type"]
     return _in_version(request, answer)
@@ -65,7 +72,8 @@ def _in_version(request: Request, answer: Response) -> Response:
 
 
 def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None:
-    account = next((row for row in context.store.resources.of_type(STORAGE) if row.name == place.account), None)
+    accounts = context.store.resources.of_type(STORAGE, place.account)
+    account = next((row for row in accounts if row.name == place.account), None)
     if account is None:
         raise Refused(404, "ResourceNotFound", f"The storage account '{place.account}' does not exist.")
     authorization = requests.authorization(request) or ""
@@ -98,6 +106,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
 async def _route(context: KindContext, request: Request, place: BlobPlace) -> Response:
     method, query = request.method, request.query_params
     comp = query.get("comp", "")
+    _check_known(request)
     if method in {"GET", "HEAD"}:
         datastores.ensure_artifacts(
             context.store, place.account, place.container, place.name or query.get("prefix", "")
@@ -120,16 +129,29 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
         answered = await _part(context, request, place, comp)
         return answered or _refuse(f"{method} of a blob with comp='{comp}'")
     blob = _found(context, place)
-    wire.check_conditions(request.headers, blob, reads=method in {"GET", "HEAD"})
-    if method == "HEAD":
-        return Response(headers={**wire.describe(blob), **wire.tier(blob), "content-length": str(blob.size)})
-    if method == "GET":
-        return content.download(request, blob)
+    if method in {"GET", "HEAD"}:
+        return _read(context, request, blob)
     if method == "DELETE":
-        wire.check_lease(request.headers, blob)
+        wire.check_write(request.headers, blob)
+        if request.headers.get("x-ms-delete-snapshots") == "only":
+            _refuse("snapshots, which would be deleted alone")
         context.store.blobs.delete(blob)
         return Response(status_code=202, headers=wire.common())
     raise _unknown(f"{method} of a blob")
+
+
+def _read(context: KindContext, request: Request, blob: Blob) -> Response:
+    """Answers a GET or HEAD; an account with a hierarchical namespace tells files and directories apart."""
+    wire.check_read(request.headers, blob)
+    if request.method == "GET":
+        answer = content.download(request, blob)
+    else:
+        answer = Response(headers={**wire.describe(blob), **wire.tier(blob), "content-length": str(blob.size)})
+    if answer.status_code < 400 and containers.has_tree(context, blob.account):
+        answer.headers["x-ms-resource-type"] = "directory" if blob.folder else "file"
+        if blob.folder:
+            del answer.headers["content-type"]
+    return answer
 
 
 async def _part(context: KindContext, request: Request, place: BlobPlace, comp: str) -> Response | None:
@@ -145,6 +167,11 @@ async def _part(context: KindContext, request: Request, place: BlobPlace, comp: 
 
 def _unknown(what: str) -> Refused:
     return Refused(501, "SandboxNotEmulated", f"The sandbox's blob service does not emulate {what}.")
+
+
+def _check_known(request: Request) -> None:
+    if unknown := next((one for one in UNKNOWN if one in request.headers or one in request.query_params), None):
+        _refuse(f"requests with {unknown}")
 
 
 def _refuse(what: str) -> NoReturn:
@@ -166,7 +193,10 @@ async def _put_blob(context: KindContext, request: Request, place: BlobPlace) ->
         raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob uploads and copies")
     file = context.store.blobs.fresh()
     if "x-ms-copy-source" in request.headers:
-        return _made(context, request, place, file, content.fetch(context, request, file)[1])
+        answer = _made(context, request, place, file, content.fetch(context, request, file)[1])
+        if "x-ms-source-content-md5" not in request.headers:
+            del answer.headers["content-md5"]
+        return answer
     md5 = await wire.receive(request, file)
     return _made(context, request, place, file, md5)
 
@@ -176,20 +206,28 @@ def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Resp
     bearer = requests.authorization(request) is not None
     source, md5 = content.fetch(context, request, file, place.account if bearer else None)
     done = {"x-ms-copy-id": str(uuid.uuid4()), "x-ms-copy-status": "success"}
-    copied = {**done, "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0]}
+    copied = {
+        **done,
+        "x-ms-copy-source": request.headers["x-ms-copy-source"].partition("?")[0],
+        "x-ms-copy-progress": f"{source.size}/{source.size}",
+        "x-ms-copy-completion-time": wire.date(time.time()),
+    }
     answer = _made(context, request, place, file, md5, like=source, extra={"copy": copied})
     answer.status_code = 202
-    del answer.headers["x-ms-request-server-encrypted"], answer.headers["content-md5"]
+    del answer.headers["content-md5"]
+    if request.headers.get("x-ms-requires-sync", "").lower() != "true":
+        del answer.headers["x-ms-request-server-encrypted"]
     answer.headers.update(done)
     return answer
 
 
 async def _put_block(context: KindContext, request: Request, place: BlobPlace) -> Response:
     staged, file = content.staged(context, place, request.query_params.get("blockid", "")), context.store.blobs.fresh()
-    md5 = await wire.receive(request, file)
+    url = "x-ms-copy-source" in request.headers
+    md5 = content.fetch(context, request, file)[1] if url else await wire.receive(request, file)
     staged.parent.mkdir(parents=True, exist_ok=True)
     file.replace(staged)
-    told = {"content-md5": md5} if "content-md5" in request.headers else {}
+    told = {"content-md5": md5} if {"content-md5", "x-ms-source-content-md5"} & {*request.headers} else {}
     return Response(status_code=201, headers={**wire.ENCRYPTED, **told})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import email.utils
 import hashlib
+import re
 import time
 import uuid
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -70,12 +71,21 @@ def _time(headers: Mapping[str, str], name: str) -> float | None:
         raise Refused(400, "InvalidHeaderValue", message) from None
 
 
+CONDITION: Final = "The condition specified using HTTP conditional header(s) is not met."
+_NOUN: Final = {True: "blob", False: "container"}
+
+
+def noun(blob: Blob | None) -> str:
+    """The word for a thing with a lease: a container has no name within it."""
+    return _NOUN[blob is None or bool(blob.name)]
+
+
 def _failed(status: int = 412) -> Refused:
-    message = "The condition specified using HTTP conditional header(s) is not met."
-    return Refused(status, "ConditionNotMet", message)
+    return Refused(status, "ConditionNotMet", CONDITION)
 
 
 LEASE_ID = "x-ms-lease-id"
+GUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}")
 _SECONDS = range(15, 61)
 _ACTIONS = ("acquire", "renew", "change", "release", "break")
 
@@ -86,52 +96,72 @@ def check_lease(headers: Mapping[str, str], blob: Blob | None) -> None:
     Raises:
         Refused: 412; the blob is leased to somebody else, or the lease that the request names is over.
     """
-    given, held = headers.get(LEASE_ID), None if blob is None else _held(blob)
+    given, held, of = headers.get(LEASE_ID), None if blob is None else _held(blob), noun(blob)
+    if given is not None and not GUID.fullmatch(given):
+        message = "The value for one of the HTTP headers is not in the correct format."
+        raise Refused(400, "InvalidHeaderValue", message, LEASE_ID, details=(given,))
     if held is not None and given is None:
-        message = "There is currently a lease on the blob and no lease ID was specified in the request."
+        message = f"There is currently a lease on the {of} and no lease ID was specified in the request."
         raise Refused(412, "LeaseIdMissing", message)
     if held is None and given is not None:
-        message = "A lease ID was specified, but the lease for the blob has expired or there is none."
-        lost = blob is not None and blob.extra.get("lease")
-        raise Refused(412, "LeaseLost" if lost else "LeaseNotPresentWithBlobOperation", message)
+        if blob is not None and blob.extra.get("lease"):
+            message = f"A lease ID was specified, but the lease for the {of} has expired."
+            raise Refused(412, "LeaseLost", message)
+        message = f"There is currently no lease on the {of}."
+        raise Refused(412, f"LeaseNotPresentWith{of.capitalize()}Operation", message)
     if held is not None and given != held["id"]:
-        message = "The lease ID specified did not match the lease ID for the blob."
-        raise Refused(412, "LeaseIdMismatchWithBlobOperation", message)
+        message = f"The lease ID specified did not match the lease ID for the {of}."
+        raise Refused(412, f"LeaseIdMismatchWith{of.capitalize()}Operation", message)
 
 
 def check_write(headers: Mapping[str, str], blob: Blob | None) -> None:
-    """Judges the conditions of a write or a deletion, and its lease."""
-    check_conditions(headers, blob)
+    """Judges the lease of a write or a deletion, and then its conditions.
+
+    Who holds the lease writes although the blob exists and ``If-None-Match: *`` was sent: azure-storage-blob,
+    test_upload_blob_with_destination_lease (2022-07-21).
+    """
     check_lease(headers, blob)
+    if headers.get(LEASE_ID) and headers.get("if-none-match") == "*":
+        headers = {name: value for name, value in headers.items() if name.lower() != "if-none-match"}
+    check_conditions(headers, blob)
+
+
+def check_read(headers: Mapping[str, str], blob: Blob) -> None:
+    """Judges the conditions of a read, and the lease that it names."""
+    if LEASE_ID in headers:
+        check_lease(headers, blob)
+    check_conditions(headers, blob, reads=True)
 
 
 def lease_state(blob: Blob) -> dict[str, str]:
     """The headers that tell of it."""
     held, ever = _held(blob), blob.extra.get("lease")
     if held is None:
-        return {"x-ms-lease-status": "unlocked", "x-ms-lease-state": "expired" if ever else "available"}
+        state = "available" if not ever else "broken" if ever.get("broken") else "expired"
+        return {"x-ms-lease-status": "unlocked", "x-ms-lease-state": state}
     duration = "infinite" if held["until"] is None else "fixed"
     return {"x-ms-lease-status": "locked", "x-ms-lease-state": "leased", "x-ms-lease-duration": duration}
 
 
 def change_lease(context: KindContext, blob: Blob, headers: Mapping[str, str]) -> Response:
-    """Answers a PUT of a lease: acquire, renew, change, release, break."""
+    """Answers a PUT of a lease on a blob or container: acquire, renew, change, release, break."""
     action = headers.get("x-ms-lease-action", "")
     if action not in _ACTIONS:
         message = f"The value '{action}' of the header x-ms-lease-action is none of {', '.join(_ACTIONS)}."
         raise Refused(400, "InvalidHeaderValue", message)
+    check_conditions(headers, blob)
     with context.store.transaction():
         held, given = _held(blob), headers.get(LEASE_ID)
         if action == "acquire":
             return _acquire(context, blob, headers)
         if action == "break":
             if held is None:
-                message = "There is currently no lease on the blob."
+                message = f"There is currently no lease on the {noun(blob)}."
                 raise Refused(409, "LeaseNotPresentWithLeaseOperation", message)
-            return _keep(context, blob, None, 202, {"x-ms-lease-time": "0"})
+            return _keep(context, blob, {**held, "until": 0, "broken": True}, 202, {"x-ms-lease-time": "0"})
         known = blob.extra.get("lease")
         if known is None or given != known["id"]:
-            message = "The lease ID specified did not match the lease ID for the blob."
+            message = f"The lease ID specified did not match the lease ID for the {noun(blob)}."
             raise Refused(409, "LeaseIdMismatchWithLeaseOperation", message)
         if action == "release":
             return _keep(context, blob, None, 200, {})
@@ -159,7 +189,7 @@ def _keep(
     rest = {name: value for name, value in blob.extra.items() if name != "lease"}
     extra = {**rest, "lease": lease} if lease else rest
     context.store.blobs.set_extra(blob.account, blob.container, blob.name, extra)
-    return Response(status_code=status, headers={"etag": f'"{blob.etag}"', **more})
+    return Response(status_code=status, headers={**stamp(blob.etag, blob.changed), **more})
 
 
 def _held(blob: Blob) -> dict[str, Any] | None:
@@ -179,14 +209,24 @@ class BlobPlace(NamedTuple):
     name: str
 
 
+HEADER: Final = ("HeaderName", "HeaderValue")
+MD5: Final = ("UserSpecifiedMd5", "ServerCalculatedMd5")
+"""Elements of a refusal beside its message: for a header that is its target, or else of a sum that is another."""
+
+
 def refusal(refused: Refused) -> Response:
     """A refusal in the blob service's form; 304 has no body."""
     headers = {"x-ms-error-code": refused.code, "x-ms-version": datastores.VERSION}
     if refused.status == 304:
         return Response(status_code=304, headers=headers)
+    names = HEADER if refused.target else MD5
+    more = "".join(
+        f"<{name}>{escape(str(value))}</{name}>"
+        for name, value in zip(names, (*filter(None, [refused.target]), *refused.details), strict=False)
+    )
     text = (
         f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{refused.code}</Code>'
-        f"<Message>{escape(refused.message)}</Message></Error>"
+        f"<Message>{escape(refused.message)}</Message>{more}</Error>"
     )
     return Response(text, refused.status, headers, media_type="application/xml")
 
@@ -218,7 +258,10 @@ ENCRYPTED: Final = {"x-ms-request-server-encrypted": "true"}
 def tier(blob: Blob) -> dict[str, str]:
     """The headers of its access tier, which a HEAD tells alone."""
     given = blob.extra.get("tier")
-    return {"x-ms-access-tier": given or "Hot", **({} if given else {"x-ms-access-tier-inferred": "true"})}
+    if not given:
+        return {"x-ms-access-tier": "Hot", "x-ms-access-tier-inferred": "true"}
+    changed = date(blob.extra.get("tiered", blob.changed))
+    return {"x-ms-access-tier": given, "x-ms-access-tier-change-time": changed}
 
 
 def metadata(headers: Mapping[str, str]) -> dict[str, str]:
@@ -229,6 +272,12 @@ def metadata(headers: Mapping[str, str]) -> dict[str, str]:
 def metadata_xml(labels: Mapping[str, str]) -> str:
     """The same in a list."""
     return f"<Metadata>{''.join(f'<{name}>{escape(value)}</{name}>' for name, value in labels.items())}</Metadata>"
+
+
+def tags_xml(tags: Mapping[str, str]) -> str:
+    """The tags of a blob."""
+    rows = (f"<Tag><Key>{escape(key)}</Key><Value>{escape(value)}</Value></Tag>" for key, value in tags.items())
+    return f"<TagSet>{''.join(rows)}</TagSet>"
 
 
 async def receive(request: Request, file: Path) -> str:
@@ -258,10 +307,15 @@ async def receive(request: Request, file: Path) -> str:
 
 def _checked_md5(request: Request, digest: bytes) -> str:
     md5 = base64.b64encode(digest).decode()
-    if request.headers.get("content-md5", md5) != md5:
-        message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
-        raise Refused(400, "Md5Mismatch", message)
+    check_md5(request.headers.get("content-md5", md5), md5)
     return md5
+
+
+def check_md5(given: str, md5: str) -> None:
+    """Refuses (400) what is not what the client says that it is."""
+    if given != md5:
+        message = "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+        raise Refused(400, "Md5Mismatch", message, details=(given, md5))
 
 
 def _check_size(text: str) -> None:

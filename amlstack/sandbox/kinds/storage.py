@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid
+from amlstack.sandbox.protocol.requests import storage_etag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +83,15 @@ class BlobServices(ResourceKind):
         merged = {name: {**default, **(given.get(name) or {})} for name, default in DEFAULTS.items()}
         return {**body, "properties": {**given, **merged}}
 
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """With the replication of its account."""
+        account = context.store.resources.get(resource.id.rpartition("/blobServices/")[0])
+        return {**({"sku": account.body["sku"]} if account else {}), **super().render(context, resource)}
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Without it."""
+        return super().render(context, resource)
+
     def check_delete(self, query: Mapping[str, str]) -> None:
         """There is no DELETE."""
         raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a blob service.")
@@ -133,7 +143,12 @@ class StorageAccounts(ResourceKind):
         Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
         """
         others = {name: f"https://{resource.name}.{name}.core.windows.net/" for name in _ENDPOINTS}
+        services = (resource.body["properties"].get("encryption") or self.nulls["encryption"]).get("services") or {}
+        since = {"lastEnabledTime": iso(resource.created)}
+        dated = {name: {**one, **since} if one and one.get("enabled") else one for name, one in services.items()}
+        encryption = {**(resource.body["properties"].get("encryption") or self.nulls["encryption"]), "services": dated}
         return {
+            "encryption": encryption,
             "primaryEndpoints": {**others, "blob": f"{context.base}/blob/{resource.name}/"},
             "creationTime": iso(resource.created),
             "primaryLocation": resource.body["location"],
@@ -183,7 +198,10 @@ class Places(ResourceKind):
     tracked = False
     patches = True
     dated = False
-    etag_form = '"0x{}"'
+
+    def etag_of(self, resource: ResourceRow) -> Body:
+        """The etag in storage's form."""
+        return {"etag": f'"{storage_etag(resource)}"'}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The time of its last change."""

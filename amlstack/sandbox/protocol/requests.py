@@ -364,4 +364,10 @@ def check_etag(headers: Mapping[str, str], before: ResourceRow | None) -> None:
 
 
 def _names(tags: str, row: ResourceRow) -> bool:
-    return any(tag.strip().removeprefix("W/").strip('"') in {"*", row.etag} for tag in tags.split(","))
+    names = {"*", row.etag, storage_etag(row)}
+    return any(tag.strip().removeprefix("W/").strip('"') in names for tag in tags.split(","))
+
+
+def storage_etag(row: ResourceRow) -> str:
+    """The etag of a resource as storage writes it."""
+    return f"0x8D{row.etag[:11].upper()}"

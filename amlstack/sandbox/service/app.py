@@ -231,6 +231,7 @@ def _reply(request: Request, reply: Reply) -> Response:
     headers = {**reply.headers, "x-ms-request-id": str(uuid.uuid4())}
     if client := request.headers.get("x-ms-client-request-id"):
         headers["x-ms-client-request-id"] = client
+    storage = "/providers/microsoft.storage/" in request.url.path.lower()  # which writes other types than the others
     if reply.body is None:
-        return Response(status_code=reply.status, headers=headers)
-    return JSONResponse(reply.body, reply.status, headers, JSON)
+        return Response(status_code=reply.status, headers=headers, media_type="text/plain" if storage else None)
+    return JSONResponse(reply.body, reply.status, headers, "application/json" if storage else JSON)

@@ -203,11 +203,10 @@ def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
         return False
     # `batch 64 does not fit (CUDA out of memory)` counts nothing.
     lines = [line for line in log.progress.get(None, ()) if (log.name, line) not in signs]
+    after = sum(line > event.line for line in lines)
     if log.rank is not None:
-        most = WENT_ON
-    else:
-        most = BEGAN_AFTER if lines and lines[0] > event.line else OTHERS_WENT_ON
-    return sum(line > event.line for line in lines) < most
+        return after < WENT_ON
+    return after < (BEGAN_AFTER if after == len(lines) else OTHERS_WENT_ON)
 
 
 def _finished(log: Log, rank: int | None) -> int:

@@ -113,6 +113,25 @@ def test_each_difference_is_named_by_its_path() -> None:
     }
 
 
+def test_rows_of_lists_are_compared_by_their_names() -> None:
+    one, two = {"Name": "a", "Size": "1"}, {"Name": "b", "Size": "2"}
+    azure = GivenAnswer(200, {}, {"Blobs": {"Blob": [one, two]}, "NextMarker": ""})
+    other = GivenAnswer(200, {}, {"Blobs": {"Blob": two}, "NextMarker": ""})
+    differ = {fact.path: (fact.azure, fact.other) for fact in compared(azure, other) if not fact.equal}
+    assert differ == {"Blobs.Blob rows": ("2", "1")}
+
+
+def test_a_body_that_was_recorded_as_its_lines_is_sent_whole_and_a_source_keeps_that_it_was_signed() -> None:
+    base = "https://account.blob.core.windows.net/box"
+    rows = [
+        recorded("PUT", f"{base}/a?comp=blocklist", 201, sent=["<?xml version='1.0'?>\n", "<BlockList/>"]),
+        recorded("PUT", f"{base}/b", 201, sent_headers={"x-ms-copy-source": f"{base}/a?sv=1&sig=abc"}),
+    ]
+    first, second = distill.story(Recording("one", "2026-01-01", rows)).exchanges
+    assert first.sent == "<?xml version='1.0'?>\n<BlockList/>"
+    assert second.headers == {"x-ms-copy-source": f"https://<account>.blob.core.windows.net/box/a{distill.SIGNED}"}
+
+
 @pytest.mark.tools
 def test_the_sandbox_stays_as_near_to_azure_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))

@@ -149,8 +149,6 @@ def _read(context: KindContext, request: Request, blob: Blob) -> Response:
         answer = Response(headers={**wire.describe(blob), **wire.tier(blob), "content-length": str(blob.size)})
     if answer.status_code < 400 and containers.has_tree(context, blob.account):
         answer.headers["x-ms-resource-type"] = "directory" if blob.folder else "file"
-        if blob.folder:
-            del answer.headers["content-type"]
     return answer
 
 

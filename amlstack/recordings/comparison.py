@@ -20,6 +20,9 @@ _LISTS: Final = (
     *("CommittedBlocks.Block", "UncommittedBlocks.Block"),
 )
 """The lists of answers whose rows have names; XML writes one row as it writes an object, and no row as empty text."""
+_NAMES: Final = "name", "id", "namespace", "resourceType", "name"
+"""Keys that name a row of a list, the first that names each of them; at last names that several have, by their turn."""
+_TYPES: Final = "resourceTypes"
 _HIDDEN: Final = "<hidden>"
 """Stands where a recorder has hidden a value: any is equal to it."""
 
@@ -68,7 +71,9 @@ def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:
         same = (
             path in known and type(known[path]) is type(value) and known[path] == value and value not in ({}, [], None)
         )
-        found[path or "body"] = AS_SENT if same else json.dumps(value, ensure_ascii=False)
+        found["body.status" if path == "status" else path or "body"] = (
+            AS_SENT if same else json.dumps(value, ensure_ascii=False)
+        )
     return found
 
 
@@ -88,18 +93,16 @@ def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenA
         lists = [_rows(one.body, place) for one in (azure, other)]
         if None in lists or (place != "value" and not any(lists)):
             continue
-        named = [{_name(row): row for row in one if isinstance(row, dict)} for one in lists if one is not None]
-        if any(len(names) != len(one or ()) for names, one in zip(named, lists, strict=True)):
-            least = min(len(one or ()) for one in lists)
-            shown = [(one or [])[:least] for one in lists]
-            orders = ["", ""]
-        else:
-            both = [name for name in named[0] if name in named[1]]
-            shown = [[names[name] for name in both] for names in named]
-            orders = [" ".join(name for name in names if name in both) for names in named]
+        shown, orders = _shared([one or [] for one in lists])
         begin = "" if place == "value" else f"{place} "
         for said, one, order in zip(facts, lists, orders, strict=True):
             said |= {f"{begin}rows": str(len(one or ())), **({f"{begin}order": order} if order else {})}
+        for at, pair in enumerate(zip(*shown, strict=True)):
+            types = [row.get(_TYPES) or [] if isinstance(row, dict) else [] for row in pair]
+            if all(types):
+                for side, (row, part) in enumerate(zip(pair, _shared(types)[0], strict=True)):
+                    shown[side][at] = {**row, _TYPES: part}
+                    facts[side][f"{place}[{at}].{_TYPES} rows"] = str(len(row[_TYPES]))
         azure, other = (
             replace(one, body=_with(one.body, place, part)) for one, part in zip((azure, other), shown, strict=True)
         )
@@ -129,6 +132,29 @@ def _with(body: dict[str, Any], place: str, rows: list[Any]) -> dict[str, Any]:
         return {**body, outer: rows}
     rest = {key: value for key, value in body[outer].items() if key != inner} if isinstance(body[outer], dict) else {}
     return {**body, outer: {**rest, **({inner: rows} if rows else {})}}
+
+
+def _shared(lists: list[list[Any]]) -> tuple[list[list[Any]], list[str]]:
+    """Two lists with the rows that both have, and their order; as many rows as both have where nothing names them."""
+    for at, key in enumerate(_NAMES):
+        named = [_by(key, one, again=at == len(_NAMES) - 1) for one in lists]
+        if all(len(names) == len(one) for names, one in zip(named, lists, strict=True)):
+            both = [name for name in named[0] if name in named[1]]
+            orders = [" ".join(name for name in names if name in both) for names in named]
+            return [[names[name] for name in both] for names in named], orders
+    least = min(map(len, lists))
+    return [one[:least] for one in lists], ["", ""]
+
+
+def _by(key: str, rows: list[Any], *, again: bool) -> dict[str, Any]:
+    """Rows by what a key says; those that say what an earlier one did with their turn, or not at all."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        name = (_name(row) if key == "name" else str(row.get(key))) if isinstance(row, dict) else "None"
+        if name != "None":
+            turn = sum(1 for each in found if each.partition("\n")[0] == name) if again else 0
+            found[f"{name}\n{turn}" if turn else name] = row
+    return found
 
 
 def _code(body: Any) -> str:

@@ -27,11 +27,12 @@ _FORMS: Final = (
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "<ip>"),
     (re.compile(r"\w+\.(?:api\.azureml|experiments\.azureml)(?:-test)?\.(?:ms|net)"), "<region>.api.azureml.ms"),
     (
-        re.compile(r"(?:/locations/[^/]+)?/\w*[oO]peration(?:s?Status(?:es)?|s?Results?)/[^/?\"\s]+"),
+        re.compile(r"(?:/locations/[^/]+)?/\w*[oO]peration(?:s|s?Status(?:es)?|s?[rR]esults?)/[^/?\"\s]+"),
         "/<operation>",
     ),
     (re.compile(r"^[a-z]{1,2}:[0-9a-f-]{36}:\S+$"), "<operation>"),
     (re.compile(r"\?(?=\S*\bsig=)[^\"\s]+"), "?<sas>"),
+    (re.compile(r"^PT(?:\d+[HM])*\d+(?:\.\d+)?S$"), "<duration>"),
     (re.compile(r"^bytes \d+-\d+/\d+$"), "bytes <range>"),
     (re.compile(r"\bsig=[^&\"\s]+"), "sig=<sig>"),
     (re.compile(r"\b(s[kt]e?|skoid|sktid|sks|skv)=[^&\"\s]+"), r"\1=<text>"),

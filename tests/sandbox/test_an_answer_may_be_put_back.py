@@ -52,7 +52,7 @@ def version(path: str) -> dict[str, str]:
     return {"api-version": found} if found else {}
 
 
-MOVING = {"etag", "lastModifiedTime", "modifiedOn", "nextVersion", "systemData"}
+MOVING = {"etag", "lastModifiedTime", "modifiedOn", "nextVersion", "systemData", "updatedOn"}
 """What every write changes, and the time that a component's next version is called after."""
 
 

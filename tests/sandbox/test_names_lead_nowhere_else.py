@@ -55,10 +55,9 @@ def test_a_name_in_a_path_is_refused_when_it_leads_elsewhere(arm: Arm, path: str
     method = "PUT" if path.startswith(ROOT) else "GET"
     body = b'{"location": "eastus"}' if method == "PUT" else None
 
-    status, answer, headers = raw(arm, method, path.replace("@", word) + QUERY, body, Content_Type="application/json")
+    status, answer, _ = raw(arm, method, path.replace("@", word) + QUERY, body, Content_Type="application/json")
 
     assert (status, answer["error"]["code"]) == (400, "InvalidUri"), answer
-    assert headers["x-ms-error-code"] == "InvalidUri"
 
 
 @wrong
@@ -195,7 +194,7 @@ def test_what_no_good_token_comes_with_is_refused_and_stores_nothing(arm: Arm, c
         given = {"Authorization": f"Bearer {token}" if change else "", "x_ms_blob_type": "BlockBlob"}
         status, answer, headers = raw(arm, "PUT", path, b'{"location": "eastus"}', **given)
         assert status in {401, 403}, answer
-        assert headers["x-ms-error-code"]
+        assert ("x-ms-error-code" in headers) is path.startswith("/blob/")  # the resource manager has none
         if path.startswith(ROOT):
             assert (status, answer["error"]["code"]) == (401, code)
             assert "Bearer authorization_uri=" in headers["WWW-Authenticate"]

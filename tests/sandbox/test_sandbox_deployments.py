@@ -84,9 +84,11 @@ def test_resources_are_put_behind_those_that_they_depend_on(manager: Manager) ->
 
     status, answer = deploy(manager, late, left_out, identity("early"))
 
-    assert status == 201, answer
-    made = [each["id"].rpartition("/")[2] for each in answer["properties"]["outputResources"]]
-    assert (made, answer["properties"]["outputs"]["where"]["value"]) == (["early", "late"], GROUP)
+    assert (status, answer["properties"]["provisioningState"]) == (201, "Accepted"), answer
+    assert [each["resourceName"] for each in answer["properties"]["dependencies"][0]["dependsOn"]] == ["early"]
+    done = manager.call("GET", f"{GROUP}/providers/Microsoft.Resources/deployments/d")[1]["properties"]
+    made = [each["id"].rpartition("/")[2] for each in done["outputResources"]]
+    assert (made, done["outputs"]["where"]["value"]) == (["early", "late"], GROUP)
     status, operations = manager.call("GET", f"{GROUP}/deployments/d/operations")
     assert [each["properties"]["targetResource"]["resourceName"] for each in operations["value"]] == made
     assert manager.call("GET", f"{GROUP}/providers/Microsoft.Resources/deployments/d")[1]["name"] == "d"

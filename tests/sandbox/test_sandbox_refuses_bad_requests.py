@@ -67,8 +67,9 @@ def test_a_client_that_sends_too_much_sees_the_answer(arm: Arm) -> None:
 def test_a_token_that_no_token_is_made_of_is_refused(arm: Arm) -> None:
     arm.make_workspace("ascii")
     for path in (GROUP + QUERY, "/blob/ascii/container/name"):
-        status, _, headers = raw(arm, "GET", path, Authorization="Bearer ä.ö.ü".encode())
-        assert (status, headers["x-ms-error-code"]) == (401, "InvalidAuthenticationToken")
+        status, answer, _ = raw(arm, "GET", path, Authorization="Bearer ä.ö.ü".encode())
+        assert status == 401
+        assert "InvalidAuthenticationToken" in str(answer)
     status, _, headers = raw(arm, "GET", "/blob/ascii/container/name?sig=%C3%A4", Authorization="")
     assert (status, headers["x-ms-error-code"]) == (403, "AuthenticationFailed")
 

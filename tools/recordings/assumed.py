@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,20 @@ _KIND: Final = re.compile(
 )
 _IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
 _VERSIONED: Final = frozenset({"codes", "environments", "data", "models", "components"})
+_TENANT: Final = "00000000-0000-0000-0000-000000000000"
+_LEAST: Final[dict[str, Any]] = {
+    "microsoft.managedidentity/userassignedidentities": {},
+    "microsoft.keyvault/vaults": {"properties": {"tenantId": _TENANT, "sku": {"family": "A", "name": "standard"}}},
+    "microsoft.insights/components": {"kind": "web", "properties": {"Application_Type": "web"}},
+    "microsoft.operationalinsights/workspaces": {},
+    "microsoft.storage/storageaccounts": {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
+}
+"""The least bodies of neighbours, beside their place."""
+_OTHERS: Final = re.compile(
+    r"(/subscriptions/<sub>/resourceGroups/[\w.-]+)(/providers/)"
+    r"(Microsoft\.(?:OperationalInsights/workspaces|Storage/storageAccounts))(/[\w-]+)"
+)
+"""Another group with a log workspace or an account that a template's parameters name."""
 _SAID_BY_SERVICE: Final = frozenset({"provisioningState", "status", "services", "createdOn", "modifiedOn"})
 
 
@@ -40,6 +55,7 @@ def version(path: str) -> str:
     """An api-version for what is set up."""
     last = path.rpartition("/providers/")[2].lower()
     for word, found in {
+        "microsoft.managedidentity": "2023-01-31", "microsoft.operationalinsights": "2023-09-01",
         "microsoft.storage": "2024-01-01", "microsoft.keyvault": "2023-07-01", "microsoft.insights": "2020-02-02",
         "microsoft.containerregistry": "2023-07-01", "microsoft.machinelearningservices": "2024-10-01",
     }.items():  # fmt: skip
@@ -67,8 +83,11 @@ def workspace(story: Story) -> Iterator[Request]:
     account = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/<account>"
     vault = f"{GROUP}/providers/Microsoft.KeyVault/vaults/<group>"
     insights = f"{GROUP}/providers/Microsoft.Insights/components/<group>"
-    if named or any("<group>" in path and path.count("/") > 4 for path in paths):
-        yield "PUT", GROUP, base
+    first = next((one for one in story.exchanges if one.path.lower() == GROUP.lower()), None)
+    makes_group = first is not None and first.method == "PUT"
+    if named or (not makes_group and any("<group>" in path and path.count("/") > 3 for path in paths)):
+        read = first.answer.body if first is not None and first.method == "GET" else None
+        yield "PUT", GROUP, {**base, **{key: read[key] for key in ("location", "tags") if read and key in read}}
     if named or any(path.startswith("/blob/") for path in paths):
         yield "PUT", GROUP, base
         keys = {"allowSharedKeyAccess": True, "isHnsEnabled": _has_tree(story)}
@@ -77,9 +96,8 @@ def workspace(story: Story) -> Iterator[Request]:
             yield "PUT", f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{name}", body
     if not named:
         return
-    tenant = "00000000-0000-0000-0000-000000000000"
-    yield "PUT", vault, {**base, "properties": {"tenantId": tenant, "sku": {"family": "A", "name": "standard"}}}
-    yield "PUT", insights, {**base, "kind": "web", "properties": {"Application_Type": "web"}}
+    yield "PUT", vault, {**base, **_LEAST["microsoft.keyvault/vaults"]}
+    yield "PUT", insights, {**base, **_LEAST["microsoft.insights/components"]}
     needed = {"storageAccount": account, "keyVault": vault, "applicationInsights": insights}
     yield "PUT", WORKSPACE, {**base, "identity": {"type": "SystemAssigned"}, "properties": needed}
 
@@ -116,6 +134,8 @@ def by_story(story: Story) -> list[Request]:
                 containers.setdefault(outer, None)
             made.add(low)
             continue
+        for request in _neighbours(one, made):
+            found.setdefault(request[1].lower(), request)
         known = _KIND.match(one.path)
         if one.method == "PUT" and one.answer.status == 200 and low not in made and known and known["version"]:
             found.setdefault(low, ("PUT", one.path, one.sent))  # what is made is 201: this was there
@@ -171,6 +191,28 @@ def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[st
                 given |= {f"x-ms-meta-{name}": _as_told(value) for name, value in labels.items()}
                 found.setdefault(path.lower(), ("PUT", path, {name: value for name, value in given.items() if value}))
     return containers
+
+
+def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
+    """Identities and other neighbours that were there when they were read, and names that were taken."""
+    low, body = one.path.lower(), one.answer.body if isinstance(one.answer.body, dict) else {}
+    if low.endswith("/checknameavailability") and body.get("reason") == "AlreadyExists":
+        name = f"{GROUP}/providers/{one.sent['type']}/{one.sent['name']}"
+        yield "PUT", name, {"location": "eastus2", **_LEAST.get(one.sent["type"].lower(), {})}
+    if low.partition("/providers/")[2].startswith("microsoft.resources/deployments/"):
+        for group, within, of_type, name in dict.fromkeys(_OTHERS.findall(json.dumps(one.sent))):
+            yield "PUT", group, {"location": "eastus2"}
+            yield "PUT", f"{group}{within}{of_type}{name}", {"location": "eastus2", **_LEAST[of_type.lower()]}
+    kind = low.partition("/providers/")[2].rpartition("/")[0]
+    if (
+        one.method == "GET"
+        and one.answer.status == 200
+        and low not in made
+        and kind in _LEAST
+        and "storage" not in kind
+    ):
+        yield "PUT", one.path, {"location": body.get("location", "eastus2"), **_LEAST[kind]}
+        made.add(low)
 
 
 def _word(path: str) -> str:

@@ -47,6 +47,10 @@ _OUTSIDE: Final = (
 """Hosts that are nobody's whom the sandbox stands for, and why."""
 SIGNED: Final = "?<sas>"
 """In place of what opens the source of a copy: a signature, or a token in another header."""
+_LONG: Final = 12
+"""A name of so many letters is met nowhere by chance."""
+_HIDDEN_GROUP: Final = "00000"
+"""As a whole value of a request, the group's name, which the recorder has hidden."""
 _SECRETS: Final = re.compile(r"AccountKey=[^;\"]+")
 
 
@@ -64,7 +68,7 @@ def story(recording: Recording) -> Story:
         if isinstance(place, str) and not place.startswith("/"):
             left[f"{one.method} {_short(address.hostname)}: {place}"] += 1
             continue
-        end = address.path.rstrip("/").rpartition("/")[2].lower()
+        end = address.path.rstrip("/").lower()
         if one.method == "GET" and end in operations:
             if _followed(made, *operations[end], one, words):
                 left[f"{POLL}: the same operation again, its states kept"] += 1
@@ -80,7 +84,7 @@ def story(recording: Recording) -> Story:
             asked.clear()
         for header, value in one.headers.items():
             if header == "azure-asyncoperation" or (header == "location" and "peration" in value):
-                operations[urlsplit(value).path.rstrip("/").rpartition("/")[2].lower()] = (len(made), header)
+                operations[urlsplit(value).path.rstrip("/").lower()] = (len(made), header)
         made.append(now)
     return Story(recording.source, recording.date, made, dict(sorted(left.items())))
 
@@ -149,7 +153,7 @@ def _sent(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
     sent = _joined(one.sent) if place.startswith("/blob/") else one.sent
     if place.startswith("/blob/") and not (isinstance(sent, str) and sent.lstrip("\ufeff \n").startswith("<")):
         return int(one.sent_headers.get("content-length", "0"))
-    return _masked(_worded(sent, words))
+    return _masked(_worded(sent, lambda text: "<group>" if text == _HIDDEN_GROUP else words(text)))
 
 
 def _joined(body: Any) -> Any:
@@ -233,8 +237,11 @@ def _words(exchanges: list[Recorded]) -> Callable[[str], str]:
     group, space = spaces.most_common(1)[0][0] if spaces else (next(iter(dict(groups.most_common(1))), ""), "")
     if group:
         rules.append((re.compile(rf"(?i)(resourcegroups/){re.escape(group)}(?=[/\"?&\s'.]|$)"), r"\1<group>"))
+        if set(group) != {"0"}:  # as recorders write all that they hide
+            rules.append((re.compile(rf"^{re.escape(group)}$"), "<group>"))
     if space:
         rules += [
+            *([(re.compile(rf"(?<![\w-]){re.escape(space)}"), "<workspace>")] if len(space) >= _LONG else []),
             (re.compile(rf"(?i)(workspaces/){re.escape(space)}(?=[/\"?&\s'.:]|$)"), r"\1<workspace>"),
         ]
     for account, container in _accounts(exchanges):

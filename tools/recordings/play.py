@@ -180,7 +180,7 @@ class Player:
     def _follow(self, reply: requests.Response | None, by: str) -> tuple[requests.Response | None, tuple[str, ...]]:
         """The last answer of an operation, and each status in its order; None where there is none to follow."""
         address = reply.headers.get(by) if reply is not None else None
-        if not address or "/operation" not in address.lower():
+        if not address or "operation" not in address.lower():
             return None, ()
         states: list[str] = []
         for _ in range(_RETRIES):
@@ -256,13 +256,24 @@ class _Place:
         body: Any = None
         media = reply.headers.get("content-type", "")
         if reply.content and "json" in media:
-            body = reply.json()
+            body = self._without_others(reply.json())
         elif reply.content and "xml" in media:
             body = forms.of_xml(reply.text)
         elif reply.content and not blob:
             body = reply.text
         body = None if blob and reply.status_code < 300 and file else forms.template(self._worded(body))
         return GivenAnswer(reply.status_code, kept, body, states)
+
+    def _without_others(self, body: Any) -> Any:
+        """A list of the subscription without the rows of other stories."""
+        rows = body.get("value") if isinstance(body, dict) else None
+        if not isinstance(rows, list):
+            return body
+        others = re.compile(rf"(?i)/resourceGroups/rec(?!{self._name[3:]}(?:/|$))\d+(?:/|$)")
+        return {
+            **body,
+            "value": [row for row in rows if not (isinstance(row, dict) and others.search(str(row.get("id"))))],
+        }
 
     def _worded(self, value: Any) -> Any:
         if isinstance(value, dict):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+import gzip
 import json
 import re
 import subprocess
@@ -144,11 +146,15 @@ def _lower(headers: dict[str, Any]) -> dict[str, str]:
 
 
 def _json(text: Any) -> Any:
-    """JSON where it is some; bytes as base64 text, as the test proxy writes them."""
+    """JSON where it is some; bytes as base64 text, as the test proxy writes them; bytes as Python writes them, read."""
     if isinstance(text, dict):
         text = text.get("string")
+    while isinstance(text, str) and re.match(r"b['\"]", text):
+        text = ast.literal_eval(text).decode()
     if not text:
         return None
+    if isinstance(text, bytes) and text.startswith(b"\x1f\x8b"):
+        text = gzip.decompress(text)
     try:
         return json.loads(text)
     except UnicodeDecodeError:

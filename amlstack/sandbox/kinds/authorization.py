@@ -17,7 +17,7 @@ from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ class Groups(ResourceKind):
         "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
     )
     schema = Schema("resources", "ResourceGroupArgs")
-    ticks_delete = 1
+    ticks_delete = 2
     patches = True
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
+    result_at = "{subscription}/operationresults/{id}"
     dated = False
 
 
@@ -53,6 +54,8 @@ class Identities(ResourceKind):
     )
     schema = Schema("managedidentity", "UserAssignedIdentityArgs", ("resourceName",))
     patches = True
+    dated_since = "2021-09-30"
+    outer: ClassVar[Body] = {"tags": {}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its object id and client id, new with every creation."""
@@ -61,6 +64,12 @@ class Identities(ResourceKind):
             "clientId": entra.object_id(resource, "client"),
             "tenantId": TENANT,
         }
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """As its own service writes it: without a state, and with small letters in its id."""
+        shown = super().render(context, resource)
+        del shown["properties"]["provisioningState"]
+        return {**shown, "id": shown["id"].replace("/resourceGroups/", "/resourcegroups/")}
 
 
 MOST: Final = 20
@@ -118,6 +127,8 @@ class RoleAssignments(ResourceKind):
     names = NameRule(UUID, "a UUID")
     schema = Schema("authorization", "RoleAssignmentArgs", ("roleAssignmentName", "scope"))
     tracked = False
+    answers_deletion = True
+    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A role and a principal that exist, one assignment of a role to a principal on a scope, never another."""
@@ -143,8 +154,20 @@ class RoleAssignments(ResourceKind):
                 raise Refused(409, "RoleAssignmentExists", "The role assignment already exists.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The scope that it reaches."""
-        return {"scope": resource.id.rpartition("/providers/")[0]}
+        """Its scope, what the principal is, who assigned it and when (azure-mgmt-authorization 2.0.0)."""
+        return {
+            "principalType": resource.body["properties"].get("principalType", "ServicePrincipal"),
+            "scope": resource.id.rpartition("/providers/")[0],
+            "createdOn": iso(resource.created),
+            "updatedOn": iso(resource.changed),
+            **dict.fromkeys(("createdBy", "updatedBy"), entra.PRINCIPAL),
+        }
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Nobody has made one that is being made."""
+        shown = self.render(context, resource)
+        made = {"createdBy": None} if resource.created == resource.changed else {}
+        return {**shown, "properties": {**shown["properties"], **made}}
 
 
 class Locks(ResourceKind):
@@ -155,6 +178,7 @@ class Locks(ResourceKind):
     names = NameRule(r"[^<>%&:\\?/]{1,259}[^<>%&:\\?/. ]|[^<>%&:\\?/. ]", "up to 260 characters, none of <>%&:\\?/")
     schema = Schema("authorization", "ManagementLockByScopeArgs", ("lockName", "scope"))
     tracked = False
+    dated_since = "2020-05-01"
 
 
 def check_locks(context: KindContext, resource_id: str, method: str) -> None:

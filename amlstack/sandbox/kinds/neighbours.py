@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema, iso
+from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema, iso, with_offset
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Registries(ResourceKind):
     defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
     schema = Schema("containerregistry", "RegistryArgs", ("registryName",))
+    dated_since = "2020-11-01"
+    since: ClassVar[dict[str, str]] = {"policies": "2019-05-01"}
     patches = True
     made_status = 200
     outer: ClassVar[Body] = {"tags": {}}
@@ -43,7 +45,11 @@ class Registries(ResourceKind):
             message = f"Network rules and private access are not supported for the SKU {body['sku']['name']}."
             raise Refused(400, "SkuNotSupported", message, "sku.name")
         if before is None and self.is_taken(context, path.name):
-            message = f"The registry DNS name {path.name.lower()}.azurecr.io is already in use."
+            check = "https://docs.microsoft.com/en-us/rest/api/containerregistry/registries/checknameavailability"
+            message = (
+                f"The registry DNS name {path.name.lower()}.azurecr.io is already in use. You can check if the name is "
+                f"already claimed using following API: {check}"
+            )
             raise Refused(409, "AlreadyInUse", message)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
@@ -56,7 +62,7 @@ class Registries(ResourceKind):
         policies: Body = {
             "quarantinePolicy": {"status": "disabled"},
             "trustPolicy": {"type": "Notary", "status": "disabled"},
-            "retentionPolicy": {"days": 7, "lastUpdatedTime": iso(resource.created), "status": "disabled"},
+            "retentionPolicy": {"days": 7, "lastUpdatedTime": with_offset(resource.created), "status": "disabled"},
         }
         rules = {"defaultAction": "Allow", "virtualNetworkRules": [], "ipRules": []}
         return {
@@ -86,6 +92,8 @@ class Vaults(ResourceKind):
         "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
     )
     schema = Schema("keyvault", "VaultArgs", wrapped=True)
+    dated_since = "2021-04-01"
+    since: ClassVar[dict[str, str]] = {"publicNetworkAccess": "2021-04-01"}
     patches = True
     made_status = 200
     outer: ClassVar[Body] = {"tags": {}}
@@ -105,6 +113,14 @@ class Vaults(ResourceKind):
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The vault's address, under which its keys answer (`amlstack.sandbox.server.endpoint`)."""
         return {"vaultUri": f"https://{resource.name.lower()}{VAULT}/"}
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """One that was made has its name in DNS later (azure-mgmt-keyvault 7.0.0, 2020-09-15)."""
+        shown = self.render(context, resource)
+        if resource.changed != resource.created:
+            return shown
+        early = {"vaultUri": f"https://{resource.name}{VAULT}", "provisioningState": "RegisteringDns"}
+        return {**shown, "properties": {**shown["properties"], **early}}
 
 
 _KINDS = ("RSA", "RSA-HSM", "EC", "EC-HSM")
@@ -165,7 +181,7 @@ class LogWorkspaces(ResourceKind):
     schema = Schema("operationalinsights", "WorkspaceArgs", ("workspaceName",), envelope=ENVELOPE - {"sku"})
     ticks = 1
     patches = True
-    etag_form = '"{}"'
+    etag_form = '"{guid}"'
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The customer id by which agents would know it."""
@@ -201,7 +217,7 @@ class InsightsComponents(ResourceKind):
         },
     )
     made_status = 200
-    etag_form = '"{}"'
+    etag_form = '"{guid}"'
     dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

@@ -16,7 +16,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.protocol.kind import ENVELOPE, UNDER_WAY, Body, KindContext, NameRule, ResourceKind, Schema
-from amlstack.sandbox.protocol.refusals import Refused, invalid, near
+from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,9 +31,13 @@ ENDPOINTS = "Microsoft.Network/privateEndpoints"
 ZONES = "Microsoft.Network/privateDnsZones"
 LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
+_OPEN_UNTIL = "2021-02-01"
+"""The last api-version that was recorded to have another default (azure-mgmt-network 19.0.0)."""
 _CONNECTIONS = ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections")
 _ENVELOPE = ENVELOPE | {"id", "name", "type"}
-_WEAK = 'W/"{}"'
+_WEAK = 'W/"{guid}"'
+_STATUS_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operations/{id}"
+_RESULT_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operationResults/{id}"
 _NAMES = NameRule(
     r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
     "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
@@ -112,8 +116,16 @@ class VirtualNetworks(ResourceKind):
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
+    status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
     nulls: ClassVar[Body] = {"virtualNetworkPeerings": [], "enableDdosProtection": False}
+    until: ClassVar[dict[str, tuple[str, Any]]] = {"enableVmProtection": ("2020-06-01", False)}
+
+    def in_request(self, body: Body, version: str) -> Body:
+        """Each subnet as of the api-version."""
+        for subnet in body["properties"].get("subnets") or ():
+            SUBNET_KIND.in_request(subnet, version)
+        return body
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Ranges fit into each other; a subnet that is left out is not in use."""
@@ -149,7 +161,11 @@ class VirtualNetworks(ResourceKind):
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """With its subnets."""
         rows = context.store.resources.under(resource.key, SUBNETS)
-        return {"resourceGuid": guid(resource), "subnets": [SUBNET_KIND.render(context, row) for row in rows]}
+        subnets = [SUBNET_KIND.render(context, row) for row in rows]
+        if resource.state in UNDER_WAY:
+            for subnet in subnets:
+                subnet["properties"]["provisioningState"] = self.making
+        return {"resourceGuid": guid(resource), "subnets": subnets}
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A network in which something has an address stays."""
@@ -173,8 +189,15 @@ class Subnets(ResourceKind):
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
+    status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
     nulls: ClassVar[Body] = {"delegations": []}
+
+    def in_request(self, body: Body, version: str) -> Body:
+        """Policies of a network's rules for private endpoints held as they were recorded in 2021; now they do not."""
+        if version[:10] <= _OPEN_UNTIL:
+            body.setdefault("properties", {}).setdefault("privateEndpointNetworkPolicies", "Enabled")
+        return body
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Its range lies in the network and overlaps no other."""
@@ -231,6 +254,7 @@ class SecurityGroups(ResourceKind):
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
+    status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
     nulls: ClassVar[Body] = {"securityRules": []}
 
@@ -277,10 +301,11 @@ class PrivateEndpoints(ResourceKind):
     noun = "a private endpoint"
     names = _NAMES
     schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=_CONNECTIONS)
-    ticks = 2
+    ticks = 1
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
+    status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
     nulls: ClassVar[Body] = {"manualPrivateLinkServiceConnections": [], "customDnsConfigs": []}
     assigned = ResourceKind.assigned | {"resourceGuid"}
@@ -318,7 +343,29 @@ class PrivateEndpoints(ResourceKind):
         for name in _CONNECTIONS:
             if links := properties.get(name):
                 shown[name] = [_part(self, resource, name, link, added) for link in links]
+        if resource.state not in UNDER_WAY and (names := _names(context, connections(properties)[0])):
+            address = _address(context, resource)
+            shown["customDnsConfigs"] = [{"fqdn": name, "ipAddresses": [address]} for name in names]
         return shown
+
+
+def _names(context: KindContext, link: Body) -> list[str]:
+    """The names of the target in public DNS, as far as they follow from its own name."""
+    target = context.store.resources.get(str(link["properties"].get("privateLinkServiceId")))
+    kind = "" if target is None else target.type.lower()
+    name = "" if target is None else target.name.lower()
+    if kind == "microsoft.storage/storageaccounts":
+        return [f"{name}.{group}.core.windows.net" for group in link["properties"].get("groupIds") or ()]
+    return [f"{name}.vault.azure.net"] if kind == "microsoft.keyvault/vaults" else []
+
+
+def _address(context: KindContext, endpoint: ResourceRow) -> str:
+    """Its address: Azure keeps the first four of a subnet, and gives the next ones in turn."""
+    own = str(endpoint.body["properties"]["subnet"]["id"]).lower()
+    rows = [row for row in context.store.resources.of_type(ENDPOINTS) if row.created <= endpoint.created]
+    earlier = sum(1 for row in rows if str(row.body["properties"]["subnet"]["id"]).lower() == own)
+    subnet = context.store.resources[own]
+    return str(range_of(subnet.body["properties"]["addressPrefix"], "")[3 + earlier])
 
 
 class ZoneGroups(ResourceKind):
@@ -339,6 +386,7 @@ class ZoneGroups(ResourceKind):
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
+    status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -366,6 +414,8 @@ def _part(kind: ResourceKind, resource: ResourceRow, name: str, given: Body, add
 def _check_link(context: KindContext, link: Body) -> None:
     where = "properties.privateLinkServiceConnections[0]"
     target = context.store.resources.get(str(link.get("privateLinkServiceId") or ""))
+    if target is None and "/microsoft.network/privatelinkservices/" in str(link.get("privateLinkServiceId")).lower():
+        raise not_emulated("a private endpoint of a service of one's own")
     if target is None:
         message = f"Private link resource {link.get('privateLinkServiceId')} was not found."
         raise Refused(404, "PrivateLinkServiceNotFound", message, where)
@@ -395,12 +445,15 @@ class PrivateZones(ResourceKind):
     noun = "a private DNS zone"
     names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
     schema = Schema("privatedns", "PrivateZoneArgs", ("privateZoneName",))
-    etag_form = "{}"
+    etag_form = "{guid}"
     dated = False
     followed: ClassVar[dict[str, tuple[str, ...]]] = {}
+    status_at = "{group}/providers/Microsoft.Network/privateDnsOperationStatuses/{id}"
+    result_at = "{group}/providers/Microsoft.Network/privateDnsOperationResults/{id}"
     ticks = 1
     ticks_delete = 1
     made_status = 202
+    accepted: ClassVar[Body] = {}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Zones are global."""
@@ -430,9 +483,11 @@ class NetworkLinks(ResourceKind):
     noun = "a virtual network link"
     names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
     schema = Schema("privatedns", "VirtualNetworkLinkArgs", ("privateZoneName", "virtualNetworkLinkName"))
-    etag_form = '"{}"'
+    etag_form = '"{guid}"'
     dated = False
     followed: ClassVar[dict[str, tuple[str, ...]]] = {}
+    status_at = "{group}/providers/Microsoft.Network/privateDnsOperationStatuses/{id}"
+    result_at = "{group}/providers/Microsoft.Network/privateDnsOperationResults/{id}"
     ticks = 1
     ticks_delete = 1
     made_status = 202

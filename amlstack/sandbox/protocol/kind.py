@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import re
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -67,6 +68,9 @@ BY_STATUS: Final = "Azure-AsyncOperation"
 BY_RESULT: Final = "Location"
 """Headers of an operation's two addresses: of its status, and of its result."""
 
+SOON: Final = {"retry-after-ms": "20", "x-ms-retry-after-ms": "20"}
+"""Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
+
 ENVELOPE = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation", "managedBy"})
 """Names that stand at the top of a body, as far as its class has them."""
 
@@ -117,6 +121,7 @@ class ResourceKind:
         actions: POST verbs.
         makes_parent: A PUT makes the container above when it is missing (versions of an asset).
         nulls: Properties that every answer has, with their value where the resource has none.
+        accepted: The body of an answer of 202 to a PUT.
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
         located: An answer of 201 has the header ``Location``.
         again_status: What a PUT of one that is there answers.
@@ -124,9 +129,13 @@ class ResourceKind:
         ticks_again: Polls until a change is done, by the method that asks for it; at once for any other.
         making: The provisioning state of one that is being made or changed.
         followed: Headers that lead to an operation, by its kind; both of them for any other.
-        etag_form: The form of its etag, with ``{}`` for the value; empty where answers have none.
+        etag_form: The form of its etag, with ``{}`` or ``{guid}`` for the value; empty where answers have none.
         dated: Answers have ``systemData``.
+        dated_since: Date of the first api-version whose answers have it.
+        status_at, result_at: Paths at which an operation is followed, below the resource manager's root.
+        answers_deletion: A DELETE that is done at once answers with what was there.
         since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
+        until: Property → date of the last api-version whose answers have it, and its value where the resource has none.
         outer: What every answer has beside ``properties``, with its value where the resource has none.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
@@ -154,8 +163,14 @@ class ResourceKind:
     followed: ClassVar[Mapping[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
     etag_form: ClassVar[str] = ""
     dated: ClassVar[bool] = True
+    dated_since: ClassVar[str] = ""
+    status_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationsStatus/{id}"
+    result_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationResults/{id}"
+    answers_deletion: ClassVar[bool] = False
     since: ClassVar[Mapping[str, str]] = {}
+    until: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     outer: ClassVar[Body] = {}
+    accepted: ClassVar[Body | None] = None
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
     def is_taken(self, context: KindContext, name: str) -> bool:
@@ -231,6 +246,10 @@ class ResourceKind:
         """The parts of an answer that depend on the name by which a GET asked, where that stands for another."""
         return {}
 
+    def in_request(self, body: Body, version: str) -> Body:
+        """The body of a PUT with the defaults that only its api-version has."""
+        return body
+
     def placed(self, path: ArmPath, body: Body) -> ArmPath:
         """The path of the resource that a PUT makes or changes: its own, where the service chooses no name itself."""
         return path
@@ -272,12 +291,18 @@ class ResourceKind:
     def in_version(self, body: Body, version: str) -> Body:
         """An answer, or the rows of a list, without what an api-version does not have."""
         later = [path.split(".") for path, first in self.since.items() if version[:10] < first]
-        if not later:
+        undated = version[:10] < self.dated_since
+        earlier = {name: value for name, (last, value) in self.until.items() if version[:10] <= last}
+        if not later and not undated and not earlier:
             return body
         body = copy.deepcopy(body)
         for row in body["value"] if isinstance(body.get("value"), list) else [body]:
             for path in later:
                 _drop(row.get("properties"), path)
+            if earlier:
+                row["properties"] = {**earlier, **row["properties"]}
+            if undated:
+                row.pop("systemData", None)
         return body
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
@@ -286,7 +311,8 @@ class ResourceKind:
 
     def etag_of(self, resource: ResourceRow) -> dict[str, str]:
         """The etag under its name; nothing for a kind without one."""
-        return {"etag": self.etag_form.format(resource.etag)} if self.etag_form else {}
+        guid = uuid.UUID(resource.etag)
+        return {"etag": self.etag_form.format(resource.etag, guid=guid)} if self.etag_form else {}
 
 
 def _drop(inner: Any, path: list[str]) -> None:

@@ -365,7 +365,7 @@ def check_etag(headers: Mapping[str, str], before: ResourceRow | None) -> None:
 
 def _names(tags: str, row: ResourceRow) -> bool:
     names = {"*", row.etag, storage_etag(row)}
-    return any(tag.strip().removeprefix("W/").strip('"') in names for tag in tags.split(","))
+    return any(tag.strip().removeprefix("W/").strip('"').replace("-", "") in names for tag in tags.split(","))
 
 
 def storage_etag(row: ResourceRow) -> str:

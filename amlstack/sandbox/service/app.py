@@ -161,7 +161,7 @@ def refusal(request: Request, raw: str, refused: Refused) -> Response:
     """A refusal in the form of the service that a path leads to: XML of the blob service, Entra ID's, else ARM's."""
     if raw.startswith(blobs.PREFIX):
         return blobs.refusal(request, raw, refused)
-    headers = {"x-ms-error-code": refused.code, "x-ms-request-id": str(uuid.uuid4())}
+    headers = {"x-ms-request-id": str(uuid.uuid4())}
     if raw.endswith(ENTRA_ROUTE):
         description = f"AADSTS90023: {refused.message}"
         return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
@@ -187,7 +187,10 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, run_history.answer(context, request.method, path, body))
     if (registry := registries.answer(context, request.method, path)) is not None:
         return _reply(request, registry)
-    if request.method == "GET" and (listed := cloud.above(path.rstrip("/"))) is not None:
+    if (
+        request.method == "GET"
+        and (listed := cloud.above(path.rstrip("/"), request.query_params.get("api-version", ""))) is not None
+    ):
         return _reply(request, listed)
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":

@@ -129,12 +129,13 @@ management/resource-providers-and-types, 2026-11-26)."""
 _FILTER = re.compile(r"(resourceGroup|resourceType|name|location)\s+eq\s+'([^']*)'", re.IGNORECASE)
 
 
-def above(path: str) -> Reply | None:
+def above(path: str, version: str = "") -> Reply | None:
     """Answers ``GET /subscriptions``, ``/tenants`` and ``/providers/{namespace}/operations``; None for other paths."""
     if path not in ABOVE:
         return _operations(path)
     if path == "/tenants":
-        one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "displayName": "amlstack sandbox"}
+        one = {"id": f"/tenants/{TENANT}", "tenantId": TENANT, "tenantCategory": "Home"}
+        one |= {"displayName": "amlstack sandbox"} if version >= "2020-01-01" else {}
         return Reply(200, {"value": [one]})
     count = {"type": "Total", "value": len(SUBSCRIPTIONS)}
     return Reply(200, {"value": [_subscription(each) for each in SUBSCRIPTIONS], "count": count})
@@ -158,7 +159,8 @@ def _verbs(kind: ResourceKind) -> Iterator[str]:
 
 def _operation(kind: ResourceKind, verb: str) -> Body:
     provider, _, resource = kind.type.partition("/")
-    display = {"provider": provider, "resource": resource, "operation": verb, "description": f"{verb} {resource}"}
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", provider).replace(".", " ")
+    display = {"provider": words, "resource": resource, "operation": verb, "description": f"{verb} {resource}"}
     return {"name": f"{kind.type}/{verb}", "isDataAction": False, "display": display}
 
 
@@ -191,7 +193,8 @@ def subscriptions_answer(
         kind = kinds.find(found[2])
         if kind is not None and kind.tracked:
             rows = context.store.resources.below(found[1])
-            return Reply(200, {"value": [kind.render(context, row) for row in rows if _is(row, kind.type)]})
+            shown = {"value": [kind.render(context, row) for row in rows if _is(row, kind.type)]}
+            return Reply(200, kind.in_version(shown, query["api-version"]))
     return None
 
 
@@ -201,7 +204,7 @@ def _availability(context: KindContext, of_type: str, body: Any) -> Body:
     if kind is not None and not re.fullmatch(kind.names.pattern, name):
         return {"nameAvailable": False, "reason": "AccountNameInvalid", "message": f"'{name}': {kind.names.words}."}
     if any(row.name.lower() == name.lower() for row in context.store.resources.of_type(of_type)):
-        return {"nameAvailable": False, "reason": "AlreadyExists", "message": f"The name '{name}' is already taken."}
+        return {"nameAvailable": False, "reason": "AlreadyExists", "message": f"The name '{name}' is already in use."}
     return {"nameAvailable": True}
 
 

@@ -15,21 +15,22 @@ A deployment, from the request to the resources: each is put as a client of its 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.base.arm_language.expressions import LAZY, Evaluator
 from amlstack.base.arm_language.functions import OpenError, truth
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import Reply, iso
+from amlstack.sandbox.protocol.kind import BY_STATUS, SOON, Reply, iso
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
@@ -103,11 +104,11 @@ def _without_nothing(value: Any) -> Any:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without objects that hold nothing, from the inside out; tags and maps of ids may be empty."""
+    """Without objects that hold nothing, from the inside out; what an id leads to may be empty."""
     if not isinstance(value, dict):
         return value
     kept = {key: _without_empty(each) for key, each in value.items()}
-    return {key: each for key, each in kept.items() if each not in ({}, [])}
+    return {key: each for key, each in kept.items() if each not in ({}, []) or key.startswith("/")}
 
 
 @dataclass(slots=True)
@@ -257,7 +258,10 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
         raise Refused(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
     own = f"{group.id}/providers/{TYPE}/{found['name']}"
     if method == "PUT" and not found["below"]:
-        return _put(context, own, group, body, put)
+        reply = _put(context, own, group, body, put)
+        started = context.store.operations.start(own, "create", 3)
+        address = f"{context.base}{text}/operationStatuses/{uuid.UUID(started.id)}?api-version=2025-04-01"
+        return replace(reply, headers={BY_STATUS: address, **SOON})
     if method == "POST" and str(found["below"]).lower() == "/validate":
         return _validated(context, own, group, body)
     stored = context.store.resources.get(own)
@@ -267,8 +271,9 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
         raise not_emulated(f"{method} of {TYPE}")
     if not found["below"]:
         return Reply(200, _shown(own, stored.body))
-    targets = stored.body["properties"]["outputResources"]
-    return Reply(200, {"value": [_operation(own, number, each["id"]) for number, each in enumerate(targets)]})
+    deployed = stored.body["properties"]
+    targets = enumerate(deployed["outputResources"])
+    return Reply(200, {"value": [_operation(own, number, each["id"], deployed) for number, each in targets]})
 
 
 def _read(context: KindContext, group: ResourceRow, body: Any) -> Template:
@@ -316,19 +321,71 @@ def _put(context: KindContext, own: str, group: ResourceRow, body: Any, put: Put
         name: {**each, "value": template.worked_out(each["value"])}
         for name, each in (template.content.get("outputs") or {}).items()
     }
-    took = time.monotonic() - begun
-    record = {
-        "properties": {
-            "provisioningState": "Succeeded",
-            "mode": "Incremental",
-            "timestamp": iso(time.time()),
-            "duration": f"PT{int(took // 60)}M{took % 60:.3f}S",
-            "outputs": outputs,
-            "outputResources": [{"id": each} for each in made],
-        }
+    hashed = hashlib.sha256(json.dumps(template.content, sort_keys=True).encode()).hexdigest()
+    asked = {
+        "templateHash": str(int(hashed[:16], 16)).zfill(20),
+        "parameters": dict(_parameters(template)),
+        "mode": "Incremental",
+        "provisioningState": "Accepted",
+        "timestamp": iso(time.time()),
+        "duration": "PT0S",
+        "correlationId": str(uuid.uuid4()),
+        "providers": _providers(template),
+        "dependencies": list(_dependencies(template)),
     }
-    context.store.resources.put(own, TYPE, group.key, record)
-    return Reply(201, _shown(own, record))
+    done = {
+        "provisioningState": "Succeeded",
+        "timestamp": iso(time.time()),
+        "duration": _lasted(time.monotonic() - begun),
+        **({"outputs": outputs} if outputs else {}),
+        "outputResources": [{"id": each} for each in sorted(made, key=str.lower)],
+    }
+    context.store.resources.put(own, TYPE, group.key, {"properties": {**asked, **done}})
+    return Reply(201, _shown(own, {"properties": asked}))
+
+
+def _lasted(seconds: float) -> str:
+    minutes = f"{int(seconds // 60)}M" if seconds >= 60 else ""
+    return f"PT{minutes}{seconds % 60:.7f}S"
+
+
+def _parameters(template: Template) -> Iterator[tuple[str, Body]]:
+    """Each parameter with its type and value; a secret has no value."""
+    for name, declared in (template.content.get("parameters") or {}).items():
+        kind = str(declared.get("type", "String"))
+        kind = kind[:1].upper() + kind[1:]
+        yield name, {"type": kind} if kind.startswith("Secure") else {"type": kind, "value": _parameter(template, name)}
+
+
+def _providers(template: Template) -> list[Body]:
+    """The types that are deployed, by their namespaces, each with its regions."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for each in template.content.get("resources") or []:
+        if template.wanted(each):
+            namespace, _, kind = each["type"].partition("/")
+            at = template.worked_out(each["location"]) if "location" in each else None
+            places = found.setdefault(namespace, {}).setdefault(kind, [])
+            places += [] if at in places else [at]
+    return [
+        {"namespace": name, "resourceTypes": [{"resourceType": kind, "locations": at} for kind, at in types.items()]}
+        for name, types in found.items()
+    ]
+
+
+def _dependencies(template: Template) -> Iterator[Body]:
+    """Each resource that depends on others, whether its condition holds or not."""
+    named = {}
+    for each in template.content.get("resources") or []:
+        words = template.group.split("/")
+        words[4] = template.worked_out(each["resourceGroup"]) if "resourceGroup" in each else words[4]
+        name = template.worked_out(each["name"])
+        row = {"id": template.id_of(each["type"], name, "/".join(words))}
+        named[row["id"].lower()] = {**row, "resourceType": each["type"], "resourceName": name}, each
+    for row, each in named.values():
+        wanted = [str(template.worked_out(one)).lower() for one in each.get("dependsOn") or []]
+        behind = [own for one in wanted for key, (own, _) in named.items() if key == one or key.endswith(f"/{one}")]
+        if behind:
+            yield {"dependsOn": behind, **row}
 
 
 def _ordered(template: Template) -> list[Body]:
@@ -368,9 +425,17 @@ def _shown(own: str, body: Body) -> Body:
     return {"id": own, "name": own.rpartition("/")[2], "type": TYPE, **body}
 
 
-def _operation(own: str, number: int, target: str) -> Body:
+def _operation(own: str, number: int, target: str, deployed: Body) -> Body:
     words = target.partition("/providers/")[2].split("/")
     kind = "/".join([words[0], *words[1::2]])
     resource = {"id": target, "resourceType": kind, "resourceName": words[-1]}
-    properties = {"provisioningOperation": "Create", "provisioningState": "Succeeded", "targetResource": resource}
-    return {"id": f"{own}/operations/{number}", "operationId": str(number), "properties": properties}
+    properties = {
+        "provisioningOperation": "Create",
+        "provisioningState": "Succeeded",
+        **{key: deployed[key] for key in ("timestamp", "duration")},
+        "trackingId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{own}{number}")),
+        "statusCode": "OK",
+        "targetResource": resource,
+    }
+    mark = hashlib.sha256(target.lower().encode()).hexdigest()[:16].upper()
+    return {"id": f"{own}/operations/{mark}", "operationId": mark, "properties": properties}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import uuid
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -12,8 +13,8 @@ from amlstack.sandbox import kinds
 from amlstack.sandbox.kinds import authorization
 from amlstack.sandbox.protocol import addresses, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath, parse
-from amlstack.sandbox.protocol.entra import SUBSCRIPTION, SUBSCRIPTIONS
-from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, Body, KindContext, Reply, ResourceKind
+from amlstack.sandbox.protocol.entra import SUBSCRIPTIONS
+from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, SOON, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.service import cloud, deployments, policy
 
@@ -75,10 +76,13 @@ def _kind_lets_go(context: KindContext, resource: ResourceRow) -> bool:
     return kind is None or kind.removing(context, resource)
 
 
+_OPERATION: Final = re.compile(
+    r"/subscriptions/[^/]+/(?:.+/)?(\w*operation(?:s|results|s?status(?:es)?))/([0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12})",
+    re.IGNORECASE,
+)
+"""The address of an operation: each provider has its own words for it."""
 GROUP_DEPTH: Final = 4
 """Slashes in the id of a resource group."""
-POLL_MS = "20"
-"""Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
 
 def answer(
@@ -104,8 +108,8 @@ def answer(
         Refused: Whatever the service would refuse, and what the sandbox does not emulate.
     """
     _check_call(text, query)
-    if found := re.fullmatch(r"/subscriptions/[^/]+/providers/[^/]+/(operationsStatus|operationResults)/(\w+)", text):
-        return _operation(context, found[2], results=found[1] == "operationResults")
+    if found := _OPERATION.fullmatch(text):
+        return _operation(context, found[2].replace("-", ""), results=found[1].lower().endswith("results"))
     above = cloud.subscriptions_answer(context, method, text, query, body)
     above = above or deployments.answer(context, method, text, body, functools.partial(_deploy, context))
     if above is not None:
@@ -120,7 +124,7 @@ def answer(
     kind = _kind(path)
     _check_above(context, path, method)
     reply = _of_kind(context, method, path, query, body, headers=headers)
-    if not isinstance(reply.body, dict) or not kind.since:
+    if not isinstance(reply.body, dict) or not (kind.since or kind.dated_since or kind.until):
         return reply
     return replace(reply, body=kind.in_version(reply.body, query["api-version"]))
 
@@ -247,6 +251,7 @@ def _put(
         if patch:
             body = _merged(_found(context, path).body, body)
         body = typecheck.check(kind, body, "" if patch else version)
+        body = body if patch else kind.in_request(body, version)
         location = {"Location": f"{context.base}{path.text}?api-version={version}"} if kind.located else {}
         again = kind.again_status
         if (placed := kind.placed(path, body)) != path:
@@ -278,8 +283,8 @@ def _put(
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
             headers = _headers(context, kind, operation)
-    # An answer of 202 has no body: clients poll, and then ask for the resource.
-    return Reply(kind.made_status, None if kind.made_status == 202 else kind.written(context, made), headers)
+    # An answer of 202 has no resource: clients poll, and then ask for it.
+    return Reply(kind.made_status, kind.accepted if kind.made_status == 202 else kind.written(context, made), headers)
 
 
 def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -332,8 +337,9 @@ def _delete(
     with context.store.transaction():
         requests.check_etag(headers, context.store.resources.get(path.text))
         kind.check_removal(context, resource)
+        was = kind.render(context, resource) if kind.answers_deletion else None
         if not kind.ticks_delete and remove(context, resource):
-            return Reply(200)
+            return Reply(200, was)
         context.store.resources.set_state(resource.key, "Deleting")
         operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
     return Reply(202, None, _headers(context, kind, operation))
@@ -358,13 +364,12 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
         raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
     advance(context, operation)
     operation = context.store.operations.get(operation_id) or operation
-    soon = {"retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
     code, _, message = (operation.error or "").partition(": ")
     if results:
         if operation.status == "Failed":
             raise Refused(400, code, message)
         if operation.status != "Succeeded":
-            return Reply(202, None, soon)
+            return Reply(202, None, SOON)
         resource = context.store.resources.get(operation.resource)
         kind = None if resource is None else kinds.find(resource.type)
         if kind is None or resource is None:
@@ -374,18 +379,38 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
         if result is None and operation.kind in {"create", "update"}:
             result = kind.render(context, resource)
         return Reply(204) if result is None else Reply(200, result)
-    body: Body = {"status": operation.status}
+    status: str = operation.status
+    if status == "InProgress" and f"/{deployments.TYPE}/".lower() in operation.resource:
+        status = "Accepted" if operation.ticks > 1 else "Running"
+    body: Body = {"status": status}
     if operation.status == "Failed":
         body["error"] = {"code": code, "message": message}
     if operation.status == "Succeeded" and f"/{ML}/".lower() in operation.resource:
         body["percentComplete"] = 100.0
-    return Reply(200, body, soon)
+    return Reply(200, body, SOON)
 
 
 def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
-    namespace = kind.type.partition("/")[0]
-    root = f"{context.base}/subscriptions/{SUBSCRIPTION}/providers/{namespace}"
-    places = {BY_STATUS: "operationsStatus", BY_RESULT: "operationResults"}
+    places = {BY_STATUS: kind.status_at, BY_RESULT: kind.result_at}
+    resource = context.store.resources.get(operation.resource)
+    words = (operation.resource if resource is None else resource.id).split("/")
+    known = {
+        "id": uuid.UUID(operation.id),
+        "subscription": "/".join(words[:3]),
+        "group": "/".join(words[:5]),
+        "namespace": kind.type.partition("/")[0],
+        "location": _location_of(context, operation.resource),
+    }
     followed = kind.followed.get(operation.kind, tuple(places))
-    headers = {name: f"{root}/{places[name]}/{operation.id}?api-version=2025-12-01" for name in followed}
-    return {**headers, "retry-after-ms": POLL_MS, "x-ms-retry-after-ms": POLL_MS}
+    headers = {name: f"{context.base}{places[name].format(**known)}?api-version=2025-12-01" for name in followed}
+    return {**headers, **SOON}
+
+
+def _location_of(context: KindContext, resource_id: str) -> str:
+    """The region of a resource, or of what it lies in."""
+    while resource_id.count("/") >= GROUP_DEPTH:
+        row = context.store.resources.get(resource_id)
+        if row is not None and row.body.get("location"):
+            return str(row.body["location"])
+        resource_id = resource_id.rpartition("/")[0]
+    return "global"

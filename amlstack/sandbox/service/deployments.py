@@ -379,6 +379,8 @@ def _dependencies(template: Template) -> Iterator[Body]:
         words = template.group.split("/")
         words[4] = template.worked_out(each["resourceGroup"]) if "resourceGroup" in each else words[4]
         name = template.worked_out(each["name"])
+        if not isinstance(name, str) or name.count("/") != each["type"].count("/") - 1:
+            continue  # of one whose condition does not hold, the name may be anything
         row = {"id": template.id_of(each["type"], name, "/".join(words))}
         named[row["id"].lower()] = {**row, "resourceType": each["type"], "resourceName": name}, each
     for row, each in named.values():

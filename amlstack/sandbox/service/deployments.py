@@ -354,7 +354,18 @@ def _parameters(template: Template) -> Iterator[tuple[str, Body]]:
     for name, declared in (template.content.get("parameters") or {}).items():
         kind = str(declared.get("type", "String"))
         kind = kind[:1].upper() + kind[1:]
-        yield name, {"type": kind} if kind.startswith("Secure") else {"type": kind, "value": _parameter(template, name)}
+        try:
+            yield name, {"type": kind, **({} if kind.startswith("Secure") else {"value": _parameter(template, name)})}
+        except OpenError:  # nothing that is deployed asks for it
+            yield name, {"type": kind}
+
+
+def _if_known(template: Template, node: Any) -> Any:
+    """The value of a part of a resource that need not be wanted; None where it has none."""
+    try:
+        return template.worked_out(node)
+    except Refused:
+        return None
 
 
 def _providers(template: Template) -> list[Body]:
@@ -377,14 +388,14 @@ def _dependencies(template: Template) -> Iterator[Body]:
     named = {}
     for each in template.content.get("resources") or []:
         words = template.group.split("/")
-        words[4] = template.worked_out(each["resourceGroup"]) if "resourceGroup" in each else words[4]
-        name = template.worked_out(each["name"])
+        words[4] = str(_if_known(template, each["resourceGroup"])) if "resourceGroup" in each else words[4]
+        name = _if_known(template, each["name"])
         if not isinstance(name, str) or name.count("/") != each["type"].count("/") - 1:
             continue  # of one whose condition does not hold, the name may be anything
         row = {"id": template.id_of(each["type"], name, "/".join(words))}
         named[row["id"].lower()] = {**row, "resourceType": each["type"], "resourceName": name}, each
     for row, each in named.values():
-        wanted = [str(template.worked_out(one)).lower() for one in each.get("dependsOn") or []]
+        wanted = [str(_if_known(template, one)).lower() for one in each.get("dependsOn") or []]
         behind = [own for one in wanted for key, (own, _) in named.items() if key == one or key.endswith(f"/{one}")]
         if behind:
             yield {"dependsOn": behind, **row}

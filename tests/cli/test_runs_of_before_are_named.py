@@ -11,7 +11,7 @@ import pytest
 from amlstack.cli.console import Progress
 from amlstack.cli.stack import runs
 from amlstack.cli.stack_files import State
-from amlstack.sandbox.protocol.kind import iso
+from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
     from pathlib import Path

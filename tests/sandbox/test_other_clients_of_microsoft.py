@@ -47,7 +47,7 @@ CAPABILITIES: Mapping[str, Any] = {
     "a job": "Completed",
     "jobs": [["first"], []],
     "a job cancelled": "Canceled",
-    "an unknown job": [404, "ResourceNotFound"],
+    "an unknown job": [404, "UserError"],
     "blobs": ["words", ["a/b.txt"], 412, False],
     "the tracking address": "azureml",
     "a run from outside": [*("FINISHED", {"rate": "0.1", "layers": "2"}, [1.0, 0.5], "a", ["notes/note.txt"], "words")],

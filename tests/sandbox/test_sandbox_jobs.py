@@ -189,7 +189,7 @@ def test_a_cancelled_job_stays_as_it_is(manager: Manager, gpu: str) -> None:
     assert manager.call("POST", f"{path}/cancel", {})[0] == 202
     assert manager.call("POST", f"{path}/cancel", {})[0] == 200
     assert manager.call("GET", path)[1]["properties"]["status"] == "Canceled"
-    assert manager.call("POST", f"{manager.workspace}/jobs/two/cancel", {})[1]["code"] == "ResourceNotFound"
+    assert manager.call("POST", f"{manager.workspace}/jobs/two/cancel", {})[1]["message"] == "Job two not found."
 
 
 @pytest.mark.parametrize(("nodes", "expected"), [((), "Canceled"), ((0,), "CancelRequested")])
@@ -226,7 +226,7 @@ def test_deleting_a_job_is_refused_while_it_runs_and_gone_is_gone(manager: Manag
     assert error["code"] == "JobIsActive"
     manager.call("POST", f"{path}/cancel", {})
     assert [manager.call("DELETE", path)[0] for _ in range(2)] == [200, 204]
-    assert manager.call("GET", path)[1]["code"] == "ResourceNotFound"
+    assert manager.call("GET", path)[1]["message"] == "Job one not found."
 
 
 def test_the_list_shows_what_is_not_archived(manager: Manager, gpu: str) -> None:

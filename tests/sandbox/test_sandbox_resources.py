@@ -68,7 +68,7 @@ def test_a_lost_job_a_lost_workspace_and_a_lost_group_are_three_answers(manager:
         )
     ]
 
-    assert codes == ["ResourceNotFound", "ParentResourceNotFound", "ResourceGroupNotFound"]
+    assert codes == ["UserError", "ParentResourceNotFound", "ResourceGroupNotFound"]
 
 
 def test_ids_ignore_letter_case_and_keep_the_letters_of_their_maker(manager: Manager) -> None:

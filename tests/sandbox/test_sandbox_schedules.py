@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.sandbox.sandbox_client import cluster, job
+from amlstack.sandbox.service import manager as service
+from tests.support.sandbox.sandbox_client import cluster, job, version_of
 
 if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
@@ -37,7 +39,12 @@ def put(manager: Manager, content: Any, name: str = "nightly") -> tuple[int, Any
     return manager.call("PUT", f"{manager.workspace}/schedules/{name}", content)
 
 
-ANSWERED = {**WEEKLY, "frequency": "Week", "schedule": {**WEEKLY["schedule"], "weekDays": ["Monday"]}}
+ANSWERED = {
+    **WEEKLY,
+    "frequency": "Week",
+    "endTime": None,
+    "schedule": {**WEEKLY["schedule"], "weekDays": ["Monday"], "monthDays": None},
+}
 """The same in the service's own letters."""
 
 
@@ -50,9 +57,13 @@ def test_a_schedule_is_kept_as_it_was_sent(
     assert status == 201
     manager.settle()
     _, kept = manager.call("GET", f"{manager.workspace}/schedules/nightly")
-    assert kept["properties"] == {
-        **sent["properties"], "trigger": answered, "isEnabled": True, "properties": {}, "provisioningState": "Succeeded"
+    properties = kept["properties"]
+    definition = properties.pop("action")["jobDefinition"]
+    assert properties == {
+        "trigger": {"startTime": None, "endTime": None, **answered}, "isEnabled": True, "properties": {},
+        "tags": {"a": "b"}, "provisioningState": "Succeeded", **dict.fromkeys(("description", "displayName")),
     }  # fmt: skip
+    assert definition.items() >= {**job(gpu)["properties"], "status": "NotStarted", "componentId": None}.items()
     assert manager.store.jobs.list() == (), "no schedule is ever fired"
 
 
@@ -60,7 +71,7 @@ def test_an_edit_replaces_all_of_it(manager: Manager, gpu: str) -> None:
     put(manager, body(job(gpu)["properties"], tags={"a": "b"}))
     manager.settle()
     status, edited = put(manager, body(job(gpu)["properties"], WEEKLY, isEnabled=False))
-    assert (status, edited["properties"]["trigger"], edited["properties"]["tags"]) == (200, ANSWERED, {})
+    assert (status, edited["properties"]["trigger"], edited["properties"]["tags"]) == (201, ANSWERED, {})
     assert edited["properties"]["isEnabled"] is False
 
 
@@ -68,10 +79,11 @@ def test_an_enabled_one_cannot_be_deleted(manager: Manager, gpu: str) -> None:
     path = f"{manager.workspace}/schedules/nightly"
     put(manager, body(job(gpu)["properties"]))
     manager.settle()
-    status, error = manager.call("DELETE", path)
-    assert (status, error["message"]) == (
-        409, "Cannot delete an active trigger nightly"
-    )  # fmt: skip
+    reply = service.answer(manager.context, "DELETE", path, {"api-version": version_of(path)}, None)
+    assert reply.status == 202
+    _, state = manager.call("GET", urlsplit(reply.headers["Azure-AsyncOperation"]).path)
+    assert (state["status"], state["error"]["message"]) == ("Failed", "Cannot delete an active trigger nightly")
+    assert manager.call("GET", path)[0] == 200
     put(manager, body(job(gpu)["properties"], isEnabled=False))
     assert manager.call("DELETE", path)[0] == 202
     manager.settle()

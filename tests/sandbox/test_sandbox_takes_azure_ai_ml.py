@@ -78,6 +78,6 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         ],
         "described": ["ours", {"team": "a"}],
         "ended": "Canceled",
-        "schedule": [True, ["weekly"], 409, False, []],
+        "schedule": [True, ["weekly"], 200, False, []],
         "archived": [True],
     }

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.recordings import forms
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -33,6 +35,8 @@ _KIND: Final = re.compile(
     r"/(?P<kind>\w+)/(?P<name>[^/]+)(?:/versions/(?P<version>[^/]+))?$"
 )
 _IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
+_CURATED: Final = "azureml://registries/azureml/environments/sklearn-1.5/versions/1"
+_KEY: Final = {"secretsType": "AccountKey", "key": forms.SECRET}
 _VERSIONED: Final = frozenset({"codes", "environments", "data", "models", "components"})
 _TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _LEAST: Final[dict[str, Any]] = {
@@ -69,16 +73,7 @@ def workspace(story: Story) -> Iterator[Request]:
     paths = {one.path for one in story.exchanges}
     by_template = any(one.kind == "PUT deployments" for one in story.exchanges)
     named = any("<workspace>" in path for path in paths) and not by_template
-    location = next(
-        (
-            one.answer.body["location"]
-            for one in story.exchanges
-            if one.path.lower() == WORKSPACE.lower()
-            and isinstance(one.answer.body, dict)
-            and "location" in one.answer.body
-        ),
-        "eastus2",
-    )
+    location = next(_locations(story), "eastus2")
     base = {"location": location}
     account = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/<account>"
     vault = f"{GROUP}/providers/Microsoft.KeyVault/vaults/<group>"
@@ -112,6 +107,17 @@ def _has_tree(story: Story) -> bool:
     """True where an answer says of a blob whether it is a file or a directory."""
     said = (one.answer for one in story.exchanges if one.path.startswith("/blob/"))
     return any("x-ms-resource-type" in one.headers or "'ResourceType'" in repr(one.body) for one in said)
+
+
+def _locations(story: Story) -> Iterator[str]:
+    """Regions of the workspace: of its answers, and of refusals in it."""
+    for one in story.exchanges:
+        body = one.answer.body if isinstance(one.answer.body, dict) else {}
+        if one.path.lower() == WORKSPACE.lower() and "location" in body:
+            yield body["location"]
+        for info in (body.get("error") or {}).get("additionalInfo") or ():
+            if info.get("type") == "Location":
+                yield info["info"]["value"]
 
 
 def by_story(story: Story) -> list[Request]:
@@ -237,16 +243,17 @@ def _code_files(requests: Any) -> Iterator[Request]:
 def _read(path: str, row: dict[str, Any], query: dict[str, str], made: set[str], found: dict[str, Request]) -> None:
     """A resource that was there, as it was read; of code that was asked for by its hash, with that."""
     known = _KIND.match(path)
-    if known is None or path.lower() in made or path.lower() in found:
+    if known is None or path.lower() in made:
+        return
+    dummy = _dummy(known["kind"].lower(), known["name"])
+    if path.lower() in found and found[path.lower()][2] != dummy:  # what is read says more than what only names it
         return
     properties = {key: value for key, value in row.get("properties", {}).items() if key not in _SAID_BY_SERVICE}
     kind, versioned = known["kind"].lower(), known["version"] is not None
     if kind in _VERSIONED and not versioned:
-        newest = properties.get("latestVersion")
-        if newest and f"{path}/versions/{newest}".lower() not in made:
-            dummy = _dummy(kind, known["name"])
-            if dummy is not None:
-                found[f"{path}/versions/{newest}".lower()] = "PUT", f"{path}/versions/{newest}", dummy
+        newest = properties.get("latestVersion") or ("1" if kind == "components" else None)
+        if newest and f"{path}/versions/{newest}".lower() not in made and dummy is not None:
+            found.setdefault(f"{path}/versions/{newest}".lower(), ("PUT", f"{path}/versions/{newest}", dummy))
         return
     _named(properties, made, found)
     if kind == "computes":
@@ -254,6 +261,8 @@ def _read(path: str, row: dict[str, Any], query: dict[str, str], made: set[str],
         return
     if "hash" in query:
         properties["properties"] = {"hash_sha256": query["hash"], "hash_version": query.get("hashVersion", "")}
+    if (properties.get("credentials") or {}).get("credentialsType") == "AccountKey":
+        properties["credentials"] = {**properties["credentials"], "secrets": _KEY}
     if kind in _ORDER and not (kind == "datastores" and path.rpartition("/")[2].startswith("workspace")):
         found[path.lower()] = "PUT", path, {"properties": _unwritten(properties)}
 
@@ -269,14 +278,18 @@ def _compute(location: str, properties: dict[str, Any]) -> dict[str, Any]:
 def _unwritten(value: Any) -> Any:
     """A body without forms: a time or an id that is a word would be refused."""
     if isinstance(value, dict):
-        return {key: _unwritten(inner) for key, inner in value.items() if inner not in ("<secret>", "<who>")}
+        return {key: _unwritten(inner) for key, inner in value.items() if inner != "<secret>"}
     if isinstance(value, list):
         return [_unwritten(inner) for inner in value]
     return _as_told(value) if isinstance(value, str) else value
 
 
 def _as_told(text: str) -> str:
-    text = text.replace("<guid>", "6e1f2a3b-0000-4000-8000-000000000001")
+    text = (
+        text.replace("<who>", "someone")
+        .replace("<container>", "6e1f2a3b-0-<guid>")
+        .replace("<guid>", "6e1f2a3b-0000-4000-8000-000000000001")
+    )
     text = re.sub(r"<hex(\d+)>", lambda found: "a1" * (int(found[1]) // 2), text)
     return re.sub(r"<time[^>]*>", "2023-01-01T00:00:00Z", text)
 
@@ -304,7 +317,7 @@ def _name(path: str, made: set[str], found: dict[str, Request]) -> None:
     if known is None or low in made or low in found or known["name"].startswith("AzureML-"):
         return
     dummy = _dummy(known["kind"].lower(), known["name"])
-    if dummy is not None and (known["version"] or known["kind"].lower() in {"computes", "datastores"}):
+    if dummy is not None and (known["version"] or known["kind"].lower() in {"computes", "datastores", "jobs"}):
         found[low] = "PUT", _as_told(path), dummy
 
 
@@ -317,6 +330,7 @@ def _dummy(kind: str, name: str) -> dict[str, Any] | None:
     properties = {
         "environments": {"image": _IMAGE},
         "codes": {"codeUri": f"https://<account>.blob.core.windows.net/<blobstore>/LocalUpload/{name}"},
+        "jobs": {"jobType": "Command", "command": "echo", "environmentId": _CURATED},
         "data": {"dataUri": files, "dataType": "uri_folder"},
         "models": {"modelUri": files, "modelType": "custom_model"},
         "components": {

@@ -82,8 +82,8 @@ def story(recording: Recording) -> Story:
             asked[key] = len(made)
         else:
             asked.clear()
-        for header, value in one.headers.items():
-            if header == "azure-asyncoperation" or (header == "location" and "peration" in value):
+        for header in ("location", "azure-asyncoperation"):  # the latter, where both are one address
+            if "peration" in (value := one.headers.get(header, "")):
                 operations[urlsplit(value).path.rstrip("/").lower()] = (len(made), header)
         made.append(now)
     return Story(recording.source, recording.date, made, dict(sorted(left.items())))
@@ -263,10 +263,12 @@ def _accounts(exchanges: list[Recorded]) -> Iterator[tuple[str, str]]:
     """Account and container of the workspace's default datastore; where none is seen, the account that is met most."""
     hosts: Counter[str] = Counter()
     for one in exchanges:
-        body = one.body.get("properties") if isinstance(one.body, dict) else None
-        if "/datastores/workspaceblobstore" in one.url and isinstance(body, dict) and body.get("accountName"):
-            yield body["accountName"], body["containerName"]
-            return
+        listed = one.body.get("value") if isinstance(one.body, dict) else None
+        for row in listed if isinstance(listed, list) else [one.body]:
+            body = row.get("properties") if isinstance(row, dict) and row.get("name") == "workspaceblobstore" else None
+            if "/datastores" in one.url and isinstance(body, dict) and body.get("accountName"):
+                yield body["accountName"], body["containerName"]
+                return
         for text in (one.url, json.dumps(one.body) if "/codes/" in one.url else ""):
             found = re.search(r"https://([^./]+?)(?:-secondary)?\.(?:blob|dfs)\.", text)
             hosts.update([found[1]] if found else [])

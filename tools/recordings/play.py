@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 VERSION: Final = "2024-10-01"
 """Of what is set up for a story."""
 _RETRIES: Final = 400
+_ENDED: Final = frozenset({"Succeeded", "Failed", "Canceled"})
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Player:
                 continue
             states: tuple[str, ...] = ()
             if one.method == POLL:
-                reply, states = self._follow(replies[one.of], one.by)
+                reply, states = self._follow(replies[one.of], one.by, one.answer.states[-1])
             else:
                 reply = self._send(place, one)
             replies.append(reply)
@@ -177,8 +178,13 @@ class Player:
             **body,
         )
 
-    def _follow(self, reply: requests.Response | None, by: str) -> tuple[requests.Response | None, tuple[str, ...]]:
-        """The last answer of an operation, and each status in its order; None where there is none to follow."""
+    def _follow(
+        self, reply: requests.Response | None, by: str, last: str = ""
+    ) -> tuple[requests.Response | None, tuple[str, ...]]:
+        """The last answer of an operation, and each status in its order; None where there is none to follow.
+
+        A client that did not wait for the end has seen a ``last`` state that is none.
+        """
         address = reply.headers.get(by) if reply is not None else None
         if not address or "operation" not in address.lower():
             return None, ()
@@ -189,9 +195,9 @@ class Player:
             state = str(reply.status_code)
             if by != "location" and reply.status_code == 200:
                 state = str(reply.json().get("status"))
-                running = state not in {"Succeeded", "Failed", "Canceled"}
+                running = state not in _ENDED
             states += [] if states[-1:] == [state] else [state]
-            if not running:
+            if not running or (state == last and last not in _ENDED):
                 break
         return reply, tuple(states)
 
@@ -285,7 +291,9 @@ class _Place:
     def _words(self, text: str) -> str:
         host = urlsplit(self._url).netloc
         text = text.replace(f"https://{host}/blob/{self._name}account", "https://<account>.blob.core.windows.net")
-        text = text.replace(self._url, "<arm>")
+        region = "<region>.api.azureml.ms"  # which the one endpoint stands for too
+        text = text.replace(f"azureml://{host}/", f"azureml://{region}/")
+        text = text.replace(f"{self._url}/discovery", f"https://{region}/discovery").replace(self._url, "<arm>")
         if self.container:
             text = text.replace(self.container, "<blobstore>")
         text = text.replace(f"{self._name}account", "<account>").replace(f"{self._name}-ws", "<workspace>")

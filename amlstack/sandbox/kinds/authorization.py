@@ -17,8 +17,9 @@ from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema, iso
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

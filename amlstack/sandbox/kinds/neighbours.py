@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema, iso, with_offset
+from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
+from amlstack.sandbox.protocol.times import iso, with_offset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema, iso
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.requests import storage_etag
+from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,9 @@ from amlstack.base.paths import files_below
 from amlstack.sandbox.files.datastores import MODELS
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol.entra import sign
-from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, with_offset
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
+from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.store.store import job_folder
 
 if TYPE_CHECKING:

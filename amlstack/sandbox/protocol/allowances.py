@@ -88,7 +88,7 @@ ANSWERED_ONLY = {
     "WorkspaceArgs": frozenset(
         {
             *("allowRoleAssignmentOnRG", "softDeleteEnabled", "linkedModelInventoryArmId", "creationTime"),
-            *("EnableSoftwareBillOfMaterials", "sdkTelemetryAppInsightsKey"),
+            *("EnableSoftwareBillOfMaterials", "sdkTelemetryAppInsightsKey", "sasGetterUri"),
         }
     ),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import datetime as dt
 import re
 import uuid
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
+from amlstack.sandbox.protocol.times import iso, with_offset
 
 if TYPE_CHECKING:
     import asyncio
@@ -137,6 +137,7 @@ class ResourceKind:
         since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
         until: Property → date of the last api-version whose answers have it, and its value where the resource has none.
         outer: What every answer has beside ``properties``, with its value where the resource has none.
+        frontend: Azure Machine Learning's front end answers: its refusals and operations have a form of their own.
         assigned: Names under ``properties`` that only the service writes although azure-native's input classes have
             them: a client that PUTs or PATCHes what it got sends them along, and ARM takes no notice.
     """
@@ -171,6 +172,7 @@ class ResourceKind:
     until: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     outer: ClassVar[Body] = {}
     accepted: ClassVar[Body | None] = None
+    frontend: ClassVar[bool] = False
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 
     def is_taken(self, context: KindContext, name: str) -> bool:
@@ -238,6 +240,10 @@ class ResourceKind:
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""
 
+    def failing_removal(self, context: KindContext, resource: ResourceRow) -> str:
+        """The reason for which the operation of a DELETE fails, as ``CODE: message``; empty where it does not."""
+        return ""
+
     def meant(self, context: KindContext, path: ArmPath) -> str:
         """The id of the resource that a GET of a path is about: the path itself, where a name stands for no other."""
         return path.text
@@ -257,7 +263,8 @@ class ResourceKind:
     def absent(self, path: ArmPath) -> Refused:
         """The refusal of a request for a resource that is not there."""
         message = (
-            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
+            f"The Resource '{path.type}/{'/'.join(path.names)}' under resource group '{path.group}' was not found. "
+            "For more details please go to https://aka.ms/ARMResourceNotFoundFix"
         )
         return Refused(404, "ResourceNotFound", message)
 
@@ -305,6 +312,10 @@ class ResourceKind:
                 row.pop("systemData", None)
         return body
 
+    def listed(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The resource as a list has it: as a GET of itself answers it, where nothing else is known."""
+        return self.render(context, resource)
+
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
         """The resource as a PUT or a PATCH answers it: as a GET does, where nothing else is known."""
         return self.render(context, resource)
@@ -328,13 +339,3 @@ def system_data(created: float, changed: float, *, form: Callable[[float], str])
     who = {"createdBy": "sandbox", "createdByType": "Application"}
     whom = {"lastModifiedBy": "sandbox", "lastModifiedByType": "Application"}
     return {**who, "createdAt": form(created), **whom, "lastModifiedAt": form(changed)}
-
-
-def iso(at: float) -> str:
-    """Seconds since the epoch as ARM writes times: ``2026-01-31T12:00:00.123456Z``."""
-    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def with_offset(at: float) -> str:
-    """Seconds since the epoch as Azure Machine Learning writes times: ``2026-01-31T12:00:00.1234560+00:00``."""
-    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f0+00:00")

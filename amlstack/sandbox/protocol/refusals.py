@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
+from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,10 +22,20 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
         message: What was seen, the rule and what to write instead.
         target: Path of the property it is about.
         details: The errors below it.
+        inner: Codes of the errors inside each other, the outermost first.
+        template: The message with names in braces, and their values.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, target: str | None = None, *, details: tuple[Any, ...] = ()
+        self,
+        status: int,
+        code: str,
+        message: str,
+        target: str | None = None,
+        *,
+        details: tuple[Any, ...] = (),
+        inner: tuple[str, ...] = (),
+        template: tuple[str, dict[str, str]] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -30,13 +43,35 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
         self.message = message
         self.target = target
         self.details = details
+        self.inner = inner
+        self.template = template
+        self.region: str | None = None
 
     @property
     def body(self) -> dict[str, Any]:
         """``{"error": {"code", "message"[, "target"][, "details"]}}``."""
         more = {"target": self.target, "details": list(self.details) or None}
         shown = {key: value for key, value in more.items() if value is not None}
-        return {"error": {"code": self.code, "message": self.message, **shown}}
+        error = {"code": self.code, "message": self.message, **shown}
+        if self.region is not None:
+            error |= {"details": list(self.details), "additionalInfo": self._of_frontend(self.region)}
+        return {"error": error}
+
+    def _of_frontend(self, region: str) -> list[Any]:
+        """The parts that Azure Machine Learning's front end adds to each refusal of its own."""
+        inner: Any = None
+        for code in reversed(self.inner):
+            inner = {"code": code, "innerError": inner}
+        words = {
+            "ComponentName": "managementfrontend",
+            "Correlation": {"operation": secrets.token_hex(16), "request": secrets.token_hex(8)},
+            "Environment": region,
+            "Location": region,
+            "Time": with_offset(time.time()),
+            **({"InnerError": inner} if inner else {}),
+            **(dict(zip(("MessageFormat", "MessageParameters"), self.template, strict=True)) if self.template else {}),
+        }
+        return [{"type": name, "info": {"value": value}} for name, value in words.items()]
 
 
 def not_emulated(what: str) -> Refused:

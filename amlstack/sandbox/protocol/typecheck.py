@@ -347,6 +347,10 @@ def _value(hint: Any, value: Any, path: str, version: str) -> Any:
     return _scalar(choice, value, path)
 
 
+_NULLS_KEPT = ".jobDefinition.tags", ".jobDefinition.properties"
+"""Paths of maps whose null entries a schedule answers as it got them (azure-ai-ml's test_command_job_schedule)."""
+
+
 def _mapping(choice: AllowedValues, value: Body, path: str, version: str) -> Body:
     if choice.item is not None and path.rsplit(".", 1)[-1] in allowances.ID_MAPS:
         return {name: {} for name in value}
@@ -367,7 +371,7 @@ def _mapping(choice: AllowedValues, value: Body, path: str, version: str) -> Bod
             name: _value(choice.entry, str(entry) if loose and type(entry) is int else entry, f"{path}.{name}", version)
             for name, entry in value.items()
             if entry is not None
-        }
+        } | {name: None for name, entry in value.items() if entry is None and path.endswith(_NULLS_KEPT)}
     raise _wrong(path, _expected(choice), value)
 
 

@@ -95,8 +95,6 @@ class GrowingFile(FileResponse):
 
 METHODS = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"]
 DATA_PLANES = ("api", "history", "experimentation", "modelmanagement", "mlflow")
-JSON = "application/json; charset=utf-8"
-"""The type of every answer of the resource manager."""
 ENTRA_ROUTE = "/oauth2/v2.0/token"
 
 
@@ -165,7 +163,7 @@ def refusal(request: Request, raw: str, refused: Refused) -> Response:
     if raw.endswith(ENTRA_ROUTE):
         description = f"AADSTS90023: {refused.message}"
         return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
-    return JSONResponse(refused.body, refused.status, headers, JSON)
+    return JSONResponse(refused.body, refused.status, headers, manager.JSON)
 
 
 async def _answer(context: KindContext, federated: str, request: Request, path: str) -> Response:
@@ -236,5 +234,6 @@ def _reply(request: Request, reply: Reply) -> Response:
         headers["x-ms-client-request-id"] = client
     storage = "/providers/microsoft.storage/" in request.url.path.lower()  # which writes other types than the others
     if reply.body is None:
-        return Response(status_code=reply.status, headers=headers, media_type="text/plain" if storage else None)
-    return JSONResponse(reply.body, reply.status, headers, "application/json" if storage else JSON)
+        content = "null" if "Content-Type" in headers else None
+        return Response(content, reply.status, headers, media_type="text/plain" if storage else None)
+    return JSONResponse(reply.body, reply.status, headers, "application/json" if storage else manager.JSON)

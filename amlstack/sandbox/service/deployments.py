@@ -26,8 +26,9 @@ from amlstack.base.arm_language.expressions import LAZY, Evaluator
 from amlstack.base.arm_language.functions import OpenError, truth
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_STATUS, SOON, Reply, iso
+from amlstack.sandbox.protocol.kind import BY_STATUS, SOON, Reply
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 import uuid
 from dataclasses import replace
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath, parse
 from amlstack.sandbox.protocol.entra import SUBSCRIPTIONS
 from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, SOON, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
+from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.service import cloud, deployments, policy
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation, OperationKind
+
+
+JSON: Final = "application/json; charset=utf-8"
+"""The type of every answer of the resource manager."""
 
 
 def advance(context: KindContext, operation: Operation) -> None:
@@ -109,7 +115,7 @@ def answer(
     """
     _check_call(text, query)
     if found := _OPERATION.fullmatch(text):
-        return _operation(context, found[2].replace("-", ""), results=found[1].lower().endswith("results"))
+        return _operation(context, found[0], found[2].replace("-", ""), results=found[1].lower().endswith("results"))
     above = cloud.subscriptions_answer(context, method, text, query, body)
     above = above or deployments.answer(context, method, text, body, functools.partial(_deploy, context))
     if above is not None:
@@ -123,10 +129,21 @@ def answer(
         return _post(context, text, _object(body))
     kind = _kind(path)
     _check_above(context, path, method)
-    reply = _of_kind(context, method, path, query, body, headers=headers)
+    try:
+        reply = _of_kind(context, method, path, query, body, headers=headers)
+    except Refused as refused:
+        raise _of_frontend(context, kind, path, refused) from None
     if not isinstance(reply.body, dict) or not (kind.since or kind.dated_since or kind.until):
         return reply
     return replace(reply, body=kind.in_version(reply.body, query["api-version"]))
+
+
+def _of_frontend(context: KindContext, kind: ResourceKind, path: ArmPath, refused: Refused) -> Refused:
+    """A refusal in the form of who answers: ARM itself, or Azure Machine Learning's front end in its region."""
+    if kind.frontend and refused.status not in {412, 501}:
+        workspace = context.store.resources.get("/".join(path.text.split("/")[:9]))
+        refused.region = str(workspace.body.get("location")) if workspace is not None else None
+    return refused
 
 
 def _deploy(context: KindContext, path: str, version: str, body: Body) -> None:
@@ -229,7 +246,7 @@ def _get(context: KindContext, kind: ResourceKind, path: ArmPath) -> Reply:
 
 def _list(context: KindContext, kind: ResourceKind, path: ArmPath, query: Mapping[str, str]) -> Reply:
     rows = kind.select(context, path, query)
-    render = functools.partial(kind.render, context)
+    render = functools.partial(kind.listed, context)
     return Reply(200, requests.page(f"{context.base}{path.text}", query, rows, lambda row: row.key, render))
 
 
@@ -271,7 +288,7 @@ def _put(
             headers = location if again == 201 else {}
             if ticks:
                 doing: OperationKind = "create" if state == "Creating" else "update"
-                headers = _headers(context, kind, store.operations.start(updated.key, doing, ticks))
+                headers = location | _headers(context, kind, store.operations.start(updated.key, doing, ticks))
             status = kind.patch_status if patch else again
             return Reply(status, None if status == 202 else kind.written(context, updated), headers)
         if kind.makes_parent:
@@ -282,7 +299,7 @@ def _put(
         headers = location
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
-            headers = _headers(context, kind, operation)
+            headers = location | _headers(context, kind, operation)
     # An answer of 202 has no resource: clients poll, and then ask for it.
     return Reply(kind.made_status, kind.accepted if kind.made_status == 202 else kind.written(context, made), headers)
 
@@ -337,6 +354,10 @@ def _delete(
     with context.store.transaction():
         requests.check_etag(headers, context.store.resources.get(path.text))
         kind.check_removal(context, resource)
+        if error := kind.failing_removal(context, resource):
+            operation = context.store.operations.start(resource.key, "delete", 1)
+            context.store.operations.fail(operation.id, error)
+            return Reply(202, None, _headers(context, kind, operation))
         was = kind.render(context, resource) if kind.answers_deletion else None
         if not kind.ticks_delete and remove(context, resource):
             return Reply(200, was)
@@ -352,19 +373,27 @@ def _post(context: KindContext, text: str, body: Body) -> Reply:
         raise not_emulated(f"POST {text}")
     kind = _kind(path)
     _check_above(context, path, "POST")
-    done = kind.act(context, path, action, body)
-    if done is None:
-        done = kind.action(context, _found(context, path), action, body)
+    try:
+        done = kind.act(context, path, action, body)
+        if done is None:
+            done = kind.action(context, _found(context, path), action, body)
+    except Refused as refused:
+        raise _of_frontend(context, kind, path, refused) from None
     return done if isinstance(done, Reply) else Reply(202, None, _headers(context, kind, done))
 
 
-def _operation(context: KindContext, operation_id: str, *, results: bool) -> Reply:
+def _operation(context: KindContext, address: str, operation_id: str, *, results: bool) -> Reply:
     operation = context.store.operations.get(operation_id)
     if operation is None:
         raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
     advance(context, operation)
     operation = context.store.operations.get(operation_id) or operation
     code, _, message = (operation.error or "").partition(": ")
+    error: Body = {"code": code, "message": message}
+    path = parse(operation.resource)
+    of = None if path is None else kinds.find(path.type)
+    if of is not None and of.frontend and operation.kind != "cancel":
+        return Reply(200, _frontend_status(address, operation, error), SOON)
     if results:
         if operation.status == "Failed":
             raise Refused(400, code, message)
@@ -384,10 +413,22 @@ def _operation(context: KindContext, operation_id: str, *, results: bool) -> Rep
         status = "Accepted" if operation.ticks > 1 else "Running"
     body: Body = {"status": status}
     if operation.status == "Failed":
-        body["error"] = {"code": code, "message": message}
+        body["error"] = error
     if operation.status == "Succeeded" and f"/{ML}/".lower() in operation.resource:
         body["percentComplete"] = 100.0
     return Reply(200, body, SOON)
+
+
+def _frontend_status(address: str, operation: Operation, error: Body) -> Body:
+    """The state of an operation as Azure Machine Learning's front end tells it."""
+    name = f"s:{uuid.uuid5(uuid.NAMESPACE_URL, operation.resource)}:{operation.id}"
+    shown: Body = {"id": re.sub(r"(?i)operationsStatus", "operationResults", address), "name": name}
+    if operation.status == "Failed":
+        return {"error": {**error, "details": [], "additionalInfo": []}, **shown, "status": "Failed"}
+    if operation.status == "InProgress":
+        return {**shown, "status": "Deleting" if operation.kind == "delete" else "Creating"}
+    times = {"startTime": with_offset(operation.started), "endTime": f"{with_offset(time.time())[:19]}+00:00"}
+    return {**shown, "status": "Succeeded", **times}
 
 
 def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
@@ -403,6 +444,8 @@ def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> 
     }
     followed = kind.followed.get(operation.kind, tuple(places))
     headers = {name: f"{context.base}{places[name].format(**known)}?api-version=2025-12-01" for name in followed}
+    if kind.frontend and operation.kind in {"delete", "cancel"}:
+        headers["Content-Type"] = JSON  # of a body of the four letters null
     return {**headers, **SOON}
 
 

@@ -49,8 +49,10 @@ class Containers(ResourceKind):
 
     names = ASSET
     tracked = False
+    frontend = True
     newest_first: ClassVar[bool] = False
     nulls: ClassVar[Body] = {"description": None, "tags": {}, "properties": {}, "isArchived": False}
+    since: ClassVar[Mapping[str, str]] = {"provisioningState": "2023-04-01"}
 
     def __init__(self, word: str, noun: str, args: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
@@ -88,6 +90,7 @@ class Versions(ResourceKind):
     defaults: ClassVar[Body] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
     nulls: ClassVar[Body] = {"description": None, "provisioningState": "Succeeded"}
     tracked = False
+    frontend = True
     located = True
     makes_parent = True
     since: ClassVar[Mapping[str, str]] = {
@@ -139,6 +142,15 @@ class CodeVersions(Versions):
     actions = ("startPendingUpload",)
     schema = Schema("machinelearningservices", "CodeVersionArgs", wrapped=True)
 
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The same content at another address is the same version, which stays where it is."""
+        given = body["properties"]
+        kept: Body = {} if before is None else before.body["properties"]
+        digest = (given.get("properties") or {}).get("hash_sha256")
+        if digest and digest == kept.get("properties", {}).get("hash_sha256"):
+            given["codeUri"] = kept["codeUri"]
+        super().check(context, path, body, before)
+
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """The address must be a folder that holds something."""
         uri = properties.get("codeUri")
@@ -184,7 +196,8 @@ class CodeVersions(Versions):
             raise not_emulated(f"pendingUploadType '{kind}', only TemporaryBlobReference")
         account_id = _account_id(context, path)
         account = account_id.rpartition("/")[2]
-        container = context.store.blobs.make_container(account, f"code-{uuid.uuid4()}").name
+        space = str(context.store.resources[_workspace(path)].body["properties"]["workspaceId"])
+        container = context.store.blobs.make_container(account, f"{space[:10]}-{uuid.uuid4()}").name
         uri = f"{context.base}/blob/{account}/{container}"
         credential = {"credentialType": "SAS", "sasUri": f"{uri}?{grant(context.key, account, container, 'racwl')}"}
         reference = {"blobUri": uri, "storageAccountArmId": account_id, "credential": credential}
@@ -237,7 +250,7 @@ class EnvironmentVersions(Versions):
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
         message = f"No environment exists for name: {path.names[-2]}, version: {path.name}"
-        return Refused(404, "UserError", message)
+        return Refused(404, "UserError", message, inner=("NotFoundError",))
 
 
 _CONTEXT = re.compile(r"https://(?:127\.0\.0\.1|localhost)(?::\d+)?/blob/(?P<rest>.+)")
@@ -287,7 +300,8 @@ class EnvironmentContainers(Containers):
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
-        return Refused(404, "UserError", f"No environment exists for name: {path.name}, version: , label: ")
+        message = f"No environment exists for name: {path.name}, version: , label: "
+        return Refused(404, "UserError", message, inner=("NotFoundError",))
 
 
 def _with_dockerfile(properties: Body) -> Body:
@@ -432,7 +446,8 @@ class DataVersions(Versions):
         del context
         properties = resource.body["properties"]
         uri = _long(resource, properties["dataUri"], "resourcegroups")
-        end = "" if properties["dataType"] == "uri_file" or uri.endswith("/") else "/"
+        whole = properties["dataType"] == "uri_file" or uri.endswith("/") or not uri.startswith("azureml:")
+        end = "" if whole else "/"
         return {"dataUri": uri + end}
 
 
@@ -465,7 +480,17 @@ class ModelVersions(Versions):
         return {"modelUri": _long(resource, resource.body["properties"]["modelUri"], "resourceGroups")}
 
 
-MODELS = Containers("models", "a model", "ModelContainerArgs")
+class ModelContainers(Containers):
+    """The container of a model."""
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words below the common ones."""
+        message = f"Model container with name: {path.name} not found."
+        below = {"code": "ModelNotFound", "message": message, "details": [], "additionalInfo": []}
+        return Refused(404, "UserError", "The specified resource was not found.", details=(below,))
+
+
+MODELS = ModelContainers("models", "a model", "ModelContainerArgs")
 KINDS = (
     *(Containers("codes", "a code asset", "CodeContainerArgs"), CodeVersions()),
     *(EnvironmentContainers("environments", "an environment", "EnvironmentContainerArgs"), EnvironmentVersions()),

@@ -32,6 +32,7 @@ DEFAULT_VERSION = "azureml_default"
 """Under this name azure-ai-ml asks for a component without a version: the newest one that is not archived."""
 ANONYMOUS: Final = "azureml_anonymous"
 """Whatever version a request names in this component, the service chooses one by the content."""
+_NOT_FOUND: Final = "NotFound", "ComponentNotFound"
 _LABELS: Final = ("display_name", "description", "tags")
 """The keys of a specification that a later PUT may change."""
 _HIDDEN: Final = frozenset(
@@ -62,6 +63,14 @@ class ComponentContainers(Containers):
     newest_first = True
     nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
 
+    def listed(self, context: KindContext, resource: ResourceRow) -> Body:
+        """With who made and changed it, which only the list says."""
+        return {**self.render(context, resource), "systemData": super().stamp(resource)}
+
+    def stamp(self, resource: ResourceRow) -> Body:
+        """Without who made and changed it."""
+        return {name: at for name, at in super().stamp(resource).items() if name.endswith("At")}
+
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """No latest version, and the time with seven digits of a second as the next one."""
         del context, resource
@@ -70,7 +79,7 @@ class ComponentContainers(Containers):
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
-        return Refused(404, "UserError", f"Not found component {path.name}.")
+        return Refused(404, "UserError", f"Not found component {path.name}.", inner=_NOT_FOUND)
 
 
 class ComponentVersions(Versions):
@@ -84,7 +93,7 @@ class ComponentVersions(Versions):
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
-        return Refused(404, "UserError", f"Not found component {path.names[-2]}.")
+        return Refused(404, "UserError", f"Not found component {path.names[-2]}.", inner=_NOT_FOUND)
 
     def meant(self, context: KindContext, path: ArmPath) -> str:
         """The default version's own id, where it is asked for by its other name."""
@@ -127,7 +136,7 @@ class ComponentVersions(Versions):
                 f'Failed to update component {path.names[-2]} since field "{wrong}" is immutable, try specifying a new '
                 "version."
             )
-            raise Refused(400, "UserError", message)
+            raise Refused(400, "UserError", message, inner=("BadArgument", "ArgumentInvalid", "UpdateComponentFailed"))
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has a specification; what that runs in must be there when a job is made of it."""

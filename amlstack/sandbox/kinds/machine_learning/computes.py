@@ -9,17 +9,9 @@ from amlstack.base import text
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.protocol.kind import (
-    BY_STATUS,
-    Body,
-    KindContext,
-    NameRule,
-    Reply,
-    ResourceKind,
-    Schema,
-    with_offset,
-)
+from amlstack.sandbox.protocol.kind import BY_STATUS, Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.store.store import COMPUTE
 
 if TYPE_CHECKING:
@@ -150,7 +142,8 @@ class Computes(ResourceKind):
         shown = self.render(context, resource)
         properties = {**shown["properties"], "provisioningWarnings": None}
         cluster = {**properties["properties"], **dict.fromkeys(_COUNTS)}
-        del cluster["allocationStateTransitionTime"]
+        for name in ("allocationStateTransitionTime", "propertyBag", "userAccountCredentials"):
+            cluster.pop(name, None)
         return {**shown, "properties": {**properties, "properties": cluster}}
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
@@ -211,12 +204,11 @@ def _check_login(compute: Body, cluster: Body, where: str, *, known: bool) -> No
 
 
 def _without_password(cluster: Body) -> Body:
-    """No answer shows a password."""
+    """Of a password answers show that it can be one."""
     account = cluster.get("userAccountCredentials")
     if not account:
         return cluster
-    shown = {name: value for name, value in account.items() if name != "adminUserPassword"}
-    return {**cluster, "userAccountCredentials": shown}
+    return {**cluster, "userAccountCredentials": {**account, "adminUserPassword": None}}
 
 
 KIND = Computes()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from amlstack.sandbox.protocol.kind import system_data, with_offset
+from amlstack.sandbox.protocol.kind import system_data
+from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import Body
@@ -37,6 +38,9 @@ _OF_TYPE: Final[dict[str, Body]] = {
     "Pipeline": {"settings": None, "jobs": None, "sourceJobId": None},
     "Sweep": {"earlyTermination": None, "queueSettings": None},
 }
+_RAY: Final = dict.fromkeys((
+    "port", "address", "includeDashboard", "dashboardPort", "headNodeAdditionalArgs", "workerNodeAdditionalArgs",
+))  # fmt: skip
 _RESOURCES: Final = dict.fromkeys(("maxInstanceCount", "instanceType", "locations", "properties", "dockerArgs"))
 _SERVICE: Final = dict.fromkeys(("port", "status", "errorMessage", "properties", "nodes"))
 _OUTPUT: Final = {
@@ -77,9 +81,13 @@ def filled(properties: Body) -> Body:
     shown = {**shown, "inputs": {}, "outputs": {}, **given}
     shown["properties"] = {**_properties(given, kind), **given.get("properties", {})}
     shown["inputs"] = {name: _input(port) for name, port in shown["inputs"].items()}
-    shown["outputs"] = {name: {**_OUTPUT, **_stated(port)} for name, port in shown["outputs"].items()}
+    shown["outputs"] = {name: _output(port) for name, port in shown["outputs"].items()}
     if kind == "Command":
         shown["resources"] = _resources(given.get("resources"), shm=True)
+        if (shown["distribution"] or {}).get("distributionType") == "Ray":
+            shown["distribution"] = {**_RAY, **shown["distribution"]}
+        if shown["queueSettings"]:
+            shown["queueSettings"] = {"priority": None, **shown["queueSettings"]}
     if kind == "Sweep":
         trial = given["trial"]
         shown["trial"] = {**dict.fromkeys(("codeId", "distribution")), **trial}
@@ -90,14 +98,27 @@ def filled(properties: Body) -> Body:
     return shown
 
 
-def with_modes(properties: Body) -> Body:
-    """A job's inputs and outputs, each with the mode that it gets where the request names none."""
-    modes = {"inputs": "ReadOnlyMount", "outputs": "ReadWriteMount"}
-    return {
-        side: {name: {**_mode(port, mode), **port} for name, port in properties[side].items()}
-        for side, mode in modes.items()
-        if properties.get(side)
-    }
+_DEFINED: Final = {
+    **dict.fromkeys(("displayName", "properties", "tags", "inputs", "outputs", "services", "parameters")),
+    "status": "NotStarted", "experimentName": "Default", "isArchived": False,
+}  # fmt: skip
+
+
+def defined(given: Body) -> Body:
+    """A job in a schedule with what the service writes beside it: nothing that only a run has."""
+    kind = given.get("jobType", "")
+    known = {**_NULLS, **_OF_TYPE.get(kind, {}), **_DEFINED}
+    shown: Body = {name: value for name, value in known.items() if name != "parameters" or kind == "Command"} | given
+    for side, completed in (("inputs", _input), ("outputs", _output)):
+        if shown[side]:
+            shown[side] = {name: completed(port) for name, port in shown[side].items()}
+    if kind == "Command":
+        shown["resources"] = {"instanceCount": 1, "shmSize": "2g", **_RESOURCES, **(given.get("resources") or {})}
+    return shown
+
+
+def _output(port: Body | None) -> Body:
+    return {**_OUTPUT, **_stated(port)}
 
 
 def _mode(port: Body, mode: str) -> Body:

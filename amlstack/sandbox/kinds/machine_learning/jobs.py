@@ -124,6 +124,7 @@ class JobKind(ResourceKind):
     schema = Schema("machinelearningservices", "JobArgs", wrapped=True)
     tracked = False
     actions = ("cancel",)
+    frontend = True
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"cancel": (BY_RESULT,)}
     since = SINCE
 
@@ -153,11 +154,12 @@ class JobKind(ResourceKind):
         job = found(context, path)
         if job.properties.get("jobType") == "Pipeline" and not job.active:
             message = f"The pipeline run {job.name} is in terminal status, it can't be canceled."
-            raise Refused(400, "UserError", message)
+            inner = "BadArgument", "ArgumentInvalid", "CancelPipelineRunInTerminalStatus"
+            raise Refused(400, "UserError", message, inner=inner)
         if not job.active:
             return Reply(200)
         cancel(context, job.id)
-        return context.store.operations.start(job.arm_id, "cancel", 1)
+        return context.store.operations.start(job.arm_id, "cancel", 2)
 
     def end_below(self, context: KindContext, resource: ResourceRow) -> bool:
         """Cancels every job at or below a resource; whether all have ended."""
@@ -182,8 +184,9 @@ def found(context: KindContext, path: ArmPath) -> JobRow:
     """The job, or its own 404."""
     job = context.store.jobs.find(path.parent, path.name)
     if job is None:
-        message = f"The Resource '{TYPE}/{'/'.join(path.names)}' under resource group '{path.group}' was not found."
-        raise Refused(404, "ResourceNotFound", message)
+        told = "Job {jobId} not found.", {"jobId": path.name}
+        inner = "NotFound", "JobNotFound"
+        raise Refused(404, "UserError", f"Job {path.name} not found.", inner=inner, template=told)
     return job
 
 

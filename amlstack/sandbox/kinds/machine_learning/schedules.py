@@ -8,7 +8,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.kinds.machine_learning import jobs
-from amlstack.sandbox.kinds.machine_learning.job_answers import with_modes
+from amlstack.sandbox.kinds.machine_learning.job_answers import SINCE, defined
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
@@ -42,16 +42,31 @@ class ScheduleKind(ResourceKind):
     names = jobs.KIND.names
     schema = Schema("machinelearningservices", "ScheduleArgs", wrapped=True)
     tracked = False
-    ticks = 1
-    ticks_delete = 1
+    ticks = 2
+    ticks_delete = 2
+    ticks_again: ClassVar[dict[str, int]] = {"PUT": 2}
+    again_status = 201
+    located = True
+    frontend = True
     actions = ("trigger",)
+    nulls: ClassVar[Body] = dict.fromkeys(("description", "displayName"))
+    since: ClassVar[dict[str, str]] = {f"action.jobDefinition.{path}": first for path, first in SINCE.items()}
+
+    def answer(
+        self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
+    ) -> Reply | None:
+        """Nothing of its own; what is no schedule of a job is refused by name."""
+        properties = body.get("properties") if method == "PUT" and isinstance(body, dict) else None
+        action = properties.get("action") if isinstance(properties, dict) else None
+        kind = action.get("actionType") if isinstance(action, dict) else None
+        if kind in {"CreateMonitor", "ImportData", "InvokeBatchEndpoint"}:
+            raise not_emulated(f"schedules of action '{kind}', only CreateJob")
+        return None
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The trigger can fire, and the job could be submitted."""
         properties = body["properties"]
         action = properties["action"]
-        if action["actionType"] != "CreateJob":
-            raise not_emulated(f"schedules of action '{action['actionType']}', only CreateJob")
         _check_trigger(properties["trigger"])
         _check_job(context, path, action["jobDefinition"])
 
@@ -63,6 +78,8 @@ class ScheduleKind(ResourceKind):
         if not properties["isEnabled"]:
             raise Refused(400, "UserError", f"The schedule '{resource.name}' is disabled and cannot be triggered.")
         definition = dict(properties["action"]["jobDefinition"])
+        for side in ("tags", "properties"):
+            definition[side] = {key: value for key, value in (definition.get(side) or {}).items() if value is not None}
         source = definition.pop("sourceJobId", None)
         if source is not None and not _defines(definition):
             first = context.store.jobs.find(resource.parent, str(source).rsplit("/", 1)[-1])
@@ -75,16 +92,40 @@ class ScheduleKind(ResourceKind):
         return Reply(200, {"scheduleActionType": "CreateJob", "submissionId": run})
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The job in it with its modes, as recorded."""
-        action = resource.body["properties"]["action"]
-        definition = action["jobDefinition"]
-        return {"action": {**action, "jobDefinition": {**definition, **with_modes(definition)}}}
+        """The trigger and the job in it with what the service writes beside them."""
+        properties = resource.body["properties"]
+        action, trigger = properties["action"], {"startTime": None, "endTime": None, **properties["trigger"]}
+        if trigger["triggerType"] == "Recurrence":
+            pattern = trigger.get("schedule")
+            trigger["schedule"] = pattern and {"weekDays": None, "monthDays": None, **pattern}
+        return {"trigger": trigger, "action": {**action, "jobDefinition": defined(action["jobDefinition"])}}
 
-    def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The properties alone."""
+        return {"properties": super().render(context, resource)["properties"]}
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Without id and type; a pattern of no time is none, and a command job has services.
+
+        Source: azure-sdk-assets, test_schedule, 2023-04 to 2023-10.
+        """
+        shown = super().render(context, resource)
+        properties = shown["properties"]
+        trigger, definition = properties["trigger"], properties["action"]["jobDefinition"]
+        if not any((trigger.get("schedule") or {}).values()) and "schedule" in trigger:
+            trigger["schedule"] = None
+        if definition["jobType"] == "Command" and definition["services"] is None:
+            definition["services"] = {}
+        return {name: shown[name] for name in ("name", "properties", "systemData")}
+
+    def failing_removal(self, context: KindContext, resource: ResourceRow) -> str:
         """An enabled one stays."""
-        if resource.body["properties"]["isEnabled"]:
-            message = f"Cannot delete an active trigger {resource.name}"
-            raise Refused(409, "UserError", message)
+        enabled = resource.body["properties"]["isEnabled"]
+        return f"UserError: Cannot delete an active trigger {resource.name}" if enabled else ""
+
+    def absent(self, path: ArmPath) -> Refused:
+        """Its own words."""
+        return Refused(404, "UserError", f"Resource Trigger {path.name} not found", inner=("NotFound",))
 
     def select(self, context: KindContext, path: ArmPath, query: Mapping[str, str]) -> tuple[ResourceRow, ...]:
         """The enabled ones, the others, or all (``listViewType``)."""

@@ -28,9 +28,9 @@ from amlstack.sandbox.protocol.kind import (
     Reply,
     ResourceKind,
     Schema,
-    iso,
 )
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
+from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 
 TYPE: Final = f"{ML}/workspaces"
+_KINDS: Final = "Default", "FeatureStore", "Hub", "Project"
+"""Kinds of workspaces in the service's letters."""
 
 
 class Datastores(ResourceKind):
@@ -59,6 +61,7 @@ class Datastores(ResourceKind):
     nulls: ClassVar[Body] = dict.fromkeys(("description", "tags", "properties", "subscriptionId", "resourceGroup"))
     tracked = False
     located = True
+    frontend = True
     actions = ("listSecrets",)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -125,7 +128,7 @@ class Datastores(ResourceKind):
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
-        return Refused(404, "UserError", f"Could not find datastore: {path.name}.")
+        return Refused(404, "UserError", f"Could not find datastore: {path.name}.", inner=("NotFoundError",))
 
 
 _OWN = {
@@ -328,13 +331,14 @@ class Workspaces(ResourceKind):
     actions = ("provisionManagedNetwork", "listKeys", "listStorageAccountKeys", "resyncKeys", "diagnose")
 
     patch_status = 202
-    ticks_again: ClassVar[dict[str, int]] = {"PATCH": 1}
+    ticks_again: ClassVar[dict[str, int]] = {"PATCH": 2}
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "diagnose": (BY_RESULT,)}
     outer: ClassVar[Body] = {"tags": {}, "etag": None}
     nulls: ClassVar[Body] = {
         **dict.fromkeys(("imageBuildCompute", "linkedModelInventoryArmId", "serverlessComputeSettings")),
         **dict.fromkeys(("softDeleteEnabled", "enableDataIsolation", "EnableSoftwareBillOfMaterials"), False),
         "description": "",
+        "sasGetterUri": "",
         "allowRoleAssignmentOnRG": True,
         "ipAllowlist": [],
         "networkAcls": {"defaultAction": "Allow", "bypass": "", "ipRules": [], "resourceAccessRules": []},
@@ -364,7 +368,9 @@ class Workspaces(ResourceKind):
         body = managed_network.filled(context, path, body)
         given = {"friendlyName": "", "publicNetworkAccess": "Enabled", **body["properties"]}
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
-        return {"kind": "Default", "sku": {"name": "Basic", "tier": "Basic"}, **body, "properties": {**extra, **given}}
+        kind = str(body.get("kind", "Default"))
+        named = {**body, "kind": {each.lower(): each for each in _KINDS}.get(kind.lower(), kind)}
+        return {"sku": {"name": "Basic", "tier": "Basic"}, **named, "properties": {**extra, **given}}
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
         """A second PUT keeps what the service assigned."""

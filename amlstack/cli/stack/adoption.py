@@ -74,7 +74,8 @@ def read_estate(arm: ArmClient, names: Names) -> Estate:
         workspace,
         dict(_parts(arm, workspace)),
         tuple(arm.rows(f"{root}/computes")),
-        tuple(arm.rows(f"{root}/schedules")),
+        # Azure's answers name a schedule without its id.
+        tuple({**one, "id": f"{root}/schedules/{one['name']}"} for one in arm.rows(f"{root}/schedules")),
     )
 
 

@@ -29,6 +29,8 @@ from amlstack.run_identity import OWNER, owner_of, sha256
 
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)
+_FILLED_IN = {"status": "NotStarted", "experimentName": "Default"}
+"""What the service writes into a schedule's job that says nothing: an import records it. Source: docs/recordings.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,10 @@ class Schedules(Resource):
         if _enabled(wanted) is None and _enabled(written) is True:
             # What says nothing leaves it as it is, and so it is enabled: as the import of an enabled one recorded it.
             written = {**written, "properties": {**written["properties"], "isEnabled": None}}
+        for key, value in _FILLED_IN.items():
+            job, asked = _job(written), _job(wanted)
+            if job.get(key) == value and key not in asked:
+                del job[key]
         updates = (*changed_paths(_without_empty(written), wanted, "body"), *(old.get("drifted") or ()))
         if not updates and old.get("enabled") is False and _enabled(new["body"]) is None:
             self._say_paused(call, new["name"])
@@ -274,6 +280,13 @@ def _enabled(body: Any) -> bool | None:
     """True where the body says that it is enabled; None when it says nothing."""
     enabled = _properties(body).get("isEnabled")
     return enabled if isinstance(enabled, bool) else None
+
+
+def _job(body: Any) -> Values:
+    """The job that the schedule of a body starts."""
+    action = _properties(body).get("action")
+    job = action.get("jobDefinition") if isinstance(action, dict) else None
+    return job if isinstance(job, dict) else {}
 
 
 def _was_off(before: Values | None) -> bool:

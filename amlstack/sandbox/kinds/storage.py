@@ -144,12 +144,12 @@ class StorageAccounts(ResourceKind):
         Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
         """
         others = {name: f"https://{resource.name}.{name}.core.windows.net/" for name in _ENDPOINTS}
-        services = (resource.body["properties"].get("encryption") or self.nulls["encryption"]).get("services") or {}
+        given = (resource.body.get("properties") or {}).get("encryption") or self.nulls["encryption"]
+        services = given.get("services") or {}
         since = {"lastEnabledTime": iso(resource.created)}
         dated = {name: {**one, **since} if one and one.get("enabled") else one for name, one in services.items()}
-        encryption = {**(resource.body["properties"].get("encryption") or self.nulls["encryption"]), "services": dated}
         return {
-            "encryption": encryption,
+            "encryption": {**given, "services": dated},
             "primaryEndpoints": {**others, "blob": f"{context.base}/blob/{resource.name}/"},
             "creationTime": iso(resource.created),
             "primaryLocation": resource.body["location"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -170,10 +171,15 @@ def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
     }
     kept = {name: value for name, value in os.environ.items() if name in {"AMLSTACK_CACHE", "LANG", "LC_ALL"}}
     cache = kept.get("AMLSTACK_CACHE") or str(Path.home() / ".cache" / "amlstack")
-    stand_in = PROJECT / "amlstack" / "sandbox" / "bin"
+    # The stand-in keeps its notes in the sandbox's home, which a runner does not know.
+    stand_in = forge.folder / "bin" / "pulumi-resource-azure-native"
+    real = PROJECT / "amlstack" / "sandbox" / "bin" / stand_in.name
+    stand_in.write_text(
+        f'#!/bin/sh\nAMLSTACK_HOME={shlex.quote(str(azure.home))} exec {shlex.quote(str(real))} "$@"\n', "utf-8"
+    )
+    stand_in.chmod(0o755)
     path = [
         forge.folder / "bin",
-        stand_in,
         *engine.folders,
         "/usr/local/bin",
         "/usr/bin",

@@ -53,9 +53,11 @@ def _distill(given: argparse.Namespace) -> int:
 def _play(given: argparse.Namespace) -> int:
     every = stories.read()
     kind = re.compile(given.kind)
-    chosen = [one for one in every if given.only in one.name and any(kind.search(each.kind) for each in one.exchanges)][
-        :: given.every
-    ]
+    chosen = [
+        one
+        for one in every
+        if given.only in one.name and (not given.kind or any(kind.search(each.kind) for each in one.exchanges))
+    ][:: given.every]
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

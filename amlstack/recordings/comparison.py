@@ -110,7 +110,7 @@ def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenA
 
 
 def _name(row: dict[str, Any]) -> str:
-    """What tells a row of a list from the others: a version, a snapshot and a deleted blob have the name of theirs."""
+    """The name of a row in a list, with the version, the snapshot or the deletion of a blob: these share its name."""
     marks = (key for key in ("Snapshot", "VersionId", "Deleted", "Version") if key in row)
     return " ".join((str(row.get("name", row.get("Name", row.get("Key")))), *marks))
 

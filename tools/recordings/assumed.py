@@ -179,7 +179,7 @@ def _looked_at(one: Exchange) -> dict[str, str] | None:
 
 
 def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[str, Any]:
-    """What a list shows that the story has not made before: finds the blobs, and returns the containers."""
+    """Adds the blobs that a list shows and the story has not made before, and returns such containers."""
     body = one.answer.body if isinstance(one.answer.body, dict) else {}
     containers: dict[str, Any] = {}
     for outer, inner in (("Blobs", "Blob"), ("Containers", "Container")):

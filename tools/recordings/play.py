@@ -183,7 +183,7 @@ class Player:
     ) -> tuple[requests.Response | None, tuple[str, ...]]:
         """The last answer of an operation, and each status in its order; None where there is none to follow.
 
-        A client that did not wait for the end has seen a ``last`` state that is none.
+        The ``last`` state that a client saw is no final one where it did not wait for the end.
         """
         address = reply.headers.get(by) if reply is not None else None
         if not address or "operation" not in address.lower():

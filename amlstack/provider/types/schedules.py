@@ -30,7 +30,10 @@ from amlstack.run_identity import OWNER, owner_of, sha256
 _ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)
 _FILLED_IN = {"status": "NotStarted", "experimentName": "Default"}
-"""What the service writes into a schedule's job that says nothing: an import records it. Source: docs/recordings.md."""
+"""The service writes these into a schedule's job that has none, and an import records them.
+
+Source: azure-ai-ml's recordings of schedules, 2022 and 2023 (docs/recordings.md).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,8 @@ class Schedules(Resource):
         if _enabled(wanted) is None and _enabled(written) is True:
             # What says nothing leaves it as it is, and so it is enabled: as the import of an enabled one recorded it.
             written = {**written, "properties": {**written["properties"], "isEnabled": None}}
+        job, asked = _job(written), _job(wanted)
         for key, value in _FILLED_IN.items():
-            job, asked = _job(written), _job(wanted)
             if job.get(key) == value and key not in asked:
                 del job[key]
         updates = (*changed_paths(_without_empty(written), wanted, "body"), *(old.get("drifted") or ()))

@@ -295,7 +295,7 @@ _LATEST: Final = "9999-12-31T23:59:59.9999999Z"
 
 
 def _marker(name: str) -> str:
-    """Where the next page of a list begins, in the service's form: the name, and the snapshot, each with its length."""
+    """The marker of the next page of a list, in the service's form: the name and the snapshot, each with its length."""
     text = f"{len(name):06}!{name}!{len(_LATEST):06}!{_LATEST}!".encode()
     packed = base64.b64encode(text).decode().replace("=", "-")
     return f"2!{len(packed)}!{packed}"

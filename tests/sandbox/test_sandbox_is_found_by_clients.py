@@ -62,6 +62,36 @@ def test_a_client_secret_is_as_good_as_the_assertion() -> None:
     assert (status, answer["error"]) == (401, "invalid_client")
 
 
+def test_a_person_signs_in_with_a_name_and_the_token_as_password(manager: Manager) -> None:
+    form = {"client_id": entra.CLIENT, "scope": f"{BASE}/.default", "grant_type": "password", "username": "ada"}
+    status, answer = entra.token_answer("key", "word", entra.TENANT, {**form, "password": "word"})
+    tokens = {"User": answer["access_token"], "Application": entra.issue("key", BASE)}
+
+    def put(who: str, tag: str) -> dict[str, str]:
+        entra.check_bearer("key", f"Bearer {tokens[who]}", [BASE])
+        body = {"properties": {"image": "mcr.microsoft.com/azureml/x", "tags": {"a": tag}}}
+        data = manager.call("PUT", f"{manager.workspace}/environments/e/versions/1", body)[1]["systemData"]
+        return {name: value for name, value in data.items() if "By" in name}
+
+    assert (status, put("User", "1")) == (200, {
+        "createdBy": "ada", "createdByType": "User", "lastModifiedBy": "ada", "lastModifiedByType": "User",
+    })  # fmt: skip
+    changed = put("Application", "2")
+    assert (changed["createdByType"], changed["lastModifiedByType"]) == ("User", "Application")
+    job = {"jobType": "Command", "command": "x", "environmentId": f"{manager.workspace}/environments/e/versions/1"}
+    for label in ("first", "second"):
+        entra.check_bearer("key", f"Bearer {tokens['User']}", [BASE])
+        body = {"properties": {**job, "displayName": label}}
+        assert manager.call("PUT", f"{manager.workspace}/jobs/j", body)[1]["systemData"]["createdByType"] == "User"
+    entra.check_bearer("key", f"Bearer {tokens['Application']}", [BASE])
+
+
+def test_a_wrong_password_is_refused() -> None:
+    form = {"client_id": entra.CLIENT, "grant_type": "password", "username": "ada", "password": "wörd"}
+    status, answer = entra.token_answer("key", "word", entra.TENANT, form)
+    assert (status, answer["error"]) == (400, "invalid_grant")
+
+
 def test_a_subscription_lists_what_lies_in_it(manager: Manager) -> None:
     manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
     root = manager.workspace.partition("/resourceGroups/")[0]

@@ -55,6 +55,32 @@ _OTHERS: Final = re.compile(
 _SAID_BY_SERVICE: Final = frozenset({"provisioningState", "status", "services", "createdOn", "modifiedOn"})
 
 
+APPLICATION: Final = "Application"
+PERSON: Final = "User"
+
+
+class Callers:
+    """Who has signed in where a story was recorded, as far as answers say it."""
+
+    def __init__(self, story: Story) -> None:
+        self._found: dict[str, str] = {}
+        for one in story.exchanges:
+            body = one.answer.body if isinstance(one.answer.body, dict) else {}
+            rows = body["value"] if isinstance(body.get("value"), list) else [body]
+            for row, path in zip(rows, one.ids or (one.path,), strict=False):
+                said = row.get("systemData") if isinstance(row, dict) else None
+                if path and isinstance(said, dict) and "createdByType" in said:
+                    self._found.setdefault(path.lower(), said["createdByType"])
+        made = {self._found.get(one.path.lower()) for one in story.exchanges if one.method == "PUT"}
+        self._most = PERSON if PERSON in made else APPLICATION
+
+    def of(self, path: str) -> str:
+        """The caller who has made what lies at a path; of a container that of its first version, else of the story."""
+        low = path.lower()
+        inner = (who for name, who in self._found.items() if name.startswith(f"{low}/"))
+        return self._found.get(low) or next(inner, self._most)
+
+
 def version(path: str) -> str:
     """An api-version for what is set up."""
     last = path.rpartition("/providers/")[2].lower()

@@ -66,32 +66,38 @@ class Player:
         arm, acting, storage = (
             self._token(audience) for audience in (endpoint.url, "https://ml.azure.com", "https://storage.azure.com")
         )
-        self._arm = {"Authorization": f"Bearer {arm}", "x-azureml-token": acting}
+        person = self._token(endpoint.url, person="someone")
+        self._callers = {
+            who: {"Authorization": f"Bearer {token}", "x-azureml-token": acting}
+            for who, token in ((assumed.APPLICATION, arm), (assumed.PERSON, person))
+        }
+        self._arm = self._callers[assumed.APPLICATION]
         self._blob = {"Authorization": f"Bearer {storage}", "x-ms-version": "2021-06-08"}
         self._stories = 0
 
-    def _token(self, audience: str) -> str:
-        one = self._endpoint
-        form = {
-            "client_id": one.client,
-            "client_assertion": one.token.read_text("utf-8"),
-            "scope": f"{audience}/.default",
-            "grant_type": "client_credentials",
-        }
+    def _token(self, audience: str, person: str = "") -> str:
+        one, said = self._endpoint, self._endpoint.token.read_text("utf-8")
+        form = {"client_id": one.client, "client_assertion": said, "grant_type": "client_credentials"}
+        if person:
+            form = {"client_id": one.client, "username": person, "password": said, "grant_type": "password"}
+        form["scope"] = f"{audience}/.default"
         answer = self._session.post(f"{one.url}/{one.tenant}/oauth2/v2.0/token", data=form, timeout=60)
         return str(answer.json()["access_token"])
 
     def play(self, story: Story) -> Iterator[Outcome]:
         """Sets up what the recording found, and plays it; an exchange whose ground is missing is named as such."""
         self._stories += 1
+        callers = assumed.Callers(story)
         place = _Place(self._endpoint, f"rec{self._stories}")
         for at, theirs in enumerate(assumed.accounts(story)):
             place.rename(theirs, f"rec{self._stories}other{at}")
         for method, path, body in assumed.workspace(story):
+            self._arm = self._callers[callers.of(path)]
             self._made(place, method, path, body)
         place.container = self._container(place)
         taken = assumed.by_story(story)
         for method, path, body in taken:
+            self._arm = self._callers[callers.of(path)]
             self._made(place, method, path, body)
         replies: list[requests.Response | None] = []
         without: set[str] = set()
@@ -103,6 +109,7 @@ class Player:
                     without.add(one.path.lower().replace(".dfs/", "/"))
                 yield Outcome(story, one, why=why)
                 continue
+            self._arm = self._callers[callers.of(one.path)]
             states: tuple[str, ...] = ()
             if one.method == POLL:
                 reply, states = self._follow(replies[one.of], one.by, one.answer.states[-1])

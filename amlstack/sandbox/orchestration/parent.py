@@ -110,7 +110,7 @@ class Parent:
             row = self.store.jobs[self.job.id]
             before = row.properties.get("properties") or {}
             if any(before.get(name) != value for name, value in properties.items()):
-                body = {"properties": {**row.properties, "properties": {**before, **properties}}}
+                body = {**row.body, "properties": {**row.properties, "properties": {**before, **properties}}}
                 self.store.jobs.set_body(row.id, body)
 
     def note(self, line: str) -> None:

@@ -60,7 +60,7 @@ def edit_tags(context: KindContext, job: JobRow, body: Any) -> JobRow:
         properties = dict(context.store.jobs[job.id].properties)
         tags = {**(properties.get("tags") or {}), **_strings("tagsToModify", body.get("tagsToModify", {}))}
         properties["tags"] = {name: value for name, value in tags.items() if name not in gone}
-        context.store.jobs.set_body(job.id, {"properties": properties})
+        context.store.jobs.set_body(job.id, {**job.body, "properties": properties})
     return context.store.jobs[job.id]
 
 
@@ -80,7 +80,7 @@ def edit(context: KindContext, job: JobRow, body: Any) -> JobRow:
                 properties[key] = {**(properties.get(key) or {}), **_strings(key, value)}
             else:
                 properties["isArchived" if key == "hidden" else key] = value
-        context.store.jobs.set_body(job.id, {"properties": properties})
+        context.store.jobs.set_body(job.id, {**job.body, "properties": properties})
     return context.store.jobs[job.id]
 
 

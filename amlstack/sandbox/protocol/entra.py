@@ -9,7 +9,8 @@ import json
 import secrets
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
@@ -29,6 +30,11 @@ OTHER_SUBSCRIPTION = "4e7fbc92-3f56-4da1-84e9-80216fad5e50"
 """Another one that the same client may use, for what lies in another subscription than the stack's own."""
 SUBSCRIPTIONS = (SUBSCRIPTION, OTHER_SUBSCRIPTION)
 PRINCIPAL = "3d6fab81-2e45-4c90-b3d8-7f105e9c4d40"
+
+PERSON = "5f80cda3-4067-4eb2-95fa-91327c0fae60"
+"""Object id of whoever signs in with a name and a password."""
+_CALLER: Final[ContextVar[str]] = ContextVar("caller", default="")
+"""The name of the person whose request is answered; empty for an application."""
 
 TOKEN_SECONDS = 3600
 _OF_OPENID = frozenset({"openid", "offline_access", "profile"})
@@ -53,11 +59,18 @@ def sign(key: str, *words: str) -> str:
 
 
 def issue(
-    key: str, audience: str, *, now: float | None = None, seconds: int = TOKEN_SECONDS, tenant: str = TENANT
+    key: str,
+    audience: str,
+    *,
+    now: float | None = None,
+    seconds: int = TOKEN_SECONDS,
+    tenant: str = TENANT,
+    person: str = "",
 ) -> str:
-    """An access token (a JWT, HS256) for an audience, good for so many seconds."""
+    """An access token (a JWT, HS256) for an audience, good for so many seconds; of a person, with the name."""
     at = int(time.time() if now is None else now)
-    claims = {"aud": audience, "iss": tenant, "tid": tenant, "appid": CLIENT, "oid": PRINCIPAL, "iat": at}
+    who = {"oid": PERSON, "idtyp": "user", "upn": person} if person else {"oid": PRINCIPAL, "idtyp": "app"}
+    claims = {"aud": audience, "iss": tenant, "tid": tenant, "appid": CLIENT, **who, "iat": at}
     head = _word({"alg": "HS256", "typ": "JWT"})
     body = _word({**claims, "exp": at + seconds})
     return f"{head}.{body}.{sign(key, head, body)}"
@@ -79,13 +92,17 @@ def storage(account: str) -> tuple[str, ...]:
 
 
 def check_bearer(key: str, authorization: str | None, audiences: Collection[str]) -> None:
-    """Refuses (401) a call without a good bearer token of this sandbox for one of these audiences."""
+    """Refuses (401) a call without a good bearer token of this sandbox for one of these audiences.
+
+    What the call makes or changes is `signed` by whom the token is of.
+    """
     if not authorization or not authorization.lower().startswith("bearer "):
         raise Refused(
             401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing or invalid."
         )
-    audience = audience_of(key, authorization[7:].strip())
-    if audience not in audiences:
+    claims = _claims(key, authorization[7:].strip())
+    _CALLER.set(claims.get("upn", ""))
+    if (audience := _audience(claims)) not in audiences:
         allowed = ",".join(f"'{one}'" for one in audiences)
         message = (
             f"The access token has been obtained for wrong audience or resource '{audience}'. It should exactly match "
@@ -94,17 +111,35 @@ def check_bearer(key: str, authorization: str | None, audiences: Collection[str]
         raise Refused(401, "InvalidAuthenticationTokenAudience", message)
 
 
+def signed(body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A body as it is stored: with who has made it and who has changed it last, as far as that is a person."""
+    known = (before or {}).get("systemData", {})
+    kept = {key: value for key, value in known.items() if key.startswith("created")}
+    for did in ("lastModified",) if before is not None else ("created", "lastModified"):
+        kept |= {f"{did}By": _CALLER.get(), f"{did}ByType": "User"} if _CALLER.get() else {}
+    rest = {key: value for key, value in body.items() if key != "systemData"}
+    return {**rest, "systemData": kept} if kept else rest
+
+
 def audience_of(key: str, token: str) -> str:
     """Whom a token is for, without a slash at the end.
 
     Raises:
         Refused: 401; it is not of this sandbox, of another tenant, or over.
     """
+    return _audience(_claims(key, token))
+
+
+def _audience(claims: Mapping[str, Any]) -> str:
+    return str(claims["aud"]).rstrip("/")
+
+
+def _claims(key: str, token: str) -> dict[str, Any]:
     head, _, rest = token.partition(".")
     body, _, signature = rest.partition(".")
     if not hmac.compare_digest(sign(key, head, body), signature):
         raise Refused(401, "InvalidAuthenticationToken", "The access token is invalid: this sandbox did not issue it.")
-    claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     if claims["tid"] != TENANT:
         message = (
             f"The access token is from the wrong issuer '{claims['iss']}'. It must match the tenant '{TENANT}' "
@@ -113,11 +148,11 @@ def audience_of(key: str, token: str) -> str:
         raise Refused(401, "InvalidAuthenticationTokenTenant", message)
     if claims["exp"] < time.time():
         raise Refused(401, "ExpiredAuthenticationToken", "The access token expired.")
-    return str(claims["aud"]).rstrip("/")
+    return claims
 
 
 def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
-    """Answers ``POST /{tenant}/oauth2/v2.0/token``: the federated token as assertion or as secret.
+    """Answers ``POST /{tenant}/oauth2/v2.0/token``: the federated token as assertion, as secret, or as a password.
 
     Returns:
         Status and body as Entra ID gives them: ``access_token`` and ``expires_in``, or ``error`` with its AADSTS text.
@@ -126,7 +161,12 @@ def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) ->
         return 400, _entra("invalid_request", f"AADSTS90002: Tenant '{tenant}' not found.")
     if form.get("client_id") != CLIENT:
         return 400, _entra("unauthorized_client", "AADSTS700016: Application with this identifier was not found.")
-    if form.get("client_secret"):
+    person = form.get("username", "") if form.get("grant_type") == "password" else ""
+    if person:
+        if not hmac.compare_digest(form.get("password", "").encode(), federated.encode()):
+            text = "AADSTS50126: Error validating credentials due to invalid username or password."
+            return 400, _entra("invalid_grant", text)
+    elif form.get("client_secret"):
         if not hmac.compare_digest(form["client_secret"].encode(), federated.encode()):
             return 401, _entra("invalid_client", "AADSTS7000215: Invalid client secret provided.")
     elif not hmac.compare_digest(form.get("client_assertion", "").encode(), federated.encode()):
@@ -134,7 +174,7 @@ def token_answer(key: str, federated: str, tenant: str, form: dict[str, str]) ->
     # MSAL for Go asks for openid, offline_access and profile beside what the token is for.
     scopes = form.get("scope", "").split()
     audience = next((one for one in scopes if one not in _OF_OPENID), "").removesuffix("/.default")
-    token = issue(key, audience)
+    token = issue(key, audience, person=person)
     seconds = {"expires_in": TOKEN_SECONDS, "ext_expires_in": TOKEN_SECONDS}
     return 200, {"token_type": "Bearer", **seconds, "access_token": token}
 

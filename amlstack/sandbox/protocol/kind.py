@@ -277,7 +277,7 @@ class ResourceKind:
         properties = {**self.nulls, **resource.body.get("properties", {}), **self.show(context, resource)}
         if self.tracked or self.ticks:
             properties["provisioningState"] = self.making if resource.state in UNDER_WAY else resource.state
-        envelope = {key: value for key, value in resource.body.items() if key != "properties"}
+        envelope = {key: value for key, value in resource.body.items() if key not in {"properties", "systemData"}}
         if envelope.get("identity"):
             envelope["identity"] = entra.shown(context.store, resource, envelope["identity"])
         return {
@@ -293,7 +293,8 @@ class ResourceKind:
 
     def stamp(self, resource: ResourceRow) -> Body:
         """ARM's ``systemData``: what is no tracked resource is dated by a service that writes offsets."""
-        return system_data(resource.created, resource.changed, form=iso if self.tracked else with_offset)
+        stamp = system_data(resource.created, resource.changed, form=iso if self.tracked else with_offset)
+        return {**stamp, **resource.body.get("systemData", {})}
 
     def in_version(self, body: Body, version: str) -> Body:
         """An answer, or the rows of a list, without what an api-version does not have."""

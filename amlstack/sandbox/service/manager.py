@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.kinds import authorization
-from amlstack.sandbox.protocol import addresses, requests, typecheck
+from amlstack.sandbox.protocol import addresses, entra, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath, parse
-from amlstack.sandbox.protocol.entra import SUBSCRIPTIONS
 from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, SOON, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
@@ -183,8 +182,8 @@ def _of_kind(
 def _check_call(text: str, query: Mapping[str, str]) -> None:
     addresses.check_version(text, query)
     found = re.match(r"/subscriptions/([^/]+)", text, re.IGNORECASE)
-    if found and found[1].lower() not in SUBSCRIPTIONS:
-        known = " and ".join(f"'{one}'" for one in SUBSCRIPTIONS)
+    if found and found[1].lower() not in entra.SUBSCRIPTIONS:
+        known = " and ".join(f"'{one}'" for one in entra.SUBSCRIPTIONS)
         message = f"The subscription '{found[1]}' could not be found. The sandbox has only {known}."
         raise Refused(404, "SubscriptionNotFound", message)
 
@@ -280,7 +279,7 @@ def _put(
         body = policy.enforced(context, kind, path, body)
         kind.check(context, path, body, before)
         if before is not None and before.state != "Failed":  # what failed to be made is made again
-            kept = kind.fill(context, path, kind.keep(body, before))
+            kept = entra.signed(kind.fill(context, path, kind.keep(body, before)), before.body)
             ticks = kind.ticks_again.get("PATCH" if patch else "PUT", 0)
             state = "Updating" if ticks and before.state == "Succeeded" else before.state
             updated = store.resources.put(path.text, kind.type, path.parent, kept, state)
@@ -294,7 +293,8 @@ def _put(
         if kind.makes_parent:
             _make_parent(context, path)
         state = "Creating" if kind.ticks else "Succeeded"
-        made = store.resources.put(path.text, kind.type, path.parent, kind.fill(context, path, body), state)
+        filled = entra.signed(kind.fill(context, path, body), None)
+        made = store.resources.put(path.text, kind.type, path.parent, filled, state)
         kind.made(context, made)
         headers = location
         if kind.ticks:
@@ -326,7 +326,8 @@ def _make_parent(context: KindContext, path: ArmPath) -> None:
         if above is not None:
             kind = _kind(above)
             kind.names.check(above.name, kind.noun)
-            context.store.resources.put(container, kind.type, above.parent, {"properties": {}})
+            body = entra.signed({"properties": {}}, None)
+            context.store.resources.put(container, kind.type, above.parent, body)
 
 
 def _merged(old: Body, new: Body) -> Body:

@@ -396,9 +396,10 @@ def _holds_account(context: KindContext, path: ArmPath, account: str) -> bool:
     return account in {_account_id(context, path).rpartition("/")[2], *names}
 
 
-def _without_hand(stamp: Body) -> Body:
-    """The dates of data, of which no answer says who changed them last."""
-    return {name: value for name, value in stamp.items() if not name.startswith("lastModifiedBy")}
+def _without_hand(stamp: Body, resource: ResourceRow) -> Body:
+    """The dates of data, of which an answer says who changed them last where somebody has."""
+    changed = resource.changed > resource.created
+    return {name: value for name, value in stamp.items() if changed or not name.startswith("lastModifiedBy")}
 
 
 class DataContainers(Containers):
@@ -407,8 +408,8 @@ class DataContainers(Containers):
     nulls: ClassVar[Body] = Containers.nulls | {"tags": None, "properties": None}
 
     def stamp(self, resource: ResourceRow) -> Body:
-        """Without who changed it last."""
-        return _without_hand(super().stamp(resource))
+        """With who changed it last where it was changed."""
+        return _without_hand(super().stamp(resource), resource)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The type is that of its newest version, unless a request has given another."""
@@ -438,8 +439,8 @@ class DataVersions(Versions):
             raise Refused(400, "UserError", message)
 
     def stamp(self, resource: ResourceRow) -> Body:
-        """Without who changed it last."""
-        return _without_hand(super().stamp(resource))
+        """With who changed it last where it was changed."""
+        return _without_hand(super().stamp(resource), resource)
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The address with its workspace, and of a folder with a slash at its end."""

@@ -56,7 +56,7 @@ def rendered(job: JobRow, base: str) -> Body:
         job: Its row.
         base: ``https://127.0.0.1:PORT``.
     """
-    stamp = system_data(job.created, job.created, form=with_offset)
+    stamp = {**system_data(job.created, job.created, form=with_offset), **job.body.get("systemData", {})}
     given = job.properties.get("services") or {}
     own = {"displayName": job.name, "status": job.status, "services": {**_services(job, base), **given}}
     shown = filled(job.properties)

@@ -13,7 +13,7 @@ from amlstack.sandbox.files import environments as handed
 from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, SINCE, TYPE, filled, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
-from amlstack.sandbox.protocol import requests, typecheck
+from amlstack.sandbox.protocol import entra, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
 from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
@@ -260,11 +260,11 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
         if before is not None:
             _check_fixed(before, properties)
             labels = {name: properties[name] for name in MUTABLE if name in properties}
-            context.store.jobs.set_body(before.id, {"properties": {**before.properties, **labels}})
+            context.store.jobs.set_body(before.id, {**before.body, "properties": {**before.properties, **labels}})
             return Reply(200, rendered(context.store.jobs[before.id], context.base))
         check_references(context, path, properties)
         workspace = context.store.resources[path.parent].id  # in its maker's letters, as a GET answers it
-        job = context.store.jobs.add(workspace, path.name, {"properties": properties})
+        job = context.store.jobs.add(workspace, path.name, entra.signed({"properties": properties}, None))
         if scale is not None:
             context.store.scales.put(job.id, scale)
     context.wake.set()

@@ -388,7 +388,7 @@ def stage(context: KindContext, run: MlflowRun, word: str) -> None:
         return
     job = context.store.jobs[run.key]
     properties = {**job.properties, "isArchived": word == "deleted"}
-    context.store.jobs.set_body(run.key, {"properties": properties})
+    context.store.jobs.set_body(run.key, {**job.body, "properties": properties})
 
 
 def read_data(context: KindContext, workspace: str, run: MlflowRun, datasets: Iterable[Mapping[str, Any]]) -> None:
@@ -416,9 +416,9 @@ def _merge(context: KindContext, run: MlflowRun, key: str, values: Mapping[str, 
 def _edit(context: KindContext, run: MlflowRun, key: str, change: Any) -> None:
     with context.store.transaction():
         if run.row is None:
-            properties = context.store.jobs[run.key].properties
-            changed = {**properties, key: change(properties.get(key) or {})}
-            context.store.jobs.set_body(run.key, {"properties": changed})
+            job = context.store.jobs[run.key]
+            changed = {**job.properties, key: change(job.properties.get(key) or {})}
+            context.store.jobs.set_body(run.key, {**job.body, "properties": changed})
         else:
             row = context.store.resources.get(run.key)
             _put(context, run.row, {key: change({} if row is None else row.body.get(key) or {})})

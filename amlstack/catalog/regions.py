@@ -31,6 +31,20 @@ def _listed() -> frozenset[str]:
     return frozenset(name for row in rows("regions") for name in row["names"])
 
 
+def pair(written: str) -> str | None:
+    """The region to which storage is replicated from one; None for a region without a pair."""
+    return _pairs().get(code(written))
+
+
+@cache
+def _pairs() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for row in rows("region_pairs"):
+        for one, other in row["pairs"]:
+            found |= {one: other} | ({other: one} if row["both_ways"] else {})
+    return found
+
+
 def checked() -> date:
     """The oldest day on which a part of the list was read."""
     days: list[date] = [row["checked"] for row in rows("regions")]

@@ -83,7 +83,9 @@ def compared(azure: GivenAnswer, other: GivenAnswer, sent: Any = None) -> list[C
     left, right = {**facts(azure, sent), **rows[0]}, {**facts(other, sent), **rows[1]}
     if azure.status // 100 != other.status // 100:
         return [ComparedFact("status", left["status"], f"{right['status']} {_code(other.body)}".strip())]
-    return [ComparedFact(path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in sorted({*left, *right})]
+    pairs = ((path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in sorted({*left, *right}))
+    # A story that was distilled before a form was known has the text.
+    return [ComparedFact(path, *(pair if pair[0] == pair[1] else map(forms.written, pair))) for path, *pair in pairs]
 
 
 def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenAnswer, list[dict[str, str]]]:

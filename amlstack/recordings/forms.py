@@ -39,6 +39,11 @@ _FORMS: Final = (
     (re.compile(r"^bytes \d+-\d+/\d+$"), "bytes <range>"),
     (re.compile(r"\bsig=[^&\"\s]+"), "sig=<sig>"),
     (re.compile(r"\b(s[kt]e?|skoid|sktid|sks|skv)=[^&\"\s]+"), r"\1=<text>"),
+    (re.compile(r"\b[0-9A-F]{16}\b"), "<HEX16>"),
+    (re.compile(r"<hex(?:19|20)>"), "<number>"),  # of 64 bits
+    (re.compile(r"\.z\d+\.web\."), ".<zone>.web."),
+    (re.compile(r"\b[A-Z][A-Za-z]+_\d{4}-\d\d-\d\d\b"), "<offer>"),  # of a subscription: what was bought
+    (re.compile(r"(?i)(/resourceGroups/)rgpy-\w{60,}"), r"\1<group>"),  # a test's own, which its recorder left in part
     (re.compile(r"^[A-Za-z0-9+/]{22}==$"), "<md5>"),
     (re.compile(r"^[A-Za-z0-9+/]{11}=$"), "<crc64>"),
 )

@@ -118,7 +118,7 @@ def test_sizes_of_one_series_share_chip_and_generation() -> None:
 
 
 ALL = ["sizes", "prices", "lifecycle", "gpus", "environments", "fabric", "bandwidth", "regions", "torch_builds",
-       "ngc_releases", "roles", "retired_environments"]  # fmt: skip
+       "region_pairs", "ngc_releases", "roles", "retired_environments"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ALL)

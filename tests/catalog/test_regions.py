@@ -35,3 +35,12 @@ def test_a_region_that_may_be_new_is_a_warning(written: str) -> None:
     found = regions.finding(written, "location")
     assert found is not None
     assert found.level is Level.WARNING
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("West Europe", "northeurope"), ("northeurope", "westeurope"), ("westus3", "eastus"), ("polandcentral", None)],
+)
+def test_a_region_has_the_pair_to_which_storage_is_replicated(one: str, other: str | None) -> None:
+    assert regions.pair(one) == other
+    assert regions.pair("eastus") == "westus", "westus3 has no pair of its own"

@@ -121,6 +121,19 @@ def test_rows_of_lists_are_compared_by_their_names() -> None:
     assert differ == {"Blobs.Blob rows": ("2", "1")}
 
 
+def test_a_text_of_an_old_story_is_compared_by_a_form_that_is_known_since() -> None:
+    old, now = (
+        GivenAnswer(200, body={"operationId": "17434977C0ABF4F3"}),
+        GivenAnswer(200, body={"operationId": "AB" * 8}),
+    )
+    assert all(fact.equal for fact in compared(old, now))
+
+
+def test_the_states_of_a_poll_are_all_that_recordings_of_its_kind_show() -> None:
+    shown = stories.polled(kept())
+    assert shown["POLL virtualNetworks"] == {"InProgress", "Succeeded"}
+
+
 def test_a_body_that_was_recorded_as_its_lines_is_sent_whole_and_a_source_keeps_that_it_was_signed() -> None:
     base = "https://account.blob.core.windows.net/box"
     rows = [
@@ -136,7 +149,7 @@ def test_a_body_that_was_recorded_as_its_lines_is_sent_whole_and_a_source_keeps_
 def test_the_sandbox_stays_as_near_to_azure_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path))
     with ended_with_us(tmp_path):
-        player = Player(daemon.up(tmp_path, hold_jobs=True))
+        player = Player(daemon.up(tmp_path, hold_jobs=True), stories.polled(kept()))
         try:
             shown = report.table(outcome for one in stories.quick(kept()) for outcome in player.play(one))
         finally:

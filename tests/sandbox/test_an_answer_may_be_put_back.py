@@ -200,6 +200,9 @@ def made(manager: Manager) -> dict[str, str]:
     for kind in kinds.ALL:
         if not kind.read_only and (rows := manager.store.resources.of_type(kind.type)):
             found[kind.type] = max(rows, key=lambda row: row.created).id
+    _, shown = manager.call("GET", account)
+    connection = shown["properties"]["privateEndpointConnections"][0]
+    found[connection["type"]] = connection["id"]
     found["Microsoft.MachineLearningServices/workspaces/jobs"] = f"{workspace}/jobs/one"
     return found
 

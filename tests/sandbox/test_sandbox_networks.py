@@ -132,6 +132,31 @@ def test_a_private_endpoint_leads_to_a_part_that_its_target_has(manager: Manager
     assert endpoint(manager, manager.workspace, "amlworkspace")[1]["code"] == "PrivateEndpointCannotBeUpdated"
 
 
+def test_an_account_has_the_connections_of_its_private_endpoints_and_refuses_or_ends_them(manager: Manager) -> None:
+    network(manager, subnet("a", "10.0.0.0/24"))
+    account = part(manager, "storageAccount")
+    _, made = endpoint(manager, account, "blob")
+
+    def seen() -> list[Any]:
+        return list(manager.call("GET", account)[1]["properties"]["privateEndpointConnections"])
+
+    one = seen()[0]
+    state = "privateLinkServiceConnectionState"
+    assert one["properties"]["privateEndpoint"] == {"id": made["id"]}
+    assert one["properties"][state]["status"] == "Approved"
+    assert manager.call("PUT", one["id"], {"properties": {state: {"status": "Perhaps"}}})[0] == 400
+    assert manager.call("PUT", one["id"], {"properties": {state: {"status": "Rejected"}}})[0] == 200
+    assert seen() == [manager.call("GET", one["id"])[1]]
+    assert seen()[0]["properties"][state]["status"] == "Rejected"
+    endpoint(manager, account, "blob")
+    link = manager.call("GET", made["id"])[1]["properties"]["privateLinkServiceConnections"][0]
+    assert link["properties"][state]["status"] == "Rejected", "the endpoint's owner does not approve it"
+    assert manager.call("DELETE", one["id"])[0] == 200
+    assert seen() == []
+    assert manager.call("GET", one["id"])[0] == 404
+    assert manager.call("GET", f"{account}/privateLinkResources")[1]["value"][0]["name"] == "blob"
+
+
 def test_zones_are_global_linked_once_and_not_deleted_while_linked(manager: Manager) -> None:
     network(manager, subnet("a", "10.0.0.0/24"))
     zone = path(manager, "privateDnsZones/privatelink.blob.core.windows.net")

@@ -19,12 +19,13 @@ STORAGE = {"location": "eastus", "kind": "StorageV2", "sku": {"name": "Standard_
 def test_a_new_resource_is_creating_until_it_was_polled_to_its_end(manager: Manager) -> None:
     group = f"{ROOT}/resourceGroups/lro"
     manager.call("PUT", group, {"location": "eastus"})
-    path = f"{group}/providers/Microsoft.Storage/storageAccounts/lrostore"
+    path = f"{group}/providers/Microsoft.Network/virtualNetworks/lronet"
 
-    assert manager.call("PUT", path, STORAGE) == (202, None)
+    body = {"location": "eastus", "properties": {"addressSpace": {"addressPrefixes": ["10.0.0.0/16"]}}}
+    assert manager.call("PUT", path, body)[0] == 201
     states = [manager.call("GET", path)[1]["properties"]["provisioningState"] for _ in range(4)]
 
-    assert states[0] == "Creating"
+    assert states[0] == "Updating"
     assert states[-1] == "Succeeded"
 
 

@@ -64,7 +64,7 @@ def _play(given: argparse.Namespace) -> int:
         os.environ["AMLSTACK_HOME"] = folder
         endpoint = daemon.up(home, hold_jobs=True)
         try:
-            player = Player(endpoint)
+            player = Player(endpoint, stories.polled(every))
             played = (outcome for one in chosen for outcome in player.play(one))
             outcomes = [outcome for outcome in played if kind.search(outcome.exchange.kind)]
         finally:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Request = tuple[str, str, Any]
 LENGTH: Final = "content-length"
 """The header of a blob that is set up that says how long it is; one byte without."""
+LEASED: Final = "x-ms-lease-duration"
+"""The header of a container that is leased as soon as it is set up."""
 GROUP: Final = "/subscriptions/<sub>/resourceGroups/<group>"
 WORKSPACE: Final = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/<workspace>"
 _ORDER: Final = (
@@ -48,10 +50,10 @@ _LEAST: Final[dict[str, Any]] = {
 }
 """The least bodies of neighbours, beside their place."""
 _OTHERS: Final = re.compile(
-    r"(/subscriptions/<sub>/resourceGroups/[\w.-]+)(/providers/)"
+    r"(/subscriptions/<sub>/resourceGroups/(?:[\w.-]+|<group>(?=/providers/Microsoft\.Storage)))(/providers/)"
     r"(Microsoft\.(?:OperationalInsights/workspaces|Storage/storageAccounts))(/[\w-]+)"
 )
-"""Another group with a log workspace or an account that a template's parameters name."""
+"""A log workspace in another group, or an account, that a template's parameters name."""
 _SAID_BY_SERVICE: Final = frozenset({"provisioningState", "status", "services", "createdOn", "modifiedOn"})
 
 
@@ -200,7 +202,8 @@ def _looked_at(one: Exchange) -> dict[str, str] | None:
     if one.method not in {"HEAD", "GET"} or one.path.count("/") <= 3 or "comp" in one.query:
         return None
     if one.answer.status < 300:
-        return _metadata(one.answer.headers)
+        kind = one.answer.headers.get("content-type")
+        return _metadata(one.answer.headers) | ({"x-ms-blob-content-type": kind} if kind else {})
     return {LENGTH: "0"} if one.answer.headers.get("content-range") == "bytes */0" else None
 
 
@@ -211,11 +214,12 @@ def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[st
     for outer, inner in (("Blobs", "Blob"), ("Containers", "Container")):
         rows = body[outer].get(inner, []) if isinstance(body.get(outer), dict) else []
         for row in rows if isinstance(rows, list) else [rows]:
-            path, said = f"{one.path}/{row['Name']}", row.get("Properties", {})
+            path, said = f"{one.path}/{_named_by(one, row['Name'])}", row.get("Properties", {})
             if path.lower() in made or {"Deleted", "Snapshot"} & {*row} or row["Name"].startswith("$"):
                 continue
             if outer == "Containers":
-                containers[path] = {"x-ms-blob-public-access": said["PublicAccess"]} if "PublicAccess" in said else None
+                access = {"x-ms-blob-public-access": said["PublicAccess"]} if "PublicAccess" in said else {}
+                containers[path] = access | ({LEASED: "-1"} if said.get("LeaseDuration") == "infinite" else {})
             elif said.get("BlobType") in {"BlockBlob", "AppendBlob"}:  # a log is as long as a block blob
                 labels = row.get("Metadata") or {}
                 given = {LENGTH: said["Content-Length"], "x-ms-blob-content-type": said.get("Content-Type", "")}
@@ -223,6 +227,13 @@ def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[st
                 given |= {f"x-ms-meta-{name}": _as_told(value) for name, value in labels.items()}
                 found.setdefault(path.lower(), ("PUT", path, {name: value for name, value in given.items() if value}))
     return containers
+
+
+def _named_by(one: Exchange, name: str) -> str:
+    """The name of a blob in a list, with the ids that the list's prefix says."""
+    prefix = one.query.get("prefix", "")
+    shown = forms.written(prefix)
+    return prefix + name[len(shown) :] if prefix and name.startswith(shown) else name
 
 
 def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
@@ -234,7 +245,8 @@ def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
     if low.partition("/providers/")[2].startswith("microsoft.resources/deployments/"):
         for group, within, of_type, name in dict.fromkeys(_OTHERS.findall(json.dumps(one.sent))):
             yield "PUT", group, {"location": "eastus2"}
-            yield "PUT", f"{group}{within}{of_type}{name}", {"location": "eastus2", **_LEAST[of_type.lower()]}
+            # Names of accounts have small letters; recorders put others in their place.
+            yield "PUT", f"{group}{within}{of_type}{name.lower()}", {"location": "eastus2", **_LEAST[of_type.lower()]}
     kind = low.partition("/providers/")[2].rpartition("/")[0]
     if (
         one.method == "GET"

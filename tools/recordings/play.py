@@ -20,7 +20,7 @@ from tools.recordings.distill import KEPT, SIGNED
 from tools.recordings.stories import POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.server.endpoint import Endpoint
     from tools.recordings.stories import Exchange, Story
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 VERSION: Final = "2024-10-01"
 """Of what is set up for a story."""
 _RETRIES: Final = 400
+_WITH_ID: Final = re.compile(r"\w+\.[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+"""A name that a service makes of another name and an id, as of connections of private endpoints."""
 _ENDED: Final = frozenset({"Succeeded", "Failed", "Canceled"})
 
 
@@ -57,10 +59,12 @@ class Player:
 
     Args:
         endpoint: A sandbox that holds its jobs, so that what is cancelled has not run.
+        polled: Kind → the states that recordings show of it (`stories.polled`).
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, polled: Mapping[str, frozenset[str]]) -> None:
         self._endpoint = endpoint
+        self._polled = polled
         self._session = requests.Session()
         self._session.verify, self._session.trust_env = str(endpoint.ca), False
         arm, acting, storage = (
@@ -112,7 +116,8 @@ class Player:
             self._arm = self._callers[callers.of(one.path)]
             states: tuple[str, ...] = ()
             if one.method == POLL:
-                reply, states = self._follow(replies[one.of], one.by, one.answer.states[-1])
+                asked_later = self._polled.get(one.kind, frozenset()) - {*one.answer.states}
+                reply, states = self._follow(replies[one.of], one.by, one.answer.states[-1], asked_later)
             else:
                 reply = self._send(place, one)
             replies.append(reply)
@@ -145,6 +150,9 @@ class Player:
         given = None if blob else place.ours(body)
         address = self._endpoint.url + quote(place.ours(path), safe="/()$:'")
         reply = self._session.request(method, address, params=query, data=data, json=given, headers=headers, timeout=60)
+        if blob and assumed.LEASED in (body or {}):
+            asked = {**self._blob, "x-ms-lease-action": "acquire", assumed.LEASED: body[assumed.LEASED]}
+            self._session.put(address, params={**query, "comp": "lease"}, headers=asked, timeout=60)
         if reply.status_code >= 400:
             place.refused.append(f"{method} {path}: {reply.status_code} {reply.text[:300]}")
         self._follow(reply, "azure-asyncoperation" if "azure-asyncoperation" in reply.headers else "location")
@@ -166,12 +174,10 @@ class Player:
             body["data"] = place.ours(one.sent).encode()
         elif one.sent is not None:
             body["json"] = place.ours(one.sent)
-        path = place.ours(one.path).replace(".dfs/", ".dfs.core.windows.net/")
+        path = place.named(place.ours(one.path)).replace(".dfs/", ".dfs.core.windows.net/")
         address = self._endpoint.url + quote(path, safe="/()$:'")
-        if "x-ms-source-content-md5" in headers and one.answer.status < 300:  # of contents that a recording has not
-            size = [int(number) for number in re.findall(r"\d+", headers.get("x-ms-source-range", "bytes=1-0"))]
-            digest = hashlib.md5(b"x" * (size[1] - size[0] + 1), usedforsecurity=False).digest()
-            headers["x-ms-source-content-md5"] = base64.b64encode(digest).decode()
+        if blob and one.answer.status < 300:
+            headers |= place.sums(one, headers)
         if headers.get("x-ms-copy-source", "").endswith(SIGNED):
             headers["x-ms-copy-source"] = headers["x-ms-copy-source"].removesuffix(SIGNED)
             headers["x-ms-copy-source-authorization"] = self._blob["Authorization"]
@@ -186,11 +192,12 @@ class Player:
         )
 
     def _follow(
-        self, reply: requests.Response | None, by: str, last: str = ""
+        self, reply: requests.Response | None, by: str, last: str = "", passed: frozenset[str] = frozenset()
     ) -> tuple[requests.Response | None, tuple[str, ...]]:
         """The last answer of an operation, and each status in its order; None where there is none to follow.
 
-        The ``last`` state that a client saw is no final one where it did not wait for the end.
+        The ``last`` state that a client saw is no final one where it did not wait for the end; states that it did
+        not see because it asked later are ``passed`` over.
         """
         address = reply.headers.get(by) if reply is not None else None
         if not address or "operation" not in address.lower():
@@ -203,7 +210,7 @@ class Player:
             if by != "location" and reply.status_code == 200:
                 state = str(reply.json().get("status"))
                 running = state not in _ENDED
-            states += [] if states[-1:] == [state] else [state]
+            states += [] if states[-1:] == [state] or (running and state in passed) else [state]
             if not running or (state == last and last not in _ENDED):
                 break
         return reply, tuple(states)
@@ -217,6 +224,8 @@ class _Place:
         self.container = ""
         self.refused: list[str] = []
         self._renamed: dict[str, str] = {}
+        self._named: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
         self._subscription = endpoint.subscription
 
     def ours(self, value: Any) -> Any:
@@ -242,8 +251,33 @@ class _Place:
         """Uses another name for one that is unique in all of Azure."""
         self._renamed[theirs] = here
 
+    def sums(self, one: Exchange, headers: Mapping[str, str]) -> dict[str, str]:
+        """The digests that a request says or, by its answer, has asked for: a recording has no contents."""
+        found, size = {}, one.sent if isinstance(one.sent, int) else 0
+        if one.method == "PUT" and "x-ms-blob-type" in headers:
+            self._sizes[one.path] = size
+        if "x-ms-source-content-md5" in headers:
+            source = re.sub(r"https://([^./]+)\.blob\.[^/]+", r"/blob/\1", one.headers["x-ms-copy-source"])
+            first, last = re.findall(r"\d+", headers.get("x-ms-source-range", "")) or (
+                1,
+                self._sizes.get(source.partition("?")[0], 0),
+            )
+            found["x-ms-source-content-md5"] = _md5(int(last) - int(first) + 1)
+        if "x-ms-blob-content-md5" in headers and "comp" not in one.query:
+            found["x-ms-blob-content-md5"] = _md5(size)
+        if one.query.get("comp") == "block" and "content-md5" in one.answer.headers and not found:
+            found["content-md5"] = _md5(size)
+        if one.answer.status == 206 and "content-md5" in one.answer.headers:
+            found["x-ms-range-get-content-md5"] = "true"
+        return found
+
+    def named(self, path: str) -> str:
+        """A path with the names of which an answer here said an id where Azure's had another."""
+        return _WITH_ID.sub(lambda found: self._named.get(forms.written(found[0]), found[0]), path)
+
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""
+        self._named |= {forms.written(name): name for name in _WITH_ID.findall(reply.text)}
         for name, theirs in one.given.items():
             if (here := reply.headers.get(name)) and here != theirs:
                 self._renamed[theirs] = here
@@ -297,7 +331,7 @@ class _Place:
 
     def _words(self, text: str) -> str:
         host = urlsplit(self._url).netloc
-        text = text.replace(f"https://{host}/blob/{self._name}account", "https://<account>.blob.core.windows.net")
+        text = re.sub(rf"https://{host}/blob/(\w+)", r"https://\1.blob.core.windows.net", text)
         region = "<region>.api.azureml.ms"  # which the one endpoint stands for too
         text = text.replace(f"azureml://{host}/", f"azureml://{region}/")
         text = text.replace(f"{self._url}/discovery", f"https://{region}/discovery").replace(self._url, "<arm>")
@@ -306,6 +340,10 @@ class _Place:
         text = text.replace(f"{self._name}account", "<account>").replace(f"{self._name}-ws", "<workspace>")
         text = re.sub(rf"(?i)(subscriptions/){re.escape(self._subscription)}", r"\1<sub>", text)
         return re.sub(rf"(?<![\w-]){self._name}(?![\w-])", "<group>", text)
+
+
+def _md5(size: int) -> str:
+    return base64.b64encode(hashlib.md5(b"x" * size, usedforsecurity=False).digest()).decode()
 
 
 def _missing(one: Exchange, replies: list[requests.Response | None], without: set[str]) -> str:

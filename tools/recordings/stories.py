@@ -109,6 +109,15 @@ def read(file: Any = FILE) -> list[Story]:
     return [_story(json.loads(line)) for line in lzma.decompress(file.read_bytes()).decode().splitlines()]
 
 
+def polled(stories: Iterable[Story]) -> dict[str, frozenset[str]]:
+    """Kind of poll → all states that recordings show of it: one that is missing from another was not asked for then."""
+    found: dict[str, frozenset[str]] = {}
+    for one in (each for story in stories if not story.held_out for each in story.exchanges):
+        if one.method == POLL:
+            found[one.kind] = found.get(one.kind, frozenset()) | {*one.answer.states}
+    return found
+
+
 def quick(stories: list[Story]) -> list[Story]:
     """The part that is played at each change: every fiftieth that is not held out, and more of machine learning."""
     known = [one for one in stories if not one.held_out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.kinds import authorization, neighbours, network, storage
+from amlstack.sandbox.kinds import authorization, neighbours, network, private_link, storage
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
     capacity,
@@ -27,6 +27,7 @@ ALL: tuple[ResourceKind, ...] = (
     *storage.KINDS,
     *neighbours.KINDS,
     *network.KINDS,
+    *private_link.KINDS,
     *workspaces.KINDS,
     managed_network.KIND,
     computes.KIND,

@@ -53,6 +53,7 @@ class Identities(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
     )
+    located = "{low}"
     schema = Schema("managedidentity", "UserAssignedIdentityArgs", ("resourceName",))
     patches = True
     dated_since = "2021-09-30"

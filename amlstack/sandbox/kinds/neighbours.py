@@ -27,6 +27,7 @@ class Registries(ResourceKind):
 
     type = "Microsoft.ContainerRegistry/registries"
     noun = "a container registry"
+    refusal: ClassVar[Body] = {"status": "Failed"}
     defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
     schema = Schema("containerregistry", "RegistryArgs", ("registryName",))

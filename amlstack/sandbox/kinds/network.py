@@ -12,9 +12,9 @@ Microsoft.Network/privateEndpoints and the DNS zone groups in them.
 from __future__ import annotations
 
 import ipaddress
-import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from amlstack.sandbox.kinds.private_link import APPROVED, CONNECTIONS, ENDPOINTS, STATE, connections, guid
 from amlstack.sandbox.protocol.kind import ENVELOPE, UNDER_WAY, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 TYPE = "Microsoft.Network/virtualNetworks"
 SUBNETS = f"{TYPE}/subnets"
 SECURITY_GROUPS = "Microsoft.Network/networkSecurityGroups"
-ENDPOINTS = "Microsoft.Network/privateEndpoints"
 ZONES = "Microsoft.Network/privateDnsZones"
 LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
 _OPEN_UNTIL = "2021-02-01"
 """The last api-version that was recorded to have another default (azure-mgmt-network 19.0.0)."""
-_CONNECTIONS = ("privateLinkServiceConnections", "manualPrivateLinkServiceConnections")
 _ENVELOPE = ENVELOPE | {"id", "name", "type"}
 _WEAK = 'W/"{guid}"'
 _STATUS_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operations/{id}"
@@ -42,11 +40,6 @@ _NAMES = NameRule(
     r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
     "1 to 80 letters, digits, '_', '.' and '-', a letter or digit first, no '.' or '-' at the end",
 )
-
-
-def guid(resource: ResourceRow) -> str:
-    """The ``resourceGuid`` of a resource, new with every creation."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{resource.key}:{resource.created}"))
 
 
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -98,11 +91,6 @@ def refuse_if_used(context: KindContext, subnet: ResourceRow) -> None:
             raise Refused(400, "InUseSubnetCannotBeDeleted", message)
 
 
-def connections(endpoint: Mapping[str, Any]) -> list[Body]:
-    """The connections of a private endpoint, by its properties: those approved by themselves, then the others."""
-    return [link for name in _CONNECTIONS for link in endpoint.get(name) or ()]
-
-
 class VirtualNetworks(ResourceKind):
     """A network whose subnets are resources of their own, given with it or one by one."""
 
@@ -112,7 +100,7 @@ class VirtualNetworks(ResourceKind):
     schema = Schema(
         "network", "VirtualNetworkInitArgs", ("virtualNetworkName",), envelope=_ENVELOPE, nested=("subnets",)
     )
-    ticks = 1
+    ticks = 2
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
@@ -185,7 +173,7 @@ class Subnets(ResourceKind):
     names = _NAMES
     schema = Schema("network", "SubnetInitArgs", ("virtualNetworkName", "subnetName"), envelope=_ENVELOPE)
     tracked = False
-    ticks = 1
+    ticks = 2
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
@@ -300,7 +288,7 @@ class PrivateEndpoints(ResourceKind):
     type = ENDPOINTS
     noun = "a private endpoint"
     names = _NAMES
-    schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=_CONNECTIONS)
+    schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=CONNECTIONS)
     ticks = 1
     ticks_delete = 1
     making = "Updating"
@@ -329,6 +317,16 @@ class PrivateEndpoints(ResourceKind):
             message = "The subnet and the connection of a private endpoint cannot be changed."
             raise Refused(400, "PrivateEndpointCannotBeUpdated", message)
 
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """The state of its connections is their target's to give: what a client says of it is left out."""
+        stored = context.store.resources.get(path.text)
+        was = connections(stored.body["properties"])[0]["properties"].get(STATE) if stored else None
+        properties = dict(body["properties"])
+        for name in CONNECTIONS:
+            if links := properties.get(name):
+                properties[name] = [{**link, "properties": {**link["properties"], STATE: was}} for link in links]
+        return super().fill(context, path, {**body, "properties": properties})
+
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its network interface, and that the connection is approved.
 
@@ -337,12 +335,15 @@ class PrivateEndpoints(ResourceKind):
         properties, group = resource.body["properties"], resource.id.rpartition("/privateEndpoints/")[0]
         interface = f"{group}/networkInterfaces/{resource.name}.nic.{guid(resource)}"
         shown: Body = {"resourceGuid": guid(resource), "networkInterfaces": [{"id": interface}]}
-        said = "" if resource.state in UNDER_WAY else "Auto-Approved"
-        approved = {"status": "Approved", "description": said, "actionsRequired": "None"}
-        added = {"provisioningState": "Succeeded", "privateLinkServiceConnectionState": approved}
-        for name in _CONNECTIONS:
+        said = {"description": ""} if resource.state in UNDER_WAY else {}
+        for name in CONNECTIONS:
             if links := properties.get(name):
-                shown[name] = [_part(self, resource, name, link, added) for link in links]
+                shown[name] = []
+                for link in links:
+                    given = link.get("properties", {}).get(STATE) or {}
+                    state = {**APPROVED, "actionsRequired": "None", **said, **given}
+                    added = {"provisioningState": "Succeeded", STATE: state}
+                    shown[name].append(_part(self, resource, name, link, added))
         if resource.state not in UNDER_WAY and (names := _names(context, connections(properties)[0])):
             address = _address(context, resource)
             shown["customDnsConfigs"] = [{"fqdn": name, "ipAddresses": [address]} for name in names]

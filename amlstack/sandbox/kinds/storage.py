@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from amlstack.catalog import regions
+from amlstack.sandbox.kinds import private_link
 from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.requests import storage_etag
@@ -42,7 +44,8 @@ def check_addresses(rules: Mapping[str, Any] | None, where: str, *, smallest: in
             raise invalid(at, f"'{text}' is a range of one or two addresses; write them without a prefix.")
 
 
-_ENDPOINTS: Final = ("dfs", "web", "queue", "table", "file")
+_ENDPOINTS: Final = ("dfs", "z1.web", "queue", "table", "file")
+"""Of web sites with a zone, which has a number that Azure chooses."""
 
 
 def with_tier(body: Body, tier: str) -> Body:
@@ -52,6 +55,7 @@ def with_tier(body: Body, tier: str) -> Body:
 
 _CONTAINER: Final = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
 _CONTAINER_WORDS: Final = "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end"
+FILES: Final = "Microsoft.Storage/storageAccounts/fileServices"
 DEFAULTS: Final[dict[str, Body]] = {
     "cors": {"corsRules": []},
     "deleteRetentionPolicy": {"allowPermanentDelete": False, "enabled": False},
@@ -59,16 +63,42 @@ DEFAULTS: Final[dict[str, Body]] = {
 }
 
 
-class BlobServices(ResourceKind):
-    """Properties of an account's blob service, which is there from the beginning and never goes by itself."""
+_LATER: Final = "2020-08-01"
+"""Date of the first api-version after the one whose answers were recorded to lack a property (16.0.0, 2020-09-15)."""
 
-    type = "Microsoft.Storage/storageAccounts/blobServices"
-    noun = "a blob service"
+
+class AccountServices(ResourceKind):
+    """A service of an account, which is there from the beginning and never goes by itself."""
+
     names = NameRule("default", "default")
-    schema = Schema("storage", "BlobServicePropertiesArgs", ("accountName", "blobServicesName"))
     tracked = False
     dated = False
     made_status = 200
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """With the replication of its account."""
+        account = context.store.resources.get("/".join(resource.id.split("/")[:9]))
+        return {**({"sku": account.body["sku"]} if account else {}), **super().render(context, resource)}
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Without it."""
+        return super().render(context, resource)
+
+    def check_delete(self, query: Mapping[str, str]) -> None:
+        """There is no DELETE."""
+        raise Refused(405, "MethodNotAllowed", f"The resource manager has no DELETE for {self.noun}.")
+
+
+class BlobServices(AccountServices):
+    """Properties of an account's blob service."""
+
+    type = "Microsoft.Storage/storageAccounts/blobServices"
+    noun = "a blob service"
+    schema = Schema("storage", "BlobServicePropertiesArgs", ("accountName", "blobServicesName"))
+    since: ClassVar[dict[str, str]] = {
+        "deleteRetentionPolicy.allowPermanentDelete": _LATER,
+        "containerDeleteRetentionPolicy": _LATER,
+    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A time to keep what was deleted, where it is kept."""
@@ -83,19 +113,6 @@ class BlobServices(ResourceKind):
         given = body["properties"]
         merged = {name: {**default, **(given.get(name) or {})} for name, default in DEFAULTS.items()}
         return {**body, "properties": {**given, **merged}}
-
-    def render(self, context: KindContext, resource: ResourceRow) -> Body:
-        """With the replication of its account."""
-        account = context.store.resources.get(resource.id.rpartition("/blobServices/")[0])
-        return {**({"sku": account.body["sku"]} if account else {}), **super().render(context, resource)}
-
-    def written(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Without it."""
-        return super().render(context, resource)
-
-    def check_delete(self, query: Mapping[str, str]) -> None:
-        """There is no DELETE."""
-        raise Refused(405, "MethodNotAllowed", "The resource manager has no DELETE for a blob service.")
 
 
 class StorageAccounts(ResourceKind):
@@ -115,14 +132,14 @@ class StorageAccounts(ResourceKind):
             "networkRuleSet": "networkAcls",
         },
     )
-    ticks = 2
+    ticks = 1
     made_status = 202
     patches = True
+    since: ClassVar[dict[str, str]] = {"minimumTlsVersion": _LATER}
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_RESULT,)}
     dated = False
     outer: ClassVar[Body] = {"tags": {}}
     nulls: ClassVar[Body] = {
-        "privateEndpointConnections": [],
         "networkAcls": {"bypass": "AzureServices", "virtualNetworkRules": [], "ipRules": [], "defaultAction": "Allow"},
         "encryption": {
             "services": {name: {"keyType": "Account", "enabled": True} for name in ("blob", "file")},
@@ -143,10 +160,11 @@ class StorageAccounts(ResourceKind):
 
         Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
         """
-        others = {name: f"https://{resource.name}.{name}.core.windows.net/" for name in _ENDPOINTS}
+        others = {word.split(".")[-1]: f"https://{resource.name}.{word}.core.windows.net/" for word in _ENDPOINTS}
         given = (resource.body.get("properties") or {}).get("encryption") or self.nulls["encryption"]
         services = given.get("services") or {}
         since = {"lastEnabledTime": iso(resource.created)}
+        other = regions.pair(resource.body["location"]) if "G" in str(resource.body["sku"]["name"]) else None
         dated = {name: {**one, **since} if one and one.get("enabled") else one for name, one in services.items()}
         return {
             "encryption": {**given, "services": dated},
@@ -154,6 +172,8 @@ class StorageAccounts(ResourceKind):
             "creationTime": iso(resource.created),
             "primaryLocation": resource.body["location"],
             "statusOfPrimary": "available",
+            **({"secondaryLocation": other, "statusOfSecondary": "available"} if other else {}),
+            "privateEndpointConnections": private_link.of_account(context, resource.id),
         }
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
@@ -161,9 +181,10 @@ class StorageAccounts(ResourceKind):
         return with_tier(super().fill(context, path, body), str(body["sku"]["name"]).partition("_")[0])
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
-        """Its blob service."""
-        body = {"properties": DEFAULTS}
-        context.store.resources.put(f"{resource.id}/blobServices/default", BlobServices.type, resource.key, body)
+        """Its services."""
+        for kind, given in ((BlobServices.type, DEFAULTS), (FILES, {})):
+            own = f"{resource.id}/{kind.rpartition('/')[2]}/default"
+            context.store.resources.put(own, kind, resource.key, {"properties": given})
 
     def removing(self, context: KindContext, resource: ResourceRow) -> bool:
         """An account goes with its blobs."""
@@ -199,6 +220,9 @@ class Places(ResourceKind):
     tracked = False
     patches = True
     dated = False
+    etag_written = True
+    besides: ClassVar[Body] = {}
+    """What an answer to a write says beside what was asked for."""
 
     def etag_of(self, resource: ResourceRow) -> Body:
         """The etag in storage's form."""
@@ -209,9 +233,10 @@ class Places(ResourceKind):
         return {"lastModifiedTime": iso(resource.changed)}
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
-        """What was asked for, and no more."""
+        """What was asked for, and little more."""
         own = {"id": resource.id, "name": resource.name, "type": self.type}
-        return {**own, **({"properties": given} if (given := resource.body["properties"]) else {})}
+        given = resource.body["properties"]
+        return {**own, **({"properties": {**self.besides, **given}} if given else {})}
 
 
 class BlobContainers(Places):
@@ -221,16 +246,19 @@ class BlobContainers(Places):
     noun = "a container"
     names = NameRule(rf"{_CONTAINER}|\$root|\$web", _CONTAINER_WORDS)
     schema = Schema("storage", "BlobContainerArgs", ("accountName", "containerName"))
-    nulls: ClassVar[Body] = {
+    besides: ClassVar[Body] = {
         "deleted": False,
         "remainingRetentionDays": 0,
+        "hasImmutabilityPolicy": False,
+        "hasLegalHold": False,
+    }
+    nulls: ClassVar[Body] = {
         "publicAccess": "None",
         "defaultEncryptionScope": "$account-encryption-key",
         "denyEncryptionScopeOverride": False,
         "leaseStatus": "Unlocked",
         "leaseState": "Available",
-        "hasImmutabilityPolicy": False,
-        "hasLegalHold": False,
+        **besides,
     }
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
@@ -251,16 +279,20 @@ QUOTA = 102400
 """GiB of a share at most (learn.microsoft.com/rest/api/storagerp/file-shares, 2026-11-22)."""
 
 
-class FileServices(ResourceKind):
-    """An account's file service, of which the sandbox has the shares."""
+class FileServices(AccountServices):
+    """Properties of an account's file service, of which the sandbox has the shares."""
 
-    type = "Microsoft.Storage/storageAccounts/fileServices"
+    type = FILES
     noun = "a file service"
-    names = NameRule("default", "default")
-    tracked = False
-    read_only = True
-    dated = False
-    nulls: ClassVar[Body] = {"cors": {"corsRules": []}}
+    schema = Schema("storage", "FileServicePropertiesArgs", ("accountName", "fileServicesName"))
+    nulls: ClassVar[Body] = {
+        "cors": {"corsRules": []},
+        "protocolSettings": {"smb": {"multichannel": {"enabled": False}}},
+    }
+
+    def written(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Nothing, where nothing was asked for (azure-mgmt-storage 16.0.0, 2020-09-15)."""
+        return super().written(context, resource) if resource.body["properties"] else {}
 
 
 class FileShares(Places):

@@ -68,6 +68,9 @@ BY_STATUS: Final = "Azure-AsyncOperation"
 BY_RESULT: Final = "Location"
 """Headers of an operation's two addresses: of its status, and of its result."""
 
+AT_ENDPOINT: Final = "{base}{path}?api-version={version}"
+"""The address of a resource that was made."""
+
 SOON: Final = {"retry-after-ms": "20", "x-ms-retry-after-ms": "20"}
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
@@ -123,15 +126,18 @@ class ResourceKind:
         nulls: Properties that every answer has, with their value where the resource has none.
         accepted: The body of an answer of 202 to a PUT.
         made_status: What a PUT that makes one answers; Microsoft's clients take some of them only.
-        located: An answer of 201 has the header ``Location``.
+        located: The form of the header ``Location`` of an answer of 201; empty where it has none.
+        refusal: What stands beside ``error`` in refusals of a request's content.
         again_status: What a PUT of one that is there answers.
         patch_status: What a PATCH answers; 202 has no body.
         ticks_again: Polls until a change is done, by the method that asks for it; at once for any other.
         making: The provisioning state of one that is being made or changed.
         followed: Headers that lead to an operation, by its kind; both of them for any other.
         etag_form: The form of its etag, with ``{}`` or ``{guid}`` for the value; empty where answers have none.
+        etag_written: Answers to a PUT and a PATCH have it as a header.
         dated: Answers have ``systemData``.
         dated_since: Date of the first api-version whose answers have it.
+        counted: An operation that has succeeded says how many percent of it are done.
         status_at, result_at: Paths at which an operation is followed, below the resource manager's root.
         answers_deletion: A DELETE that is done at once answers with what was there.
         since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
@@ -156,13 +162,15 @@ class ResourceKind:
     makes_parent: ClassVar[bool] = False
     nulls: ClassVar[Body] = {}
     made_status: ClassVar[int] = 201
-    located: ClassVar[bool] = False
+    located: ClassVar[str] = ""
+    refusal: ClassVar[Body] = {}
     again_status: ClassVar[int] = 200
     patch_status: ClassVar[int] = 200
     ticks_again: ClassVar[Mapping[str, int]] = {}
     making: ClassVar[str] = "Creating"
     followed: ClassVar[Mapping[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
     etag_form: ClassVar[str] = ""
+    etag_written: ClassVar[bool] = False
     dated: ClassVar[bool] = True
     dated_since: ClassVar[str] = ""
     status_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationsStatus/{id}"
@@ -172,6 +180,7 @@ class ResourceKind:
     until: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     outer: ClassVar[Body] = {}
     accepted: ClassVar[Body | None] = None
+    counted: ClassVar[bool] = False
     frontend: ClassVar[bool] = False
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
 

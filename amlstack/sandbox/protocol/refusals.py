@@ -10,7 +10,7 @@ from amlstack.base import text
 from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
@@ -46,6 +46,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
         self.inner = inner
         self.template = template
         self.region: str | None = None
+        self.beside: Mapping[str, Any] = {}
 
     @property
     def body(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
         error = {"code": self.code, "message": self.message, **shown}
         if self.region is not None:
             error |= {"details": list(self.details), "additionalInfo": self._of_frontend(self.region)}
-        return {"error": error}
+        return {"error": error, **self.beside}
 
     def _of_frontend(self, region: str) -> list[Any]:
         """The parts that Azure Machine Learning's front end adds to each refusal of its own."""

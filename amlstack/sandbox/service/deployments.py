@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
+    from amlstack.sandbox.store.tables import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +276,13 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
     deployed = stored.body["properties"]
     targets = enumerate(deployed["outputResources"])
     return Reply(200, {"value": [_operation(own, number, each["id"], deployed) for number, each in targets]})
+
+
+def state(operation: Operation) -> str | None:
+    """The state of a deployment's operation under way; None for any other operation."""
+    if operation.status != "InProgress" or f"/{TYPE}/".lower() not in operation.resource:
+        return None
+    return "Accepted" if operation.ticks > 1 else "Running"
 
 
 def _read(context: KindContext, group: ResourceRow, body: Any) -> Template:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.sandbox import kinds
 from amlstack.sandbox.kinds import authorization
 from amlstack.sandbox.protocol import addresses, entra, requests, typecheck
-from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath, parse
+from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath, parse
 from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, SOON, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
@@ -114,7 +114,8 @@ def answer(
     """
     _check_call(text, query)
     if found := _OPERATION.fullmatch(text):
-        return _operation(context, found[0], found[2].replace("-", ""), results=found[1].lower().endswith("results"))
+        results, version = found[1].lower().endswith("results"), query["api-version"]
+        return _operation(context, found[0], found[2].replace("-", ""), results=results, version=version)
     above = cloud.subscriptions_answer(context, method, text, query, body)
     above = above or deployments.answer(context, method, text, body, functools.partial(_deploy, context))
     if above is not None:
@@ -131,6 +132,8 @@ def answer(
     try:
         reply = _of_kind(context, method, path, query, body, headers=headers)
     except Refused as refused:
+        if refused.status in {400, 409}:
+            refused.beside = kind.refusal
         raise _of_frontend(context, kind, path, refused) from None
     if not isinstance(reply.body, dict) or not (kind.since or kind.dated_since or kind.until):
         return reply
@@ -268,7 +271,9 @@ def _put(
             body = _merged(_found(context, path).body, body)
         body = typecheck.check(kind, body, "" if patch else version)
         body = body if patch else kind.in_request(body, version)
-        location = {"Location": f"{context.base}{path.text}?api-version={version}"} if kind.located else {}
+        low = path.text.replace("/resourceGroups/", "/resourcegroups/")
+        at = kind.located.format(base=context.base, path=path.text, low=low, version=version)
+        location = {"Location": at} if at else {}
         again = kind.again_status
         if (placed := kind.placed(path, body)) != path:
             path, before, again = placed, store.resources.get(placed.text), kind.made_status
@@ -284,10 +289,10 @@ def _put(
             state = "Updating" if ticks and before.state == "Succeeded" else before.state
             updated = store.resources.put(path.text, kind.type, path.parent, kept, state)
             kind.changed(context, updated)
-            headers = location if again == 201 else {}
+            headers = (location if again == 201 else {}) | _etag(kind, updated)
             if ticks:
                 doing: OperationKind = "create" if state == "Creating" else "update"
-                headers = location | _headers(context, kind, store.operations.start(updated.key, doing, ticks))
+                headers = location | _headers(context, kind, store.operations.start(updated.key, doing, ticks), version)
             status = kind.patch_status if patch else again
             return Reply(status, None if status == 202 else kind.written(context, updated), headers)
         if kind.makes_parent:
@@ -296,12 +301,16 @@ def _put(
         filled = entra.signed(kind.fill(context, path, body), None)
         made = store.resources.put(path.text, kind.type, path.parent, filled, state)
         kind.made(context, made)
-        headers = location
+        headers = location | _etag(kind, made)
         if kind.ticks:
             operation = store.operations.start(made.key, "create", kind.ticks)
-            headers = location | _headers(context, kind, operation)
+            headers = location | _headers(context, kind, operation, version)
     # An answer of 202 has no resource: clients poll, and then ask for it.
     return Reply(kind.made_status, kind.accepted if kind.made_status == 202 else kind.written(context, made), headers)
+
+
+def _etag(kind: ResourceKind, resource: ResourceRow) -> dict[str, str]:
+    return {"ETag": kind.etag_of(resource)["etag"]} if kind.etag_written else {}
 
 
 def _check_location(kind: ResourceKind, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -383,7 +392,7 @@ def _post(context: KindContext, text: str, body: Body) -> Reply:
     return done if isinstance(done, Reply) else Reply(202, None, _headers(context, kind, done))
 
 
-def _operation(context: KindContext, address: str, operation_id: str, *, results: bool) -> Reply:
+def _operation(context: KindContext, address: str, operation_id: str, *, results: bool, version: str) -> Reply:
     operation = context.store.operations.get(operation_id)
     if operation is None:
         raise Refused(404, "OperationNotFound", f"The operation '{operation_id}' could not be found.")
@@ -407,15 +416,12 @@ def _operation(context: KindContext, address: str, operation_id: str, *, results
             return Reply(200 if done else 204)
         result = kind.result(context, operation)
         if result is None and operation.kind in {"create", "update"}:
-            result = kind.render(context, resource)
+            result = kind.in_version(kind.render(context, resource), version)
         return Reply(204) if result is None else Reply(200, result)
-    status: str = operation.status
-    if status == "InProgress" and f"/{deployments.TYPE}/".lower() in operation.resource:
-        status = "Accepted" if operation.ticks > 1 else "Running"
-    body: Body = {"status": status}
+    body: Body = {"status": deployments.state(operation) or operation.status}
     if operation.status == "Failed":
         body["error"] = error
-    if operation.status == "Succeeded" and f"/{ML}/".lower() in operation.resource:
+    if operation.status == "Succeeded" and of is not None and of.counted:
         body["percentComplete"] = 100.0
     return Reply(200, body, SOON)
 
@@ -432,7 +438,9 @@ def _frontend_status(address: str, operation: Operation, error: Body) -> Body:
     return {**shown, "status": "Succeeded", **times}
 
 
-def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> dict[str, str]:
+def _headers(
+    context: KindContext, kind: ResourceKind, operation: Operation, version: str = "2025-12-01"
+) -> dict[str, str]:
     places = {BY_STATUS: kind.status_at, BY_RESULT: kind.result_at}
     resource = context.store.resources.get(operation.resource)
     words = (operation.resource if resource is None else resource.id).split("/")
@@ -444,7 +452,7 @@ def _headers(context: KindContext, kind: ResourceKind, operation: Operation) -> 
         "location": _location_of(context, operation.resource),
     }
     followed = kind.followed.get(operation.kind, tuple(places))
-    headers = {name: f"{context.base}{places[name].format(**known)}?api-version=2025-12-01" for name in followed}
+    headers = {name: f"{context.base}{places[name].format(**known)}?api-version={version}" for name in followed}
     if kind.frontend and operation.kind in {"delete", "cancel"}:
         headers["Content-Type"] = JSON  # of a body of the four letters null
     return {**headers, **SOON}

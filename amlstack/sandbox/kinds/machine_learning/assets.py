@@ -21,7 +21,7 @@ from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.addresses import BLOB, ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Versions(ResourceKind):
     nulls: ClassVar[Body] = {"description": None, "provisioningState": "Succeeded"}
     tracked = False
     frontend = True
-    located = True
+    located = AT_ENDPOINT
     makes_parent = True
     since: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("provisioningState", "stage", "autoDeleteSetting", "intellectualProperty"), "2023-04-01"),

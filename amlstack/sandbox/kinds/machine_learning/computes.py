@@ -39,6 +39,7 @@ class Computes(ResourceKind):
 
     type = COMPUTE
     noun = "a compute"
+    counted = True
     names = NameRule(
         r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
         "3 to 24 letters, digits and '-', a letter first, no '-' at the end",

@@ -118,6 +118,7 @@ class JobKind(ResourceKind):
 
     type = TYPE
     noun = "a job"
+    counted = True
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )

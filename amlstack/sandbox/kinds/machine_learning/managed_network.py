@@ -232,6 +232,7 @@ class OutboundRules(ResourceKind):
     type = RULES
     made_status = 200  # azure-ai-ml takes 200 and 202 alone
     noun = "an outbound rule"
+    counted = True
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.kinds.machine_learning.job_answers import SINCE, defined
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ScheduleKind(ResourceKind):
     ticks_delete = 2
     ticks_again: ClassVar[dict[str, int]] = {"PUT": 2}
     again_status = 201
-    located = True
+    located = AT_ENDPOINT
     frontend = True
     actions = ("trigger",)
     nulls: ClassVar[Body] = dict.fromkeys(("description", "displayName"))

@@ -15,11 +15,12 @@ from amlstack.sandbox.files.datastores import (
     account_grant,
     account_key,
 )
-from amlstack.sandbox.kinds import network
+from amlstack.sandbox.kinds import private_link
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import (
+    AT_ENDPOINT,
     BY_RESULT,
     BY_STATUS,
     Body,
@@ -60,7 +61,7 @@ class Datastores(ResourceKind):
     }
     nulls: ClassVar[Body] = dict.fromkeys(("description", "tags", "properties", "subscriptionId", "resourceGroup"))
     tracked = False
-    located = True
+    located = AT_ENDPOINT
     frontend = True
     actions = ("listSecrets",)
 
@@ -261,18 +262,15 @@ def answer(context: KindContext, path: ArmPath) -> Reply | None:
 def _connections(context: KindContext, workspace: ResourceRow) -> list[Body]:
     """One for each private endpoint that leads to the workspace, approved as all are here."""
     found: list[Body] = []
-    for row in context.store.resources.of_type(network.ENDPOINTS):
-        links = network.connections(row.body["properties"])
-        targets = {str(link.get("properties", {}).get("privateLinkServiceId")).lower() for link in links}
-        if workspace.key in targets:
-            shown = {
-                "privateEndpoint": {"id": row.id},
-                "privateLinkServiceConnectionState": {"status": "Approved", "description": "Auto-Approved"},
-                "provisioningState": "Succeeded",
-            }
-            own = f"{workspace.id}/privateEndpointConnections/{row.name}"
-            kind = f"{TYPE}/privateEndpointConnections"
-            found.append({"id": own, "name": row.name, "type": kind, "properties": shown})
+    for row, state in private_link.leading_to(context, workspace.key):
+        shown = {
+            "privateEndpoint": {"id": row.id},
+            "privateLinkServiceConnectionState": state,
+            "provisioningState": "Succeeded",
+        }
+        own = f"{workspace.id}/privateEndpointConnections/{row.name}"
+        kind = f"{TYPE}/privateEndpointConnections"
+        found.append({"id": own, "name": row.name, "type": kind, "properties": shown})
     return found
 
 
@@ -320,6 +318,7 @@ class Workspaces(ResourceKind):
 
     type = TYPE
     noun = "a workspace"
+    counted = True
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
     )

@@ -67,7 +67,7 @@ def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:
     if answer.states:
         found["states"] = " ".join(answer.states)
     known = forms.flat(forms.template(sent))
-    for path, value in forms.flat(answer.body).items():
+    for path, value in forms.flat(forms.template(answer.body)).items():
         same = (
             path in known and type(known[path]) is type(value) and known[path] == value and value not in ({}, [], None)
         )

@@ -32,6 +32,7 @@ _FORMS: Final = (
     ),
     (re.compile(r"^[a-z]{1,2}:<guid>:\S+$"), "<operation>"),
     (re.compile(r"\?(?=\S*\bsig=)[^\"\s]+"), "?<sas>"),
+    (re.compile(r"\bml-(?:<workspace>|[\w-]+?)-(?=(\w+)-<guid>\.\1\.notebooks\.)"), "ml-<name>-"),
     (re.compile(r"^PT(?:\d+[HM])*\d+(?:\.\d+)?S$"), "<duration>"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]-<guid>"), "<container>"),
     (re.compile(r"\b\d{4}(?:-\d\d){5}-\d{7}\b"), "<time->"),
@@ -48,6 +49,7 @@ _FORMS: Final = (
     (re.compile(r"^[A-Za-z0-9+/]{11}=$"), "<crc64>"),
 )
 _WHO: Final = re.compile(r"(?:created|lastModified)By|userName|owner")
+_NODES: Final = re.compile(r"(?!min|max)\w+NodeCount")
 ROWS: Final = 10
 """So many rows of a list are compared."""
 
@@ -75,6 +77,15 @@ def template(value: Any, name: str = "") -> Any:
     if value and is_secret(name):
         return "<secret>"
     return "<who>" if value and _WHO.fullmatch(name) else written(value)
+
+
+def of_moment(value: Any, name: str = "") -> Any:
+    """An answer about a cluster without what its other users change by the minute: counts of nodes are a form."""
+    if isinstance(value, dict):
+        return {key: of_moment(inner, key) for key, inner in value.items()}
+    if isinstance(value, int) and _NODES.fullmatch(name):
+        return "<count>"
+    return "<state>" if name == "allocationState" and value in ("Steady", "Resizing") else value
 
 
 def of_xml(text: str) -> Any:

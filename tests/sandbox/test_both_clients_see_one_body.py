@@ -90,7 +90,7 @@ ADDED: Mapping[str, set[str]] = {
 """By kind, what the service adds to a body in which azure-ai-ml leaves nothing open, most of it in its properties."""
 LEFT_OPEN: Mapping[str, set[str]] = {
     "computes": {
-        *("location", "disableLocalAuth", "properties.enableNodePublicIp", "properties.osType"),
+        *("location", "disableLocalAuth", "properties.osType"),
         "properties.remoteLoginPortPublicAccess",
     },
     "datastores": {"endpoint", "protocol", "tags"},

@@ -79,12 +79,25 @@ def test_sizes_are_those_of_the_catalogue_but_what_is_withheld(manager: Manager)
     assert (status, error["code"]) == (400, "InvalidVmSize")
 
 
-def test_a_cluster_whose_smallest_scale_has_no_room_is_refused(manager: Manager) -> None:
-    manager.context.store.set_quota({"eastus": {"families": {FAMILY: 192}}})
+@pytest.mark.parametrize(("limit", "least", "nodes"), [(192, 3, 3), (0, 0, 1)])
+def test_a_cluster_whose_smallest_scale_has_no_room_fails_and_is_made_again(
+    manager: Manager, limit: int, least: int, nodes: int
+) -> None:
+    manager.context.store.set_quota({"eastus": {"families": {FAMILY: limit}}})
     path = f"{manager.workspace}/computes/a100"
-    status, error = manager.call("PUT", path, {**dedicated(least=3), "location": "eastus"})
-    assert (status, error["code"]) == (400, "ClusterMinNodesExceedCoreQuota")
-    assert manager.call("PUT", path, {**dedicated(least=2), "location": "eastus"})[0] == 201
+    assert manager.call("PUT", path, {**dedicated(least), "location": "eastus"})[0] == 201
+    manager.settle()
+    failed = manager.call("GET", path)[1]["properties"]
+    (error,) = (each["error"] for each in failed["provisioningErrors"])
+    assert (failed["provisioningState"], error["code"]) == ("Failed", "ClusterMinNodesExceedCoreQuota")
+    assert f"quota of {limit} and cannot accomodate for at least {nodes} requested" in error["message"]
+    assert failed["properties"]["currentNodeCount"] is None
+    manager.context.store.set_quota({})
+    assert manager.call("PUT", path, {**dedicated(least), "location": "eastus"})[0] == 201
+    manager.settle()
+    made = manager.call("GET", path)[1]["properties"]
+    assert (made["provisioningState"], made["provisioningErrors"]) == ("Succeeded", None)
+    assert made["properties"]["scaleSettings"]["nodeIdleTimeBeforeScaleDown"] == "PT2M"
 
 
 def test_an_administrator_needs_a_key_and_local_accounts(manager: Manager) -> None:

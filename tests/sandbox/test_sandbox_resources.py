@@ -200,6 +200,7 @@ def test_a_workspace_is_born_with_its_datastores(manager: Manager) -> None:
 def test_only_the_scale_of_a_cluster_changes(manager: Manager) -> None:
     path = f"{manager.workspace}/computes/gpu"
     manager.call("PUT", path, cluster())
+    manager.settle()
     wanted = cluster("Standard_ND40rs_v2", maxNodeCount=4)
     wanted["properties"]["properties"] |= {"vmPriority": "LowPriority", "isolatedNetwork": True}
 
@@ -356,3 +357,28 @@ def test_a_new_resource_is_answered_with_a_status_that_microsofts_clients_take(m
         "registries": 200,
         "workspaces": 202,
     }
+
+
+def test_a_diagnosis_names_what_a_workspace_stands_on_and_is_gone(manager: Manager) -> None:
+    def found() -> dict[str, list[dict[str, str]]]:
+        assert manager.call("POST", f"{manager.workspace}/diagnose", {"value": {}})[0] == 202
+        (operation,) = manager.store.operations.running()
+        path = f"{ROOT}/providers/Microsoft.MachineLearningServices/operationResults/{operation.id}"
+        assert manager.call("GET", path)[0] == 202
+        return dict(manager.call("GET", path)[1]["value"])
+
+    assert not any(found().values())
+    vault = manager.call("GET", manager.workspace)[1]["properties"]["keyVault"]
+    assert manager.call("DELETE", vault)[0] == 200
+    codes = [row["code"] for row in found()["keyVaultResults"]]
+    assert codes == ["DependencyResourceNotExist", "UnableToCheckDependencyResource"]
+
+
+def test_the_host_of_notebooks_has_as_much_of_a_name_as_its_label_takes(manager: Manager) -> None:
+    body = manager.call("GET", manager.workspace)[1]
+    long = manager.workspace.rpartition("/")[0] + "/a_workspace-of-thirty-letters"
+    given = {"location": body["location"], "properties": {"storageAccount": body["properties"]["storageAccount"]}}
+    given["properties"]["keyVault"] = body["properties"]["keyVault"]
+    assert manager.call("PUT", long, {**given, "identity": {"type": "SystemAssigned"}})[0] == 202
+    label = manager.call("GET", long)[1]["properties"]["notebookInfo"]["fqdn"].partition(".")[0]
+    assert (len(label), label[:15]) == (63, "ml-aworkspace-o")

@@ -6,7 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.catalog import sizes
 from amlstack.recordings import forms
+from amlstack.sandbox.kinds.machine_learning.workspaces import NEIGHBOURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,6 +49,7 @@ _LEAST: Final[dict[str, Any]] = {
     "microsoft.insights/components": {"kind": "web", "properties": {"Application_Type": "web"}},
     "microsoft.operationalinsights/workspaces": {},
     "microsoft.storage/storageaccounts": {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}},
+    "microsoft.containerregistry/registries": {"sku": {"name": "Standard"}},
 }
 """The least bodies of neighbours, beside their place."""
 _OTHERS: Final = re.compile(
@@ -115,20 +118,49 @@ def workspace(story: Story) -> Iterator[Request]:
         yield "PUT", GROUP, base
         keys = {"allowSharedKeyAccess": True, "isHnsEnabled": _has_tree(story)}
         body = {**base, "kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "properties": keys}
-        for name in ("<account>", *accounts(story)):
+        for name in ("<account>", *_accounts(story)):
             yield "PUT", f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{name}", body
     if not named:
         return
-    yield "PUT", vault, {**base, **_LEAST["microsoft.keyvault/vaults"]}
-    yield "PUT", insights, {**base, **_LEAST["microsoft.insights/components"]}
+    read = _read_workspace(story)
     needed = {"storageAccount": account, "keyVault": vault, "applicationInsights": insights}
-    yield "PUT", WORKSPACE, {**base, "identity": {"type": "SystemAssigned"}, "properties": needed}
+    needed |= {key: _as_told(read[key]) for key in NEIGHBOURS if read.get(key)}
+    for key, neighbour in needed.items():
+        if key != "storageAccount" or neighbour != account:
+            yield "PUT", neighbour, {**base, **_LEAST[NEIGHBOURS[key].lower()]}
+    said: dict[str, Any] = {key: read[key] for key in ("description", "publicNetworkAccess") if key in read}
+    if read.get("friendlyName"):
+        said["friendlyName"] = read["friendlyName"].replace("<hidden>", "<workspace>")
+    yield "PUT", WORKSPACE, {**base, "identity": {"type": "SystemAssigned"}, "properties": {**said, **needed}}
+    for gone in _gone(story).values():
+        yield "DELETE", gone, None
 
 
-def accounts(story: Story) -> list[str]:
-    """The accounts of a story that are not its main one."""
+def unique_names(story: Story) -> list[str]:
+    """The names of a story that only one in Azure can have: its other accounts, and neighbours of its workspace."""
+    read = _read_workspace(story)
+    named = (str(read.get(key) or "").rpartition("/")[2] for key in NEIGHBOURS)
+    return [name for name in dict.fromkeys([*_accounts(story), *named]) if name and "<" not in name]
+
+
+def _accounts(story: Story) -> list[str]:
     named = (one.path.split("/")[2].partition(".")[0] for one in story.exchanges if one.path.startswith("/blob/"))
     return [name for name in dict.fromkeys(named) if name != "<account>"]
+
+
+def _read_workspace(story: Story) -> dict[str, Any]:
+    """The properties of the workspace where the story reads it before it writes it; empty where it does not."""
+    first = next((one for one in story.exchanges if one.path.lower() == WORKSPACE.lower()), None)
+    found = first is not None and first.method == "GET" and first.answer.status == 200
+    return dict(first.answer.body["properties"]) if found and first is not None else _gone(story)
+
+
+def _gone(story: Story) -> dict[str, str]:
+    """The neighbours of the workspace that a diagnosis misses."""
+    rows = [one.answer.body["value"] for one in story.exchanges if one.kind == "POLL diagnose"]
+    texts = ((key, json.dumps(row.get(f"{key}Results"))) for row in rows for key in NEIGHBOURS)
+    found = ((key, re.search(r"Resource (\S+) has been removed", text)) for key, text in texts)
+    return {key: match[1] for key, match in found if match}
 
 
 def _has_tree(story: Story) -> bool:
@@ -146,6 +178,19 @@ def _locations(story: Story) -> Iterator[str]:
         for info in (body.get("error") or {}).get("additionalInfo") or ():
             if info.get("type") == "Location":
                 yield info["info"]["value"]
+
+
+def quotas(story: Story) -> dict[str, Any]:
+    """The quota of regions by which clusters failed that a story reads."""
+    found: dict[str, Any] = {}
+    for one in story.exchanges:
+        body = one.answer.body if one.kind == "GET computes" and isinstance(one.answer.body, dict) else {}
+        errors = body.get("properties", {}).get("provisioningErrors") or ()
+        for said in (re.search(r"vCPU quota of (\d+)", each["error"]["message"]) for each in errors):
+            size = sizes.get(body["properties"]["properties"]["vmSize"])
+            if said and size is not None:
+                found.setdefault(body["location"], {"families": {}})["families"][size.family] = int(said[1])
+    return found
 
 
 def by_story(story: Story) -> list[Request]:
@@ -178,7 +223,7 @@ def by_story(story: Story) -> list[Request]:
             made |= {low, low.rpartition("/versions/")[0]}
         if good and one.method == "GET" and isinstance(one.answer.body, dict):
             rows = one.answer.body.get("value")
-            named = one.ids or (one.path,)
+            named = one.ids if isinstance(rows, list) and one.ids else (one.path,)
             for row, path in zip(rows if isinstance(rows, list) else [one.answer.body], named, strict=False):
                 if isinstance(row, dict) and path and low not in made:
                     _read(path, row, one.query, made, found)
@@ -295,7 +340,11 @@ def _read(path: str, row: dict[str, Any], query: dict[str, str], made: set[str],
         return
     _named(properties, made, found)
     if kind == "computes":
-        found[path.lower()] = "PUT", path, _compute(row.get("location", "eastus2"), properties)
+        found[path.lower()] = "PUT", path, _compute(row, properties)
+        for name in (row.get("identity") or {}).get("userAssignedIdentities") or {}:
+            group = "/".join(name.split("/")[:5])
+            found.setdefault(group.lower(), ("PUT", group, {"location": "eastus2"}))
+            found.setdefault(name.lower(), ("PUT", name, {"location": "eastus2"}))
         return
     if "hash" in query:
         properties["properties"] = {"hash_sha256": query["hash"], "hash_version": query.get("hashVersion", "")}
@@ -305,12 +354,15 @@ def _read(path: str, row: dict[str, Any], query: dict[str, str], made: set[str],
         found[path.lower()] = "PUT", path, {"properties": _unwritten(properties)}
 
 
-def _compute(location: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _compute(row: dict[str, Any], properties: dict[str, Any]) -> dict[str, Any]:
     inner = properties.get("properties") or {}
     kept = ("vmSize", "vmPriority", "scaleSettings", "osType", "remoteLoginPortPublicAccess", "enableNodePublicIp")
     named = {key: inner[key] for key in kept if inner.get(key) is not None}
     outer = {"computeType": properties.get("computeType"), "description": properties.get("description")}
-    return {"location": location, "properties": {**outer, "properties": named}}
+    identity = row.get("identity") or {}
+    users: dict[str, Any] = {name: {} for name in identity.get("userAssignedIdentities") or {}}
+    given = {"identity": {"type": identity["type"], "userAssignedIdentities": users}} if users else {}
+    return {"location": row.get("location", "eastus2"), **given, "properties": {**outer, "properties": named}}
 
 
 def _unwritten(value: Any) -> Any:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import json
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 import requests
 
+from amlstack.base import paths
 from amlstack.recordings import comparison, forms
 from amlstack.recordings.comparison import ComparedFact, GivenAnswer
+from amlstack.sandbox.store.store import Store
 from tools.recordings import assumed
 from tools.recordings.distill import KEPT, SIGNED
 from tools.recordings.stories import POLL
@@ -90,22 +94,11 @@ class Player:
 
     def play(self, story: Story) -> Iterator[Outcome]:
         """Sets up what the recording found, and plays it; an exchange whose ground is missing is named as such."""
-        self._stories += 1
-        callers = assumed.Callers(story)
-        place = _Place(self._endpoint, f"rec{self._stories}")
-        for at, theirs in enumerate(assumed.accounts(story)):
-            place.rename(theirs, f"rec{self._stories}other{at}")
-        for method, path, body in assumed.workspace(story):
-            self._arm = self._callers[callers.of(path)]
-            self._made(place, method, path, body)
-        place.container = self._container(place)
-        taken = assumed.by_story(story)
-        for method, path, body in taken:
-            self._arm = self._callers[callers.of(path)]
-            self._made(place, method, path, body)
+        place, taken, callers = self._ground(story)
         replies: list[requests.Response | None] = []
         without: set[str] = set()
         sent = {path: body for _, path, body in taken}
+        there = frozenset(sent)
         for one in story.exchanges:
             if why := _missing(one, replies, without):
                 replies.append(None)
@@ -137,7 +130,30 @@ class Player:
             said = place.answer(
                 reply, states, blob=blob, file=blob and one.path.count("/") > 3 and "comp" not in one.query
             )
-            yield Outcome(story, one, tuple(comparison.compared(one.answer, said, sent.get(key, one.sent))))
+            azure = _of_its_group(one)
+            if key in there and one.kind == "GET computes":
+                azure, said = (replace(each, body=forms.of_moment(each.body)) for each in (azure, said))
+            yield Outcome(story, one, tuple(comparison.compared(azure, said, sent.get(key, one.sent))))
+
+    def _ground(self, story: Story) -> tuple[_Place, list[assumed.Request], assumed.Callers]:
+        """A place for a story with all that it takes as given; the requests by which that was made, and by whom."""
+        self._stories += 1
+        callers = assumed.Callers(story)
+        place = _Place(self._endpoint, f"rec{self._stories}")
+        for at, theirs in enumerate(assumed.unique_names(story)):
+            place.rename(theirs, f"rec{self._stories}other{at}")
+        for method, path, body in assumed.workspace(story):
+            self._arm = self._callers[callers.of(path)]
+            self._made(place, method, path, body)
+        place.container = self._container(place)
+        taken = assumed.by_story(story)
+        with contextlib.closing(Store(paths.home())) as store:
+            store.set_quota(assumed.quotas(story))
+            for method, path, body in taken:
+                self._arm = self._callers[callers.of(path)]
+                self._made(place, method, path, body)
+            store.set_quota({})
+        return place, taken, callers
 
     def _made(self, place: _Place, method: str, path: str, body: Any) -> None:
         """One request of what a story takes as given, followed to its end; what it does not get, its facts will say."""
@@ -226,6 +242,7 @@ class _Place:
         self._renamed: dict[str, str] = {}
         self._named: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
+        self._unique: dict[str, str] = {}
         self._subscription = endpoint.subscription
 
     def ours(self, value: Any) -> Any:
@@ -249,7 +266,7 @@ class _Place:
 
     def rename(self, theirs: str, here: str) -> None:
         """Uses another name for one that is unique in all of Azure."""
-        self._renamed[theirs] = here
+        self._renamed[theirs], self._unique[here] = here, theirs
 
     def sums(self, one: Exchange, headers: Mapping[str, str]) -> dict[str, str]:
         """The digests that a request says or, by its answer, has asked for: a recording has no contents."""
@@ -335,6 +352,8 @@ class _Place:
         region = "<region>.api.azureml.ms"  # which the one endpoint stands for too
         text = text.replace(f"azureml://{host}/", f"azureml://{region}/")
         text = text.replace(f"{self._url}/discovery", f"https://{region}/discovery").replace(self._url, "<arm>")
+        for here, theirs in self._unique.items():
+            text = text.replace(here, theirs)
         if self.container:
             text = text.replace(self.container, "<blobstore>")
         text = text.replace(f"{self._name}account", "<account>").replace(f"{self._name}-ws", "<workspace>")
@@ -344,6 +363,18 @@ class _Place:
 
 def _md5(size: int) -> str:
     return base64.b64encode(hashlib.md5(b"x" * size, usedforsecurity=False).digest()).decode()
+
+
+_GROUP = re.compile(r"(?i)^/subscriptions/<sub>/resourceGroups/([^/<]+)/")
+
+
+def _of_its_group(one: Exchange) -> GivenAnswer:
+    """Azure's answer with the group by which was asked: some recorders have renamed theirs in requests alone."""
+    names = {found[1] for each in one.ids if each and (found := _GROUP.match(each))}
+    if len(names) != 1 or "/<group>/" not in one.path:
+        return one.answer
+    text = json.dumps(one.answer.body)
+    return replace(one.answer, body=json.loads(text.replace(f"/{names.pop()}/", "/<group>/")))
 
 
 def _missing(one: Exchange, replies: list[requests.Response | None], without: set[str]) -> str:

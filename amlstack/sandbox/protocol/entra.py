@@ -209,9 +209,9 @@ def check(store: Store, body: Mapping[str, Any]) -> None:
 
 def shown(store: Store, resource: ResourceRow, identity: Mapping[str, Any]) -> dict[str, Any]:
     """An identity as an answer has it: with the principals behind it."""
-    result = dict(identity)
+    result = {**identity, **({} if identity["type"] == "None" else {"tenantId": TENANT})}
     if "SystemAssigned" in identity["type"]:
-        result |= {"principalId": principal(resource), "tenantId": TENANT}
+        result["principalId"] = principal(resource)
     if users := identity.get("userAssignedIdentities"):
         result["userAssignedIdentities"] = {name: _user(store, name) for name in users}
     return result

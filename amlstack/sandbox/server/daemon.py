@@ -254,7 +254,7 @@ def _cluster(store: Store, cluster: ResourceRow) -> dict[str, Any]:
         "id": cluster.id,
         "state": cluster.state,
         "size": properties["vmSize"],
-        "priority": properties["vmPriority"],
+        "priority": properties.get("vmPriority") or "Dedicated",
         "min": scale["minNodeCount"],
         "max": scale["maxNodeCount"],
         "nodes": nodes,

@@ -163,6 +163,8 @@ def refusal(request: Request, raw: str, refused: Refused) -> Response:
     if raw.endswith(ENTRA_ROUTE):
         description = f"AADSTS90023: {refused.message}"
         return JSONResponse({"error": "invalid_request", "error_description": description}, refused.status, headers)
+    if not refused.code:
+        return Response(status_code=refused.status, headers=headers)
     return JSONResponse(refused.body, refused.status, headers, manager.JSON)
 
 

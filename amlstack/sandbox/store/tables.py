@@ -261,8 +261,9 @@ class OperationTable(StoreTable):
             return found.ticks if found else 0
 
     def finish(self, operation: str) -> None:
-        """Marks it as ``Succeeded``."""
-        self._db.execute("UPDATE operations SET status = 'Succeeded', ticks = 0 WHERE id = ?", operation)
+        """Marks it as ``Succeeded``, unless it has failed."""
+        sql = "UPDATE operations SET status = 'Succeeded', ticks = 0 WHERE id = ? AND status = 'InProgress'"
+        self._db.execute(sql, operation)
 
     def fail(self, operation: str, error: str) -> None:
         """Marks it as ``Failed``, with ``CODE: message``."""

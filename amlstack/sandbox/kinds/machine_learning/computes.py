@@ -9,6 +9,7 @@ from amlstack.base import text
 from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_network
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
+from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import BY_STATUS, Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
@@ -25,13 +26,14 @@ _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""
 _COUNTS = ("allocationState", "currentNodeCount", "targetNodeCount", "nodeStateCounts")
 _NULLS: Body = {
-    "propertyBag": {},
     "subnet": None,
     "errors": None,
     "virtualMachineImage": None,
     "enableBatchPrivateLink": False,
 }
-SCALE_DEFAULTS = {"minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT2M"}
+_DEFAULTS: Body = {"vmPriority": "Dedicated", "osType": "Linux"}
+_IDLE: Body = {"nodeIdleTimeBeforeScaleDown": "PT2M"}
+"""What the service fills in where nothing was sent, once a cluster is made (New-AzMLWorkspaceCompute, 2025-11-04)."""
 
 
 class Computes(ResourceKind):
@@ -86,16 +88,24 @@ class Computes(ResourceKind):
         context.wake.set()
 
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
-        """A cluster that is made or gone is the scheduler's to act on."""
+        """A cluster that is made or gone is the scheduler's to act on; one that has no room in the quota fails."""
         context.wake.set()
+        body = resource.body
+        short = capacity.shortage(context, body["location"], body["properties"]["properties"])
+        if operation.kind == "create" and short is not None:
+            code, message = short
+            errors = [{"error": {"code": code, "message": message}}]
+            failed = {**body, "properties": {**body["properties"], "provisioningErrors": errors}}
+            context.store.resources.put(resource.id, self.type, resource.parent, failed, "Failed")
+            context.store.operations.fail(operation.id, f"{code}: {message}")
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The service's defaults for a cluster."""
         compute = body["properties"]
         cluster = compute["properties"]
-        defaults = {"vmPriority": "Dedicated", "osType": "Linux", "enableNodePublicIp": True, "isolatedNetwork": False}
-        scale = {**SCALE_DEFAULTS, **cluster["scaleSettings"]}
-        filled = {**defaults, "remoteLoginPortPublicAccess": "NotSpecified", **cluster, "scaleSettings": scale}
+        scale = {"minNodeCount": 0, **cluster["scaleSettings"]}
+        defaults = {"remoteLoginPortPublicAccess": "NotSpecified", "isolatedNetwork": False}
+        filled = {**defaults, **cluster, "scaleSettings": scale}
         return {**body, "properties": {**compute, "properties": filled}}
 
     def keep(self, body: Body, before: ResourceRow) -> Body:
@@ -105,7 +115,7 @@ class Computes(ResourceKind):
         ``az ml computetarget amlcompute identity assign`` is for; that tags do is what its pull request 29878 found.
         """
         compute = before.body["properties"]
-        scale = {**SCALE_DEFAULTS, **body["properties"]["properties"]["scaleSettings"]}
+        scale = {"minNodeCount": 0, **body["properties"]["properties"]["scaleSettings"]}
         changed: Body = {name: body[name] for name in ("identity", "tags") if name in body}
         properties = {**compute, "properties": {**compute["properties"], "scaleSettings": scale}}
         return {**before.body, **changed, "properties": properties}
@@ -124,6 +134,15 @@ class Computes(ResourceKind):
             "nodeStateCounts": {f"{kind}NodeCount": states[kind] for kind in kinds},
         }
         cluster = _without_password(compute["properties"])
+        pending = resource.state in {"Creating", "Failed"}
+        scale = cluster["scaleSettings"]
+        if pending:
+            cluster = {"vmPriority": None, **cluster, "scaleSettings": {**dict.fromkeys(_IDLE), **scale}}
+        else:
+            cluster = {**_DEFAULTS, **cluster, "scaleSettings": {**_IDLE, **scale}}
+        bag: Body = {"propertyBag": {}}
+        if resource.state == "Failed":  # no node was ever looked for
+            live, bag = dict.fromkeys(_COUNTS), {}
         return {
             "computeLocation": resource.body["location"],
             "createdOn": with_offset(resource.created),
@@ -131,21 +150,32 @@ class Computes(ResourceKind):
             "isAttachedCompute": False,
             "disableLocalAuth": compute.get("disableLocalAuth", False),
             "provisioningWarnings": {},
-            "properties": {**_NULLS, **cluster, "vmSize": cluster["vmSize"].upper(), **live},
+            "properties": {**_NULLS, **bag, **cluster, "vmSize": cluster["vmSize"].upper(), **live},
         }
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Without counts: the answer to a write looks at no node.
+        """Without counts: the answer to a write looks at no node; what is being made says less than what is changed.
 
-        Source: recordings of azure-ai-ml's test_compute (2024-12-18) and of azure-powershell's
+        Source: recordings of azure-ai-ml's test_compute (2023-10-31, 2024-12-18) and of azure-powershell's
         New-AzMLWorkspaceCompute (2025-11-04).
         """
         shown = self.render(context, resource)
-        properties = {**shown["properties"], "provisioningWarnings": None}
+        properties = {**shown["properties"]}
         cluster = {**properties["properties"], **dict.fromkeys(_COUNTS)}
         for name in ("allocationStateTransitionTime", "propertyBag", "userAccountCredentials"):
             cluster.pop(name, None)
+        if resource.state == "Creating":
+            shown["tags"] = shown["tags"] or None
+            properties["provisioningWarnings"] = None
+            del properties["computeLocation"]
+        else:
+            below = resource.id.replace(f"/{ML}/", "/Microsoft.BatchAI/")
+            properties["resourceId"] = below.replace("/computes/", "/clusters/")
         return {**shown, "properties": {**properties, "properties": cluster}}
+
+    def absent(self, path: ArmPath) -> Refused:
+        """No words at all: the answer has no body (test_pipeline_job of azure-ai-ml, 2023-01-05)."""
+        return Refused(404, "", super().absent(path).message)
 
     def action(self, context: KindContext, resource: ResourceRow, name: str, body: Body) -> Reply | Operation:
         """``listNodes``: each node with its state, and the run on it."""

@@ -298,6 +298,12 @@ def _in_letters(resource_id: str, kind: str) -> str:
     return f"{above}/providers/{kind}/{name.rpartition('/')[2]}"
 
 
+def _notebooks(name: str, region: str, workspace: str) -> str:
+    """The host of a workspace's notebooks: its name is cut so that the first label has the 63 letters of DNS."""
+    rest = f"-{region}-{workspace}"
+    return f"ml-{name.replace('_', '')[: 60 - len(rest)]}{rest}.{region}.notebooks.azure.net".lower()
+
+
 NEIGHBOURS = {
     "storageAccount": "Microsoft.Storage/storageAccounts",
     "keyVault": "Microsoft.KeyVault/vaults",
@@ -305,12 +311,34 @@ NEIGHBOURS = {
     "containerRegistry": "Microsoft.ContainerRegistry/registries",
 }
 REQUIRED = ("storageAccount", "keyVault")
-DIAGNOSED = (
-    *("userDefinedRouteResults", "networkSecurityRuleResults", "resourceLockResults", "dnsResolutionResults"),
-    *("storageAccountResults", "keyVaultResults", "containerRegistryResults", "applicationInsightsResults"),
-    "otherResults",
+_DIAGNOSED: Final = (
+    *("userDefinedRoute", "networkSecurityRule", "resourceLock", "dnsResolution"),
+    *("storageAccount", "keyVault", "containerRegistry", "applicationInsights", "other"),
 )
-"""Parts of a diagnosis; what is wrong with one would be listed there."""
+"""Parts of a diagnosis."""
+
+
+def _diagnosis(context: KindContext, workspace: ResourceRow) -> Body:
+    """The neighbours of a workspace that are gone.
+
+    Source: test_workspace_diagnosis of azure-ai-ml (2023-04-25, 2023-10-31).
+    """
+    found: Body = {f"{part}Results": [] for part in _DIAGNOSED}
+    for part in NEIGHBOURS:
+        neighbour = workspace.body["properties"].get(part)
+        if not neighbour or context.store.resources.get(neighbour) is not None:
+            continue
+        where = _in_letters(neighbour, _LETTERS[part]) if part in _LETTERS else neighbour
+        gone = (
+            f"Resource {where} has been removed, which is an essential resource to use Azure Machine Learning. "
+            f"Please recover Resource {where}."
+        )
+        rows = [{"code": "DependencyResourceNotExist", "level": "Error", "message": gone}]
+        if part in REQUIRED:
+            message = f"Unable to check settings on resource '{where}'."
+            rows.append({"code": "UnableToCheckDependencyResource", "level": "Warning", "message": message})
+        found[f"{part}Results"] = rows
+    return found
 
 
 class Workspaces(ResourceKind):
@@ -368,6 +396,9 @@ class Workspaces(ResourceKind):
         given = {"friendlyName": "", "publicNetworkAccess": "Enabled", **body["properties"]}
         extra = {"hbiWorkspace": False, "v1LegacyMode": False, "workspaceId": str(uuid.uuid4())}
         kind = str(body.get("kind", "Default"))
+        if users := (body.get("identity") or {}).get("userAssignedIdentities"):
+            users = {re.sub("(?i)/resourcegroups/", "/resourceGroups/", name): {} for name in users}
+            body = {**body, "identity": {**body["identity"], "userAssignedIdentities": users}}
         named = {**body, "kind": {each.lower(): each for each in _KINDS}.get(kind.lower(), kind)}
         return {"sku": {"name": "Basic", "tier": "Basic"}, **named, "properties": {**extra, **given}}
 
@@ -397,7 +428,7 @@ class Workspaces(ResourceKind):
             "sdkTelemetryAppInsightsKey": str(uuid.uuid5(uuid.UUID(own), "telemetry")),
             "notebookInfo": {
                 "resourceId": uuid.uuid5(uuid.UUID(own), "notebooks").hex,
-                "fqdn": f"ml-{resource.name[:16]}-{place}-{own}.{place}.notebooks.azure.net".lower(),
+                "fqdn": _notebooks(resource.name, place, own),
                 "isPrivateLinkEnabled": linked > 0,
                 "notebookPreparationError": None,
             },
@@ -405,6 +436,13 @@ class Workspaces(ResourceKind):
             "mlFlowTrackingUri": f"azureml://{host}/mlflow/v1.0{resource.id}",
             **managed_network.shown(context, resource),
         }
+
+    def render(self, context: KindContext, resource: ResourceRow) -> Body:
+        """The resource; an identity has a principal, or says that it has none."""
+        shown = super().render(context, resource)
+        if shown.get("identity"):
+            shown["identity"] = {"principalId": None, **shown["identity"]}
+        return shown
 
     def finished(self, context: KindContext, resource: ResourceRow, operation: Operation) -> None:
         """The managed network is provisioned."""
@@ -414,7 +452,7 @@ class Workspaces(ResourceKind):
     def result(self, context: KindContext, operation: Operation) -> Body | None:
         """The status of the managed network, or a diagnosis."""
         if operation.kind == "diagnose":
-            return {"value": {part: [] for part in DIAGNOSED}}
+            return {"value": _diagnosis(context, context.store.resources[operation.resource])}
         if operation.kind != managed_network.PROVISION:
             return None
         return managed_network.status_of(context.store.resources[operation.resource])
@@ -432,7 +470,7 @@ class Workspaces(ResourceKind):
         if name.lower() == "resynckeys":
             return Reply(200)
         if name.lower() == "diagnose":
-            return context.store.operations.start(resource.key, "diagnose", 1)
+            return context.store.operations.start(resource.key, "diagnose", 2)
         if name.lower() != "listkeys":
             return super().action(context, resource, name, body)
         return Reply(200, {"userStorageArmId": account, "userStorageResourceId": account, "userStorageKey": None})

@@ -181,10 +181,33 @@ def test_a_blob_is_copied_within_its_account(container: ContainerClient, blob: B
     assert refused(lambda: container.get_blob_client("other").start_copy_from_url(missing))[0] == 404
 
 
+def test_an_append_blob_grows_by_blocks_and_counts_them(container: ContainerClient, blob: BlobClient) -> None:
+    log = container.get_blob_client("log")
+    log.create_append_blob()
+    log.append_block(b"one ")
+    assert log.append_block(b"two", appendpos_condition=4)["blob_append_offset"] == "4"
+    assert refused(lambda: log.append_block(b"x", appendpos_condition=4)) == (412, "AppendPositionConditionNotMet")
+    assert refused(lambda: log.append_block(b"x", maxsize_condition=7)) == (412, "MaxBlobSizeConditionNotMet")
+    found = log.get_blob_properties()
+    assert (found.blob_type, found.append_blob_committed_block_count, found.size) == (BlobType.APPENDBLOB, 2, 7)
+    assert log.download_blob().readall() == b"one two"
+    row = next(each for each in container.list_blobs() if each.name == "log")
+    assert (row.blob_type, row.blob_tier) == (BlobType.APPENDBLOB, None)
+    blob.upload_blob(b"x", overwrite=True)
+    assert refused(lambda: blob.append_block(b"x")) == (409, "InvalidBlobType")
+
+
+def test_properties_that_are_set_without_a_type_have_none(blob: BlobClient) -> None:
+    blob.upload_blob(b"x", overwrite=True)
+    blob.set_http_headers()
+    settings = blob.get_blob_properties().content_settings
+    assert (settings.content_type, settings.content_md5) == (None, None)
+
+
 def test_what_the_blob_service_does_not_know_is_refused_by_name(container: ContainerClient, blob: BlobClient) -> None:
     assert refused(blob.create_snapshot) == (501, "SandboxNotEmulated")
     upload = container.get_blob_client("other").upload_blob
-    assert refused(lambda: upload(b"x", BlobType.APPENDBLOB))[0] == 501
+    assert refused(lambda: upload(b"x" * 512, BlobType.PAGEBLOB))[0] == 501
     assert refused(lambda: upload(b"x" * 512, BlobType.PAGEBLOB))[0] == 501
     assert refused(lambda: container.upload_blob("x" * 1025, b"")) == (400, "InvalidResourceName")
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Request = tuple[str, str, Any]
 LENGTH: Final = "content-length"
 """The header of a blob that is set up that says how long it is; one byte without."""
+COUNT: Final = "x-ms-blob-committed-block-count"
+"""The header of a blob that is set up, and appended to, that says in how many blocks."""
 LEASED: Final = "x-ms-lease-duration"
 """The header of a container that is leased as soon as it is set up."""
 GROUP: Final = "/subscriptions/<sub>/resourceGroups/<group>"
@@ -204,7 +206,8 @@ def by_story(story: Story) -> list[Request]:
         if low.startswith("/blob/"):
             low, path = low.replace(".dfs/", "/"), one.path.replace(".dfs/", "/")
             if low not in made and (labels := _looked_at(one)) is not None:
-                found.setdefault(low, ("PUT", path, labels))
+                listed = found.get(low, ("PUT", path, {}))[2]
+                found[low] = "PUT", path, {**labels, **listed, **({COUNT: labels[COUNT]} if COUNT in labels else {})}
             containers |= _listed(one, made | put, found)
             outer = "/".join(path.split("/")[:4])
             if one.method == "PUT" and good and low.count("/") == 3:
@@ -247,8 +250,9 @@ def _looked_at(one: Exchange) -> dict[str, str] | None:
     if one.method not in {"HEAD", "GET"} or one.path.count("/") <= 3 or "comp" in one.query:
         return None
     if one.answer.status < 300:
-        kind = one.answer.headers.get("content-type")
-        return _metadata(one.answer.headers) | ({"x-ms-blob-content-type": kind} if kind else {})
+        said = one.answer.headers
+        kept = {"content-type": "x-ms-blob-content-type", "x-ms-blob-type": "x-ms-blob-type", COUNT: COUNT}
+        return _metadata(said) | {name: said[key] for key, name in kept.items() if key in said}
     return {LENGTH: "0"} if one.answer.headers.get("content-range") == "bytes */0" else None
 
 
@@ -265,9 +269,10 @@ def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[st
             if outer == "Containers":
                 access = {"x-ms-blob-public-access": said["PublicAccess"]} if "PublicAccess" in said else {}
                 containers[path] = access | ({LEASED: "-1"} if said.get("LeaseDuration") == "infinite" else {})
-            elif said.get("BlobType") in {"BlockBlob", "AppendBlob"}:  # a log is as long as a block blob
+            elif said.get("BlobType") in {"BlockBlob", "AppendBlob"}:
                 labels = row.get("Metadata") or {}
                 given = {LENGTH: said["Content-Length"], "x-ms-blob-content-type": said.get("Content-Type", "")}
+                given["x-ms-blob-type"] = said["BlobType"]
                 given |= {} if "AccessTierInferred" in said else {"x-ms-access-tier": said.get("AccessTier", "")}
                 given |= {f"x-ms-meta-{name}": _as_told(value) for name, value in labels.items()}
                 found.setdefault(path.lower(), ("PUT", path, {name: value for name, value in given.items() if value}))

@@ -158,8 +158,13 @@ class Player:
     def _made(self, place: _Place, method: str, path: str, body: Any) -> None:
         """One request of what a story takes as given, followed to its end; what it does not get, its facts will say."""
         blob = path.startswith("/blob/")
-        data = b"x" * int(body.get(assumed.LENGTH, 1)) if blob and body is not None else None
-        headers = {**self._blob, "x-ms-blob-type": "BlockBlob", **(body or {})} if blob else self._arm
+        said = dict(body or {}) if blob else {}
+        count = int(said.pop(assumed.COUNT, said.get(assumed.LENGTH, "1") != "0"))
+        size = int(said.pop(assumed.LENGTH, count))
+        appends = said.get("x-ms-blob-type") == "AppendBlob"
+        said["x-ms-blob-type"] = "AppendBlob" if appends else "BlockBlob"
+        headers = {**self._blob, **said} if blob else self._arm
+        data = b"x" * size if blob and path.count("/") > 3 and not appends else None
         query = {} if blob else {"api-version": assumed.version(path)}
         if blob and path.count("/") == 3:
             query = {"restype": "container"}
@@ -169,6 +174,9 @@ class Player:
         if blob and assumed.LEASED in (body or {}):
             asked = {**self._blob, "x-ms-lease-action": "acquire", assumed.LEASED: body[assumed.LEASED]}
             self._session.put(address, params={**query, "comp": "lease"}, headers=asked, timeout=60)
+        for at in range(count) if appends else ():
+            piece = b"x" * (size * (at + 1) // count - size * at // count)
+            self._session.put(address, params={"comp": "appendblock"}, data=piece, headers=self._blob, timeout=60)
         if reply.status_code >= 400:
             place.refused.append(f"{method} {path}: {reply.status_code} {reply.text[:300]}")
         self._follow(reply, "azure-asyncoperation" if "azure-asyncoperation" in reply.headers else "location")
@@ -271,8 +279,8 @@ class _Place:
     def sums(self, one: Exchange, headers: Mapping[str, str]) -> dict[str, str]:
         """The digests that a request says or, by its answer, has asked for: a recording has no contents."""
         found, size = {}, one.sent if isinstance(one.sent, int) else 0
-        if one.method == "PUT" and "x-ms-blob-type" in headers:
-            self._sizes[one.path] = size
+        if one.method == "PUT" and ("x-ms-blob-type" in headers or one.query.get("comp") == "appendblock"):
+            self._sizes[one.path] = size + (self._sizes.get(one.path, 0) if "comp" in one.query else 0)
         if "x-ms-source-content-md5" in headers:
             source = re.sub(r"https://([^./]+)\.blob\.[^/]+", r"/blob/\1", one.headers["x-ms-copy-source"])
             first, last = re.findall(r"\d+", headers.get("x-ms-source-range", "")) or (
@@ -282,7 +290,7 @@ class _Place:
             found["x-ms-source-content-md5"] = _md5(int(last) - int(first) + 1)
         if "x-ms-blob-content-md5" in headers and "comp" not in one.query:
             found["x-ms-blob-content-md5"] = _md5(size)
-        if one.query.get("comp") == "block" and "content-md5" in one.answer.headers and not found:
+        if one.query.get("comp") in {"block", "appendblock"} and "content-md5" in one.answer.headers and not found:
             found["content-md5"] = _md5(size)
         if one.answer.status == 206 and "content-md5" in one.answer.headers:
             found["x-ms-range-get-content-md5"] = "true"
@@ -294,7 +302,8 @@ class _Place:
 
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""
-        self._named |= {forms.written(name): name for name in _WITH_ID.findall(reply.text)}
+        if "json" in reply.headers.get("content-type", ""):
+            self._named |= {forms.written(name): name for name in _WITH_ID.findall(reply.text)}
         for name, theirs in one.given.items():
             if (here := reply.headers.get(name)) and here != theirs:
                 self._renamed[theirs] = here

@@ -180,7 +180,9 @@ def _publish(store: Store, job: JobRow, account: str, container: str) -> None:
                 if file.is_file():
                     fresh = store.blobs.fresh()
                     second_name(file, fresh)
-                    store.blobs.put(account, container, f"{artifact_prefix(job.name)}{file.relative_to(root)}", fresh)
+                    name = f"{artifact_prefix(job.name)}{file.relative_to(root)}"
+                    # Azure ML writes logs as append blobs (azure-ai-ml, test_pipeline_job_child_run_download, 2022-12).
+                    store.blobs.put(account, container, name, fresh, extra={"appended": 1} if "log" in folder else {})
 
 
 def second_name(file: Path, target: Path) -> None:

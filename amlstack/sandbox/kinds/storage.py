@@ -284,7 +284,6 @@ class FileServices(AccountServices):
 
     type = FILES
     noun = "a file service"
-    schema = Schema("storage", "FileServicePropertiesArgs", ("accountName", "fileServicesName"))
     nulls: ClassVar[Body] = {
         "cors": {"corsRules": []},
         "protocolSettings": {"smb": {"multichannel": {"enabled": False}}},

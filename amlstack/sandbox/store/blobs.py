@@ -37,6 +37,7 @@ class Blob:
         etag: New with every change.
         changed, created: Seconds since the epoch; a blob that is replaced keeps when it was first made.
         extra: What few blobs have: ``headers`` (by name), ``tags``, ``tier``, ``blocks`` (id and size of each),
+            ``appended`` (so many blocks, of an append blob),
             ``copy`` (headers of one that is a copy), ``lease``.
     """
 
@@ -194,11 +195,11 @@ class BlobTable:
         )
 
     def retype(self, blob: Blob, kind: str, md5: str | None) -> Blob:
-        """Gives a blob another content type and, where there is one, another MD5; the blob as it is then."""
+        """Gives a blob another content type and another MD5 or none; the blob as it is then."""
         self._db.execute(
             "UPDATE blobs SET type = ?, md5 = ?, etag = ?, changed = ? "
             "WHERE account = ? AND container = ? AND name = ?",
-            *(kind, md5 or blob.md5, _etag(), time.time(), blob.account, blob.container, blob.name),
+            *(kind, md5, _etag(), time.time(), blob.account, blob.container, blob.name),
         )
         return self.get(blob.account, blob.container, blob.name) or blob
 

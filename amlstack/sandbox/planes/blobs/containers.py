@@ -219,6 +219,14 @@ def has_tree(context: KindContext, account: str) -> bool:
     return any(row.body["properties"].get("isHnsEnabled") for row in context.store.resources.of_type(STORAGE, account))
 
 
+def account_information(context: KindContext, account: str) -> dict[str, str]:
+    """The headers that say of what kind an account is."""
+    row = next(row for row in context.store.resources.of_type(STORAGE, account) if row.name == account)
+    tree = str(has_tree(context, account)).lower()
+    named = {"sku-name": row.body["sku"]["name"], "account-kind": row.body["kind"], "is-hns-enabled": tree}
+    return {f"x-ms-{name}": value for name, value in named.items()}
+
+
 def _entries(
     blobs: Iterator[Blob], prefix: str, delimiter: str, include: Sequence[str], *, tree: bool
 ) -> Iterator[tuple[str, str]]:
@@ -265,10 +273,10 @@ def _properties(blob: Blob, *, tree: bool, copy: bool = False) -> str:
         "Content-MD5": blob.md5 or "",
         "Cache-Control": headers.get("cache-control", ""),
         "Content-Disposition": headers.get("content-disposition", ""),
-        "BlobType": "BlockBlob",
-        "AccessTier": tier or "Hot",
+        "BlobType": wire.kind_of(blob),
+        **({"AccessTier": tier or "Hot"} if wire.tier(blob) else {}),
         **({"AccessTierChangeTime": wire.date(blob.extra.get("tiered", blob.changed))} if tier else {}),
-        **({} if tier else {"AccessTierInferred": "true"}),
+        **({} if tier or not wire.tier(blob) else {"AccessTierInferred": "true"}),
         **{name: lease[key] for name, key in LEASE.items() if key in lease},
         **{
             name: blob.extra.get("copy", {}).get(key, "") for name, key in COPY.items() if copy and "copy" in blob.extra

@@ -66,7 +66,10 @@ def download(request: Request, blob: Blob) -> Response:
     stream.seek(first)
     if length <= AT_ONCE:
         with stream:
-            return Response(stream.read(length), 206, headers, media_type=blob.type)
+            data = stream.read(length)
+        if request.headers.get("x-ms-range-get-content-md5", "").lower() == "true":
+            headers["content-md5"] = base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+        return Response(data, 206, headers, media_type=blob.type)
     return StreamingResponse(pieces(stream, length), 206, {**headers, "content-length": str(length)}, blob.type)
 
 
@@ -76,6 +79,14 @@ def pieces(stream: BinaryIO, length: int) -> Iterator[bytes]:
         while length > 0 and (data := stream.read(min(PIECE, length))):
             length -= len(data)
             yield data
+
+
+def concatenate(files: Iterable[Path], whole: Path) -> None:
+    """Writes files into one, in their order."""
+    with whole.open("wb") as out:
+        for file in files:
+            with file.open("rb") as stream:
+                shutil.copyfileobj(stream, out)
 
 
 LONGEST = 64
@@ -239,8 +250,9 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
     md5 = base64.b64encode(digest.digest()).decode()
     try:
         wire.check_md5(request.headers.get("x-ms-source-content-md5", md5), md5)
-    except Refused:
+    except Refused as refused:
         file.unlink()
+        refused.details = ()
         raise
     return blob, md5
 
@@ -300,8 +312,9 @@ async def answer_part(context: KindContext, request: Request, blob: Blob, part: 
             extra |= {"tier": _tier(request.headers.get("x-ms-access-tier", "")), "tiered": time.time()}
         else:
             extra["headers"] = _headers(request.headers)
-            kind = request.headers.get("x-ms-blob-content-type", "application/octet-stream")
-            blob = context.store.blobs.retype(blob, kind, request.headers.get("x-ms-blob-content-md5"))
+            # What is not said is cleared.
+            kind, md5 = (request.headers.get(f"x-ms-blob-content-{word}") for word in ("type", "md5"))
+            blob = context.store.blobs.retype(blob, kind or "", md5)
         context.store.blobs.set_extra(blob.account, blob.container, blob.name, extra)
     if part == "tags":
         return Response(status_code=204, headers=wire.common())

@@ -174,7 +174,8 @@ def _make_above(context: KindContext, place: BlobPlace, name: str) -> None:
         if found is None:
             file = context.store.blobs.fresh()
             file.touch()
-            context.store.blobs.put(place.account, place.container, above, file, metadata={FOLDER: "true"})
+            labels = {FOLDER: "true"}  # of a directory that nobody asked for, and without a type
+            context.store.blobs.put(place.account, place.container, above, file, type="", metadata=labels)
         elif not found.folder:
             raise Refused(409, "PathConflict", f"The path '{above}' above it is a file.")
 

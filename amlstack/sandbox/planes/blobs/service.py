@@ -111,6 +111,8 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
         datastores.ensure_artifacts(
             context.store, place.account, place.container, place.name or query.get("prefix", "")
         )
+    if (query.get("restype"), comp) == ("account", "properties") and method in {"GET", "HEAD"}:
+        return Response(headers=wire.common() | containers.account_information(context, place.account))
     if not place.container and method == "GET" and comp == "list":
         return containers.all_of(context, place.account, query)
     if not place.name:
@@ -123,6 +125,7 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
         raise Refused(400, "InvalidResourceName", message)
     containers.check(context, place)
     writers = {"": _put_blob, "block": _put_block, "blocklist": _put_blocks, "metadata": _put_metadata}
+    writers["appendblock"] = _append
     if method == "PUT" and comp in writers:
         return await writers[comp](context, request, place)
     if comp:
@@ -187,15 +190,19 @@ async def _put_blob(context: KindContext, request: Request, place: BlobPlace) ->
     kind = request.headers.get("x-ms-blob-type", "")
     if not kind and "x-ms-copy-source" in request.headers:
         return _copy_blob(context, request, place)
-    if kind != "BlockBlob":
-        raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob uploads and copies")
+    if kind not in {"BlockBlob", "AppendBlob"}:
+        raise _unknown(f"x-ms-blob-type '{kind}', only BlockBlob and AppendBlob uploads and copies")
     file = context.store.blobs.fresh()
+    if kind == "AppendBlob":
+        await wire.receive(request, file)
+        return _made(context, request, place, file, None, extra={"appended": 0})
     if "x-ms-copy-source" in request.headers:
         answer = _made(context, request, place, file, content.fetch(context, request, file)[1])
         if "x-ms-source-content-md5" not in request.headers:
             del answer.headers["content-md5"]
         return answer
     md5 = await wire.receive(request, file)
+    wire.check_md5(request.headers.get("x-ms-blob-content-md5", md5), md5)
     return _made(context, request, place, file, md5)
 
 
@@ -210,7 +217,8 @@ def _copy_blob(context: KindContext, request: Request, place: BlobPlace) -> Resp
         "x-ms-copy-progress": f"{source.size}/{source.size}",
         "x-ms-copy-completion-time": wire.date(time.time()),
     }
-    answer = _made(context, request, place, file, md5, like=source, extra={"copy": copied})
+    extra = {"copy": copied, **{key: value for key, value in source.extra.items() if key == "appended"}}
+    answer = _made(context, request, place, file, md5, like=source, extra=extra)
     answer.status_code = 202
     del answer.headers["content-md5"]
     if request.headers.get("x-ms-requires-sync", "").lower() != "true":
@@ -227,6 +235,29 @@ async def _put_block(context: KindContext, request: Request, place: BlobPlace) -
     file.replace(staged)
     told = {"content-md5": md5} if {"content-md5", "x-ms-source-content-md5"} & {*request.headers} else {}
     return Response(status_code=201, headers={**wire.ENCRYPTED, **told})
+
+
+async def _append(context: KindContext, request: Request, place: BlobPlace) -> Response:
+    """Adds a block to the end of an append blob."""
+    _found(context, place)
+    part, whole = context.store.blobs.fresh(), context.store.blobs.fresh()
+    url = "x-ms-copy-source" in request.headers
+    md5 = content.fetch(context, request, part)[1] if url else await wire.receive(request, part)
+    try:
+        with context.store.transaction():
+            blob = _found(context, place)
+            wire.check_write(request.headers, blob)
+            count = wire.check_append(request.headers, blob, part.stat().st_size)
+            content.concatenate((blob.path, part), whole)
+            kept: dict[str, Any] = {"type": blob.type, "metadata": blob.metadata}
+            made = context.store.blobs.put(*place, whole, **kept, extra={**blob.extra, "appended": count})
+    finally:
+        part.unlink()
+    told = {"content-md5": md5} if {"content-md5", "x-ms-source-content-md5"} & {*request.headers} else {}
+    counted = {"x-ms-blob-append-offset": str(blob.size), wire.COUNT: str(count)}
+    return Response(
+        status_code=201, headers={**wire.stamp(made.etag, made.changed), **wire.ENCRYPTED, **counted, **told}
+    )
 
 
 async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:

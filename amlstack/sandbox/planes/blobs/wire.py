@@ -126,6 +126,35 @@ def check_write(headers: Mapping[str, str], blob: Blob | None) -> None:
     check_conditions(headers, blob)
 
 
+COUNT: Final = "x-ms-blob-committed-block-count"
+"""The header that says how many blocks an append blob has."""
+_MOST_APPENDED: Final = 50_000
+
+
+def kind_of(blob: Blob) -> str:
+    """The type of a blob, in the service's word."""
+    return "AppendBlob" if "appended" in blob.extra else "BlockBlob"
+
+
+def check_append(headers: Mapping[str, str], blob: Blob, size: int) -> int:
+    """Judges the addition of so many bytes to a blob; how many blocks it has with them.
+
+    Raises:
+        Refused: 409 for a blob of another type, or one with as many blocks as it may have; 412 for a condition.
+    """
+    if "appended" not in blob.extra:
+        raise Refused(409, "InvalidBlobType", "The blob type is invalid for this operation.")
+    if blob.extra["appended"] >= _MOST_APPENDED:
+        raise Refused(409, "BlockCountExceedsLimit", "The committed block count cannot exceed the maximum limit.")
+    most, at = headers.get("x-ms-blob-condition-maxsize", ""), headers.get("x-ms-blob-condition-appendpos", "")
+    if at.isdecimal() and int(at) != blob.size:
+        message = "The append position condition specified was not met."
+        raise Refused(412, "AppendPositionConditionNotMet", message)
+    if most.isdecimal() and blob.size + size > int(most):
+        raise Refused(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
+    return int(blob.extra["appended"]) + 1
+
+
 def check_read(headers: Mapping[str, str], blob: Blob) -> None:
     """Judges the conditions of a read, and the lease that it names."""
     if LEASE_ID in headers:
@@ -258,6 +287,8 @@ ENCRYPTED: Final = {"x-ms-request-server-encrypted": "true"}
 def tier(blob: Blob) -> dict[str, str]:
     """The headers of its access tier, which a HEAD tells alone."""
     given = blob.extra.get("tier")
+    if "appended" in blob.extra:
+        return {}
     if not given:
         return {"x-ms-access-tier": "Hot", "x-ms-access-tier-inferred": "true"}
     changed = date(blob.extra.get("tiered", blob.changed))
@@ -335,8 +366,9 @@ def describe(blob: Blob) -> dict[str, str]:
     return {
         **stamp(blob.etag, blob.changed),
         "accept-ranges": "bytes",
-        "content-type": blob.type,
-        "x-ms-blob-type": "BlockBlob",
+        **({"content-type": blob.type} if blob.type else {}),
+        "x-ms-blob-type": kind_of(blob),
+        **({COUNT: str(blob.extra["appended"])} if "appended" in blob.extra else {}),
         "x-ms-server-encrypted": "true",
         "x-ms-creation-time": date(blob.created),
         **lease_state(blob),

@@ -156,7 +156,9 @@ def test_a_failed_job_is_diagnosed_and_reported_from_its_workspace(space: Worksp
     file = space.job("fails", "python train.py", code="src")
     watched = space.verbs("submit", str(file), "--watch")
     assert watched.code == 1
-    diagnosis = space.verbs("diagnose", "fails", "--json").json
+    named = space.verbs("diagnose", "fails", "--json")
+    assert named.code == 1, named.printed
+    diagnosis = json.loads(named.out)
     assert diagnosis["cause"] == "python-exception"
     assert "bad batch 17" in diagnosis["text"]
     report = space.verbs("report", "fails", "--output", "fails.html").ok()

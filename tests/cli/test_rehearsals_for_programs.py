@@ -82,7 +82,7 @@ def test_a_failed_rehearsal_is_plain_data_on_stdout_and_lines_of_one_rank_on_std
     assert '[rank 3]   File "src/train.py", line 6, in <module>' in ended.stderr
 
     by_name = run(home, job.parent, "diagnose", "shards")
-    assert by_name.returncode == 0, by_name.stderr
+    assert by_name.returncode == 1, by_name.stderr
     assert "rank 3 on node 1" in by_name.stdout
     assert "at src/train.py:6 in <module>" in by_name.stdout
     missed = run(home, job.parent, "diagnose", "shrads")

@@ -244,7 +244,7 @@ def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> No
     assert f"logs in {job_folder(home, steps['bad'].id)}" in ended.stdout
 
     of_the_parent = run(home, "diagnose", str(job_folder(home, parent.id)), "--json")
-    assert of_the_parent.returncode == 0, of_the_parent.stderr
+    assert of_the_parent.returncode == 1, of_the_parent.stderr
     assert json.loads(of_the_parent.stdout)["text"].startswith("ValueError: made")
     assert f"bad (job {steps['bad'].name}) failed first of 2" in of_the_parent.stderr
 

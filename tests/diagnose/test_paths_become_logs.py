@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 # ruff: noqa: E501
+import bz2
 import gzip
 import json
+import lzma
+import random
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -55,9 +58,50 @@ def test_encodings_are_read(encoding: str, tmp_path: Path) -> None:
     assert (verdict.cause, verdict.rank, verdict.line) == ("cuda-out-of-memory", 1, 2)
 
 
-def test_compressed_logs_are_read(tmp_path: Path) -> None:
-    (tmp_path / "std_log_process_01.txt.gz").write_bytes(gzip.compress(f"{OOM}\n".encode()))
-    assert diagnose([tmp_path]).cause == "cuda-out-of-memory"
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"])
+@pytest.mark.parametrize("name", ["std_log_process_01.txt", "std_log_process_01.txt.gz", "std_log_process_01.txt.bz2"])
+def test_packed_logs_are_known_by_their_content(pack: Any, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(pack(f"{OOM}\n".encode()))
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.rank, verdict.line) == ("cuda-out-of-memory", 1, 1)
+
+
+@pytest.mark.parametrize("content", [bytes(9999) + OOM.encode(), OOM.encode() + bytes(99)], ids=["before", "behind"])
+def test_a_hole_of_zero_bytes_hides_no_line(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "std_log_process_01.txt").write_bytes(content)
+    assert diagnose([tmp_path]).text == OOM
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (random.Random(7).randbytes(4000), "is not text"),
+        (bytes(4000), "holds no log"),
+        (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0>\0\x01" * 40, "is not text"),
+        (b"\x28\xb5\x2f\xfd\x24\x10\x81", "unpack it with `zstd -d`"),
+        (bz2.compress(OOM.encode())[:30], "cannot be read"),
+        (b"", "holds no log"),
+    ],
+    ids=["random", "zeros", "program", "zstd", "cut", "empty"],
+)
+def test_what_cannot_be_read_is_never_without_failure(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.log").write_bytes(content)
+    assert main(["diagnose", str(tmp_path / "run.log")]) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert not printed.out
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [(steps(9), 0), (traceback(OOM), 1), (traceback(CLOSED), 3)],
+    ids=["healthy", "named", "not here"],
+)
+def test_the_exit_status_tells_healthy_named_and_unnamed(lines: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "std_log_process_00.txt").write_text(lines)
+    assert main(["diagnose", str(tmp_path)]) == status
 
 
 def test_files_and_folders_are_given_together_and_read_once(tmp_path: Path) -> None:
@@ -98,7 +142,7 @@ def test_a_report_of_a_job_that_is_none_hides_no_log(
     folder.mkdir()
     (folder / "report.json").write_text(report)
     (folder / "std_log_process_01.txt").write_text(f"{OOM}\n")
-    assert main(["diagnose", str(folder)]) == 0
+    assert main(["diagnose", str(folder)]) == 1
     assert "cuda-out-of-memory" in capsys.readouterr().out
 
 
@@ -108,7 +152,7 @@ def test_files_that_cannot_be_read_become_findings(tmp_path: Path, capsys: pytes
     (tmp_path / "std_log_process_00.txt").write_text(OOM)
     found = read([tmp_path])
     assert sorted(finding.code for finding in found.findings) == ["binary-file", "unreadable-file"]
-    assert main(["diagnose", str(tmp_path)]) == 0
+    assert main(["diagnose", str(tmp_path)]) == 1
     assert "is not text" in capsys.readouterr().err
 
 
@@ -135,7 +179,7 @@ def test_diagnose_suggests_a_path_when_it_is_nearly_right(tmp_path: Path, capsys
 def test_verdict_is_printed_with_evidence_and_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "std_log_process_00.txt").write_text(steps(3) + traceback(CLOSED))
     (tmp_path / "std_log_process_01.txt").write_text(steps(3) + traceback("ValueError: label 17 out of range"))
-    assert main(["diagnose", str(tmp_path)]) == 0
+    assert main(["diagnose", str(tmp_path)]) == 1
     assert (
         capsys.readouterr().out
         == """\
@@ -158,7 +202,7 @@ read: 2 files, 22 lines
 
 def test_json_has_the_promised_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "std_log_process_00.txt").write_text(traceback(CLOSED))
-    assert main(["diagnose", str(tmp_path), "--json"]) == 1
+    assert main(["diagnose", str(tmp_path), "--json"]) == 3
     fields = json.loads(capsys.readouterr().out)
     promised = {"found", "cause", "rank", "node", "file", "line", "text", "confidence", "advice", "victims"}
     assert promised <= set(fields)
@@ -168,7 +212,7 @@ def test_json_has_the_promised_fields(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_secrets_in_a_line_are_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = "https://store.blob.core.windows.net/c/x?sv=2024&sig=SECRETSECRET"
     (tmp_path / "std_log_process_00.txt").write_text(f"OSError: [Errno 28] No space left on device: {url}\n")
-    assert main(["diagnose", str(tmp_path), "--json"]) == 0
+    assert main(["diagnose", str(tmp_path), "--json"]) == 1
     assert "SECRETSECRET" not in capsys.readouterr().out
 
 

@@ -47,7 +47,8 @@ def diagnose(subjects: Subjects, asked: AskedWorkspace, *, as_json: Json = False
     environment name (`amlstack status --help`): the logs of all its attempts are then read from there, and nothing of
     them stays on this machine.
 
-    Exit status: 0 a cause was found, 1 it is not in these logs, 2 wrong use.
+    Exit status: 0 no failure, 1 its cause is named, 2 wrong use or logs that cannot be read, 3 a failure whose cause is
+    not in these logs.
 
     Examples:
         amlstack diagnose train
@@ -71,7 +72,9 @@ def diagnose(subjects: Subjects, asked: AskedWorkspace, *, as_json: Json = False
         print_json(verdict.as_dict())
     else:
         say(diagnosis.report(verdict))
-    return 0 if verdict.found else 1
+    if verdict.found:
+        return 1
+    return 3 if verdict.fatal else 0
 
 
 @contextlib.contextmanager

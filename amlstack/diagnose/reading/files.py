@@ -35,12 +35,19 @@ LARGE = "large"
 BROKEN = "broken"
 MOST_UNPACKED = 16 << 30
 """Bytes that a packed tar is unpacked to at most: it lies on this machine's disk while it is read."""
-_TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".gz", ".stdout", ".stderr", ".o", ".e", ".pickle"})
+_TEXTS = frozenset({"", ".txt", ".log", ".out", ".err", ".json", ".stdout", ".stderr", ".o", ".e", ".pickle"})
+_PACKED_TEXTS = frozenset({".gz", ".bz2", ".xz", ".zst"})
 _END = bytes(tarfile.BLOCKSIZE)
 """The bytes behind the last member of a tar."""
-_GZIP = b"\x1f\x8b"
+_NULS = re.compile(rb"\0{16,}")
+"""A hole in a log: of a file system that was cut off, or of a log that was emptied while its program wrote on."""
+_CONTROL = bytes({*range(32)} - {*b"\a\b\t\n\v\f\r\x1b"})
+"""Bytes that no terminal's text has."""
 _TAR = re.compile(r"\.(?:tar|t(?:ar\.)?(?P<packed>gz|bz2|xz))$", re.IGNORECASE)
 _PACKERS: dict[str, Any] = {"gz": gzip, "bz2": bz2, "xz": lzma}
+_MAGIC: dict[bytes, Any] = {b"\x1f\x8b": gzip, b"BZh": bz2, b"\xfd7zXZ\0": lzma}
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_NO_ZSTD = "it is packed with zstd; unpack it with `zstd -d`"
 _DAMAGED: tuple[Any, ...] = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
 _NO_LOGS = frozenset({"inputs", "outputs", "wd", ".git", "__pycache__", "node_modules"})
 
@@ -94,11 +101,12 @@ class LogSource:
                 else:
                     tar = opened.enter_context(tarfile.open(self.archive, "r:"))
                     file = opened.enter_context(cast("IO[bytes]", tar.extractfile(self.member)))
-                if self.path.suffix == ".gz" and file.read(2) == _GZIP:
-                    file.seek(0)
-                    file = cast("IO[bytes]", opened.enter_context(gzip.open(file, "rb")))
-                elif self.path.suffix == ".gz":
-                    file.seek(0)
+                head = file.read(8)
+                file.seek(0)
+                if head.startswith(_ZSTD):
+                    raise OSError(_NO_ZSTD)
+                packer = next((module for magic, module in _MAGIC.items() if head.startswith(magic)), None)
+                file = file if packer is None else opened.enter_context(packer.open(file, "rb"))
                 yield file
             except (RuntimeError, NotImplementedError, KeyError, *_DAMAGED[2:]) as error:
                 raise OSError(str(error)) from error
@@ -217,7 +225,7 @@ def textual(path: Path) -> bool:
     """True where a file is a log by its name."""
     if path.name.startswith("."):
         return False
-    return path.suffix.lower() in _TEXTS or bool(re.fullmatch(r"\.\d+", path.suffix))
+    return path.suffix.lower() in _TEXTS | _PACKED_TEXTS or bool(re.fullmatch(r"\.\d+", path.suffix))
 
 
 def natural(source: LogSource) -> list[tuple[int, int, str]]:
@@ -285,7 +293,7 @@ def read(paths: Iterable[Path]) -> LogFiles:
             findings += found
             if log is not None:
                 logs.append(log)
-    if wanted and not logs and not findings:  # what is no log was only seen when it was read
+    if wanted and not any(log.lines or log.flight for log in logs) and not findings:
         for path in dict.fromkeys(root for _, root in wanted):
             findings.append(_finding("no-logs", path, "holds no log", _LOGS_ARE, Level.ERROR))
     return LogFiles(tuple(logs), tuple(findings))
@@ -379,21 +387,24 @@ def _one(wanted: tuple[LogSource, Path]) -> tuple[Log | None, list[Finding]]:
     name = _shown(path, root)
     base = root if root.is_dir() or source.archive is not None else root.parent
     rank, node = rank_of(path, base), node_of(path, base)
+    level = Level.ERROR if path == root else Level.WARNING  # a file of a folder may be no log
     try:
         with source.open() as file:
             log = _log(file, path, name, rank=rank, node=node)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return None, [_finding("unreadable-file", path, f"cannot be read: {reason}", "", Level.WARNING)]
+        return None, [_finding("unreadable-file", path, f"cannot be read: {reason}", "", level)]
     if log is None and path.suffix == ".json":
         return None, []
     if log is None:
-        return None, [_finding("binary-file", path, "is not text", "Give text files.", Level.WARNING)]
+        return None, [_finding("binary-file", path, "is not text", "Give text files.", level)]
     return replace(log, attempt=attempt_of(path, base)), []
 
 
 def _log(file: IO[bytes], path: Path, name: str, *, rank: int | None, node: str | None) -> Log | None:
     head = file.read(8192)
+    while head and not head.strip(b"\0"):
+        head = file.read(CHUNK)
     if path.suffix == ".json" or flight_recorder.looks_like_one(head):
         content = head + file.read(flight_recorder.LARGEST_DUMP)
         flight = flight_recorder.parse(path.name, content)
@@ -415,7 +426,8 @@ def _text(begin: tuple[bytes, bytes], file: IO[bytes], name: str, *, rank: int |
     if kind is None:
         return None
     chunks = _chunks(begin, file)
-    return scan(name, chunks if kind == "utf-8" else lines.as_utf8(chunks, kind), rank=rank, node=node)
+    texts = (chunk.replace(b"\0", b"") for chunk in chunks) if kind == "utf-8" else lines.as_utf8(chunks, kind)
+    return scan(name, texts, rank=rank, node=node)
 
 
 def _chunks(begin: Iterable[bytes], file: IO[bytes]) -> Iterator[bytes]:
@@ -428,7 +440,9 @@ def _encoding(head: bytes) -> str | None:
         return "utf-16"
     if head and head.count(0) > len(head) // 4 and set(head[1::2]) == {0}:
         return "utf-16-le"
-    return None if head.count(0) * 50 > len(head) else "utf-8"
+    text = _NULS.sub(b"", head)
+    strange = len(text) - len(text.translate(None, _CONTROL))
+    return None if strange * 50 > len(text) else "utf-8"
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -33,6 +33,7 @@ _FORMS: Final = (
     (re.compile(r"^[a-z]{1,2}:<guid>:\S+$"), "<operation>"),
     (re.compile(r"\?(?=\S*\bsig=)[^\"\s]+"), "?<sas>"),
     (re.compile(r"\bml-(?:<workspace>|[\w-]+?)-(?=(\w+)-<guid>\.\1\.notebooks\.)"), "ml-<name>-"),
+    (re.compile(r"^__SYS_PE_[\w-]+_amlworkspace$"), "__SYS_PE_<workspace>_amlworkspace"),
     (re.compile(r"^PT(?:\d+[HM])*\d+(?:\.\d+)?S$"), "<duration>"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]-<guid>"), "<container>"),
     (re.compile(r"\b\d{4}(?:-\d\d){5}-\d{7}\b"), "<time->"),

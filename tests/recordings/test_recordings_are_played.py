@@ -11,12 +11,12 @@ import pytest
 
 from amlstack.base.credentials import scrub
 from amlstack.recordings import forms
-from amlstack.recordings.comparison import GivenAnswer, compared
+from amlstack.recordings.comparison import ComparedFact, GivenAnswer, compared
 from amlstack.sandbox.server import daemon
 from tests.support.running import ended_with_us
 from tools.recordings import distill, report, stories
 from tools.recordings.__main__ import RESULTS
-from tools.recordings.play import Player
+from tools.recordings.play import Outcome, Player
 from tools.recordings.sources import Recorded, Recording
 
 if TYPE_CHECKING:
@@ -111,6 +111,17 @@ def test_each_difference_is_named_by_its_path() -> None:
         "properties.b[1]": ("2", "absent"),
         "properties.d": ("1", "1.0"),
     }
+
+
+def test_what_a_newer_answer_says_is_equal_where_the_sandbox_says_the_same(tmp_path: Path, monkeypatch: Any) -> None:
+    file = tmp_path / "differences.toml"
+    file.write_text('[[difference]]\npath = "a"\nsandbox = "2"\nnewer = true\nreason = "newer (somewhere, 2026)"\n')
+    monkeypatch.setattr(report, "DIFFERENCES", file)
+    exchange = stories.Exchange("GET", "/subscriptions/x", {}, None, {}, GivenAnswer(200))
+    story = stories.Story("one", "2023-01-01", [exchange])
+    for said, counts in (("2", (1, 0, 0)), ("3", (0, 0, 1))):
+        found = report.table([Outcome(story, exchange, (ComparedFact("a", "1", said),))])
+        assert (found.counts(), len(found.newer)) == (counts, counts[0])
 
 
 def test_rows_of_lists_are_compared_by_their_names() -> None:

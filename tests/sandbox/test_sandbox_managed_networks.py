@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.sandbox.sandbox_client import cluster, workspace_bodies
+from tests.support.sandbox.sandbox_client import ROOT, cluster, workspace_bodies
 
 if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
@@ -119,6 +119,22 @@ def test_provisioning_takes_its_time_and_makes_rules_active(manager: Manager) ->
     required = [name for name, rule in found["outboundRules"].items() if rule["category"] == "Required"]
     assert any("blob" in name for name in required), "what the workspace stands on is reached by endpoints of its own"
     assert put_rule(manager, "later", HOST)[1]["properties"]["status"] == "Active"
+
+
+def test_rules_are_listed_with_those_of_the_service_and_one_goes_by_an_operation(manager: Manager) -> None:
+    isolate(manager, APPROVED)
+    put_rule(manager, "host", HOST)
+    rules = f"{manager.workspace}/outboundRules"
+    listed = {row["name"]: row["properties"]["category"] for row in manager.call("GET", rules)[1]["value"]}
+    assert (listed["host"], listed["__SYS_ST_AzureMonitor"]) == ("UserDefined", "Required")
+    assert manager.call("GET", f"{rules}/HOST")[1]["id"] == f"{manager.workspace.rpartition('/')[2]}/outboundRules/host"
+    assert manager.call("DELETE", f"{rules}/host")[0] == 202
+    (operation,) = manager.store.operations.running(f"{rules}/host")
+    manager.settle()
+    result = f"{ROOT}/providers/Microsoft.MachineLearningServices/operationResults/{operation.id}"
+    left = manager.call("GET", result)[1]
+    assert "host" not in left["properties"]["managedNetwork"]["outboundRules"]
+    assert manager.call("GET", f"{rules}/host")[0] == 404
 
 
 def test_a_managed_network_has_all_nodes_in_it(manager: Manager) -> None:

@@ -78,8 +78,8 @@ class Callers:
                 said = row.get("systemData") if isinstance(row, dict) else None
                 if path and isinstance(said, dict) and "createdByType" in said:
                     self._found.setdefault(path.lower(), said["createdByType"])
-        made = {self._found.get(one.path.lower()) for one in story.exchanges if one.method == "PUT"}
-        self._most = PERSON if PERSON in made else APPLICATION
+        made = {self._found.get(one.path.lower()) for one in story.exchanges if one.method == "PUT"} - {None}
+        self._most = PERSON if PERSON in (made or {*self._found.values()}) else APPLICATION
 
     def of(self, path: str) -> str:
         """The caller who has made what lies at a path; of a container that of its first version, else of the story."""
@@ -141,8 +141,11 @@ def workspace(story: Story) -> Iterator[Request]:
 def unique_names(story: Story) -> list[str]:
     """The names of a story that only one in Azure can have: its other accounts, and neighbours of its workspace."""
     read = _read_workspace(story)
-    named = (str(read.get(key) or "").rpartition("/")[2] for key in NEIGHBOURS)
-    return [name for name in dict.fromkeys([*_accounts(story), *named]) if name and "<" not in name]
+    named = [str(read.get(key) or "").rpartition("/")[2] for key in NEIGHBOURS]
+    text = json.dumps([one.sent for one in story.exchanges if _names_neighbours(one)])
+    named += [name.strip("/") for *_, of, name in _OTHERS.findall(text) if "storage" in of.lower()]
+    found = {name for name in (*_accounts(story), *named) if name and "<" not in name}
+    return sorted(found, key=lambda name: (-len(name), name))  # a name may begin as another does
 
 
 def _accounts(story: Story) -> list[str]:
@@ -216,6 +219,7 @@ def by_story(story: Story) -> list[Request]:
                 containers.setdefault(outer, None)
             made.add(low)
             continue
+        made |= _made_by_template(one)
         for request in _neighbours(one, made):
             found.setdefault(request[1].lower(), request)
         known = _KIND.match(one.path)
@@ -292,11 +296,15 @@ def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
     if low.endswith("/checknameavailability") and body.get("reason") == "AlreadyExists":
         name = f"{GROUP}/providers/{one.sent['type']}/{one.sent['name']}"
         yield "PUT", name, {"location": "eastus2", **_LEAST.get(one.sent["type"].lower(), {})}
-    if low.partition("/providers/")[2].startswith("microsoft.resources/deployments/"):
+    if _names_neighbours(one):
         for group, within, of_type, name in dict.fromkeys(_OTHERS.findall(json.dumps(one.sent))):
             yield "PUT", group, {"location": "eastus2"}
-            # Names of accounts have small letters; recorders put others in their place.
-            yield "PUT", f"{group}{within}{of_type}{name.lower()}", {"location": "eastus2", **_LEAST[of_type.lower()]}
+            yield "PUT", f"{group}{within}{of_type}{name}", {"location": "eastus2", **_LEAST[of_type.lower()]}
+    if one.kind == "PATCH workspaces":
+        for key in NEIGHBOURS:
+            name = str(one.sent.get("properties", {}).get(key) or "")
+            if name and f"name {name.rpartition('/')[2]}" not in made:
+                yield "PUT", name, {"location": "eastus2", **_LEAST[NEIGHBOURS[key].lower()]}
     kind = low.partition("/providers/")[2].rpartition("/")[0]
     if (
         one.method == "GET"
@@ -307,6 +315,16 @@ def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
     ):
         yield "PUT", one.path, {"location": body.get("location", "eastus2"), **_LEAST[kind]}
         made.add(low)
+
+
+def _made_by_template(one: Exchange) -> set[str]:
+    """What the parameters of a deployment name: it makes that itself."""
+    given = (one.sent["properties"].get("parameters") or {}) if one.kind == "PUT deployments" else {}
+    return {f"name {each['value']}" for each in given.values() if isinstance(each.get("value"), str)}
+
+
+def _names_neighbours(one: Exchange) -> bool:
+    return one.kind in {"PUT deployments", "PATCH workspaces"}
 
 
 def _word(path: str) -> str:

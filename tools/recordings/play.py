@@ -110,7 +110,7 @@ class Player:
             states: tuple[str, ...] = ()
             if one.method == POLL:
                 asked_later = self._polled.get(one.kind, frozenset()) - {*one.answer.states}
-                reply, states = self._follow(replies[one.of], one.by, one.answer.states[-1], asked_later)
+                reply, states = self._follow(replies[one.of], one.by, one.answer.states, asked_later)
             else:
                 reply = self._send(place, one)
             replies.append(reply)
@@ -216,13 +216,19 @@ class Player:
         )
 
     def _follow(
-        self, reply: requests.Response | None, by: str, last: str = "", passed: frozenset[str] = frozenset()
+        self,
+        reply: requests.Response | None,
+        by: str,
+        seen: tuple[str, ...] = ("",),
+        passed: frozenset[str] = frozenset(),
     ) -> tuple[requests.Response | None, tuple[str, ...]]:
         """The last answer of an operation, and each status in its order; None where there is none to follow.
 
-        The ``last`` state that a client saw is no final one where it did not wait for the end; states that it did
-        not see because it asked later are ``passed`` over.
+        The last state that a client has ``seen`` is no final one where it did not wait for the end, and one after a
+        final one is of the result; states that it did not see because it asked later are ``passed`` over.
         """
+        last = seen[-1]
+        result = reply.headers.get("location") if reply is not None and _ENDED & {*seen[:-1]} else None
         address = reply.headers.get(by) if reply is not None else None
         if not address or "operation" not in address.lower():
             return None, ()
@@ -237,6 +243,10 @@ class Player:
             states += [] if states[-1:] == [state] or (running and state in passed) else [state]
             if not running or (state == last and last not in _ENDED):
                 break
+        if result and states[-1] in _ENDED:  # the client has looked at the result too
+            reply = self._session.get(result, headers=self._arm, timeout=60)
+            found = reply.json() if reply.status_code == 200 else {}
+            states.append(str(found.get("status", reply.status_code)))
         return reply, tuple(states)
 
 

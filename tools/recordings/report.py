@@ -32,6 +32,7 @@ Key = tuple[str, str, str]
 class _Reason:
     patterns: tuple[re.Pattern[str], ...]
     text: str
+    newer: bool
 
     def holds(self, kind: str, fact: ComparedFact) -> bool:
         said = kind, fact.path, fact.azure, fact.other
@@ -42,13 +43,15 @@ class _Reason:
 class Table:
     """Distinct facts by kind: of one kind of request, at one path, what Azure said there.
 
-    A fact is equal if it is wherever it was met, and else differs for its reason, or for none.
+    A fact is equal if it is wherever it was met, and else differs for its reason, or for none. One that a newer answer
+    of Azure contradicts is equal where the sandbox answers as the newer one (``newer``).
     """
 
     exchanges: Counter[str] = field(default_factory=Counter)
     alike: Counter[str] = field(default_factory=Counter)
     facts: dict[Key, str] = field(default_factory=dict)
     open: dict[Key, tuple[int, str, str]] = field(default_factory=dict)
+    newer: set[Key] = field(default_factory=set)
     why: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     met: Counter[bool] = field(default_factory=Counter)
 
@@ -76,7 +79,10 @@ def table(outcomes: Iterable[Outcome]) -> Table:
         for fact in one.facts:
             key = kind, general(kind, fact.path), fact.azure
             found.met[fact.equal] += 1
-            said = "" if fact.equal else next((each.text for each in known if each.holds(kind, fact)), "?")
+            why = None if fact.equal else next((each for each in known if each.holds(kind, fact)), None)
+            if why is not None and why.newer:
+                found.newer.add(key)
+            said = "" if fact.equal or (why and why.newer) else why.text if why else "?"
             before = found.facts.get(key, "")
             found.facts[key] = "?" if "?" in {said, before} else said or before
             if said == "?":
@@ -96,7 +102,10 @@ def reasons() -> list[_Reason]:
     """The reasons of the data file."""
     rows = tomllib.loads(DIFFERENCES.read_text("utf-8")).get("difference", [])
     return [
-        _Reason(tuple(re.compile(row.get(name, ".*"), re.DOTALL) for name in _SIDES), row["reason"]) for row in rows
+        _Reason(
+            tuple(re.compile(row.get(name, ".*"), re.DOTALL) for name in _SIDES), row["reason"], row.get("newer", False)
+        )
+        for row in rows
     ]
 
 
@@ -133,6 +142,9 @@ def page(stories: list[Story], shown: Table, held_out: Table) -> Iterator[str]:
             f"| {name} | {every_fact:,} | {_share(equal, every_fact)} | {explained:,} | {unexplained:,} "
             f"| {_share(one.met[True], sum(one.met.values()))} |"
         )
+    yield ""
+    newer = sum(not shown.facts[key] for key in shown.newer)
+    yield f"{newer:,} of the equal known facts are so by a newer answer of Azure than their recording's."
     yield ""
     yield "| kind | in sources | in stories | played | distinct facts | equal | with a reason | without | not played |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"

@@ -140,6 +140,7 @@ class ResourceKind:
         counted: An operation that has succeeded says how many percent of it are done.
         status_at, result_at: Paths at which an operation is followed, below the resource manager's root.
         answers_deletion: A DELETE that is done at once answers with what was there.
+        leaves_parent: The result of a deletion that takes its time is what it lay in.
         since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
         until: Property → date of the last api-version whose answers have it, and its value where the resource has none.
         outer: What every answer has beside ``properties``, with its value where the resource has none.
@@ -176,6 +177,7 @@ class ResourceKind:
     status_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationsStatus/{id}"
     result_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationResults/{id}"
     answers_deletion: ClassVar[bool] = False
+    leaves_parent: ClassVar[bool] = False
     since: ClassVar[Mapping[str, str]] = {}
     until: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     outer: ClassVar[Body] = {}

@@ -410,12 +410,15 @@ def _operation(context: KindContext, address: str, operation_id: str, *, results
         if operation.status != "Succeeded":
             return Reply(202, None, SOON)
         resource = context.store.resources.get(operation.resource)
+        left = resource is None and path is not None and of is not None and of.leaves_parent
+        if left and path is not None:
+            resource = context.store.resources.get(path.parent)
         kind = None if resource is None else kinds.find(resource.type)
         if kind is None or resource is None:
             done = operation.kind == "cancel" or operation.resource.count("/") == GROUP_DEPTH
             return Reply(200 if done else 204)
         result = kind.result(context, operation)
-        if result is None and operation.kind in {"create", "update"}:
+        if result is None and (left or operation.kind in {"create", "update"}):
             result = kind.in_version(kind.render(context, resource), version)
         return Reply(204) if result is None else Reply(200, result)
     body: Body = {"status": deployments.state(operation) or operation.status}

@@ -7,10 +7,11 @@ have the service's own rules.
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -112,7 +113,7 @@ def filled(context: KindContext, path: ArmPath, body: Body) -> Body:
     for name, rule in _user_rules(given).items():
         put_rule(context, path.text, name, rule)
     if network.get("isolationMode", OFF) != OFF:
-        network.setdefault("status", {"status": INACTIVE, "sparkReady": False})
+        network = {"networkId": str(uuid.uuid4()), "status": {"status": INACTIVE, "sparkReady": False}, **network}
     return {**body, "properties": {**body["properties"], "managedNetwork": network}}
 
 
@@ -120,8 +121,12 @@ def shown(context: KindContext, workspace: ResourceRow) -> Body:
     """The settings with all rules, those of the service itself included."""
     if mode_of(workspace) == OFF:
         return {}
+    return {"managedNetwork": {**_settings(workspace), "outboundRules": _rules(context, workspace)}}
+
+
+def _rules(context: KindContext, workspace: ResourceRow) -> dict[str, Body]:
     rules = {row.name: row.body["properties"] for row in context.store.resources.under(workspace.key, RULES)}
-    return {"managedNetwork": {**_settings(workspace), "outboundRules": {**rules, **_required(context, workspace)}}}
+    return {**rules, **_required(context, workspace)}
 
 
 def start(context: KindContext, workspace: ResourceRow) -> Operation:
@@ -195,6 +200,8 @@ def _stored(context: KindContext, workspace: str, rule: Mapping[str, Any]) -> Bo
     """A user's rule as it is stored: active as soon as the network is."""
     found = context.store.resources.get(workspace)
     active = found is not None and is_active(found)
+    if rule.get("type") == "PrivateEndpoint":
+        rule = {**rule, "destination": {**rule["destination"], "sparkStatus": INACTIVE}}
     return {**rule, "category": "UserDefined", "status": ACTIVE if active else INACTIVE}
 
 
@@ -218,7 +225,9 @@ def _required(context: KindContext, workspace: ResourceRow) -> dict[str, Body]:
 
 
 def _endpoint(row: ResourceRow, target: str, *, spark: bool) -> dict[str, Body]:
-    destination = {"serviceResourceId": row.id, "subresourceTarget": target, "sparkEnabled": spark}
+    place = row.id.replace("/Microsoft.KeyVault/", "/Microsoft.Keyvault/")  # in the service's letters
+    destination = {"serviceResourceId": place, "subresourceTarget": target, "sparkEnabled": spark}
+    destination["sparkStatus"] = INACTIVE
     return {f"__SYS_PE_{row.name}_{target}": {"type": "PrivateEndpoint", "destination": destination}}
 
 
@@ -238,6 +247,30 @@ class OutboundRules(ResourceKind):
     )
     schema = Schema("machinelearningservices", "ManagedNetworkSettingsRuleArgs", wrapped=True)
     tracked = False
+    ticks_delete = 2
+    leaves_parent = True
+
+    def answer(
+        self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
+    ) -> Reply | None:
+        """A rule, or all of them: those of the service are no rows.
+
+        Ids, types and dates are as in azure-ai-ml's test_workspace_outbound_rule_operations (2023-05-09).
+        """
+        workspace = context.store.resources.get(path.parent)
+        if method != "GET" or workspace is None:
+            return None
+        rules, without = _rules(context, workspace), {"systemData": None}
+        if path.collection:
+            rows = [
+                {"id": None, "name": name, "type": None, "properties": rule, **without} for name, rule in rules.items()
+            ]
+            return Reply(200, {"value": rows})
+        found = next((name for name in rules if name.lower() == path.name.lower()), None)
+        if found is None:
+            return None
+        shown = {"id": f"{workspace.name}/outboundRules/{found}", "name": found, "type": RULES}
+        return Reply(200, {"tags": None, "location": None, **shown, "properties": rules[found], **without})
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """By the mode of the workspace."""

@@ -20,8 +20,12 @@ _LISTS: Final = (
     *("CommittedBlocks.Block", "UncommittedBlocks.Block"),
 )
 """The lists of answers whose rows have names; XML writes one row as it writes an object, and no row as empty text."""
-_NAMES: Final = "name", "id", "namespace", "resourceType", "name"
-"""Keys that name a row of a list, the first that names each of them; at last names that several have, by their turn."""
+_OPERATION: Final = "operation"
+_NAMES: Final = "name", "id", _OPERATION, "namespace", "resourceType", "name"
+"""Keys that name a row of a list, the first that names each of them; at last names that several have, by their turn.
+
+Operations of a deployment are named by what they make, and are in the order in which they happened to end.
+"""
 _TYPES: Final = "resourceTypes"
 _HIDDEN: Final = "<hidden>"
 """Stands where a recorder has hidden a value: any is equal to it."""
@@ -142,17 +146,24 @@ def _shared(lists: list[list[Any]]) -> tuple[list[list[Any]], list[str]]:
         named = [_by(key, one, again=at == len(_NAMES) - 1) for one in lists]
         if all(len(names) == len(one) for names, one in zip(named, lists, strict=True)):
             both = [name for name in named[0] if name in named[1]]
-            orders = [" ".join(name for name in names if name in both) for names in named]
+            orders = [" ".join(name for name in names if name in both and key != _OPERATION) for names in named]
             return [[names[name] for name in both] for names in named], orders
     least = min(map(len, lists))
     return [one[:least] for one in lists], ["", ""]
+
+
+def _called(key: str, row: dict[str, Any]) -> str:
+    inner = row.get("properties")
+    if key == _OPERATION and isinstance(inner, dict):
+        return str((inner.get("targetResource") or {}).get("id") or inner.get("provisioningOperation"))
+    return _name(row) if key == "name" else str(row.get(key))
 
 
 def _by(key: str, rows: list[Any], *, again: bool) -> dict[str, Any]:
     """Rows by what a key says; those that say what an earlier one did with their turn, or not at all."""
     found: dict[str, Any] = {}
     for row in rows:
-        name = (_name(row) if key == "name" else str(row.get(key))) if isinstance(row, dict) else "None"
+        name = _called(key, row) if isinstance(row, dict) else "None"
         if name != "None":
             turn = sum(1 for each in found if each.partition("\n")[0] == name) if again else 0
             found[f"{name}\n{turn}" if turn else name] = row

@@ -132,6 +132,29 @@ def test_rows_of_lists_are_compared_by_their_names() -> None:
     assert differ == {"Blobs.Blob rows": ("2", "1")}
 
 
+def test_the_operations_of_a_deployment_are_compared_by_what_they_make_in_any_order() -> None:
+    rows = [
+        {"id": "/<operation>", "properties": {"targetResource": {"id": name}, "statusCode": "OK"}}
+        for name in ("a", "b")
+    ]
+    azure, ours = (GivenAnswer(200, body={"value": each}) for each in (rows, rows[::-1]))
+    assert all(fact.equal for fact in compared(azure, ours))
+
+
+def test_an_operations_list_has_what_was_answered_after_the_last_poll() -> None:
+    deployment = f"{ARM.partition('/providers/')[0]}/providers/Microsoft.Resources/deployments/d"
+    operation = f"{deployment}/operationStatuses/1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
+    rows = [
+        recorded("PUT", deployment, 201, {}, headers={"azure-asyncoperation": operation}),
+        recorded("GET", operation, 200, {"status": "Accepted"}),
+        recorded("GET", f"{deployment}/operations", 200, {"value": []}),
+        recorded("GET", operation, 200, {"status": "Succeeded"}),
+        recorded("GET", f"{deployment}/operations", 200, {"value": [{"id": "one"}]}),
+    ]
+    story = distill.story(Recording("one", "2026-01-01", rows))
+    assert [one.answer.body for one in story.exchanges][2] == {"value": [{"id": "one"}]}
+
+
 def test_a_text_of_an_old_story_is_compared_by_a_form_that_is_known_since() -> None:
     old, now = (
         GivenAnswer(200, body={"operationId": "17434977C0ABF4F3"}),

@@ -90,7 +90,9 @@ def test_resources_are_put_behind_those_that_they_depend_on(manager: Manager) ->
     made = [each["id"].rpartition("/")[2] for each in done["outputResources"]]
     assert (made, done["outputs"]["where"]["value"]) == (["early", "late"], GROUP)
     status, operations = manager.call("GET", f"{GROUP}/deployments/d/operations")
-    assert [each["properties"]["targetResource"]["resourceName"] for each in operations["value"]] == made
+    told = [each["properties"] for each in operations["value"]]
+    assert [each["targetResource"]["resourceName"] for each in told[:-1]] == made
+    assert told[-1]["provisioningOperation"] == "EvaluateDeploymentOutput"
     assert manager.call("GET", f"{GROUP}/providers/Microsoft.Resources/deployments/d")[1]["name"] == "d"
 
 

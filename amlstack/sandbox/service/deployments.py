@@ -261,7 +261,7 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
     own = f"{group.id}/providers/{TYPE}/{found['name']}"
     if method == "PUT" and not found["below"]:
         reply = _put(context, own, group, body, put)
-        started = context.store.operations.start(own, "create", 3)
+        started = context.store.operations.start(own, "create", 4)
         address = f"{context.base}{text}/operationStatuses/{uuid.UUID(started.id)}?api-version=2025-04-01"
         return replace(reply, headers={BY_STATUS: address, **SOON})
     if method == "POST" and str(found["below"]).lower() == "/validate":
@@ -274,8 +274,8 @@ def answer(context: KindContext, method: str, text: str, body: Any, put: Put) ->
     if not found["below"]:
         return Reply(200, _shown(own, stored.body))
     deployed = stored.body["properties"]
-    targets = enumerate(deployed["outputResources"])
-    return Reply(200, {"value": [_operation(own, number, each["id"], deployed) for number, each in targets]})
+    targets = [*(each["id"] for each in deployed["outputResources"]), ""]
+    return Reply(200, {"value": [_operation(own, number, each, deployed) for number, each in enumerate(targets)]})
 
 
 def state(operation: Operation) -> str | None:
@@ -448,16 +448,17 @@ def _shown(own: str, body: Body) -> Body:
 
 
 def _operation(own: str, number: int, target: str, deployed: Body) -> Body:
+    """The operation that made a target; of none, the one that worked out the outputs (azure-ai-ml, 2023-04-25)."""
     words = target.partition("/providers/")[2].split("/")
-    kind = "/".join([words[0], *words[1::2]])
-    resource = {"id": target, "resourceType": kind, "resourceName": words[-1]}
+    resource = {"id": target, "resourceType": "/".join([words[0], *words[1::2]]), "resourceName": words[-1]}
     properties = {
-        "provisioningOperation": "Create",
+        "provisioningOperation": "Create" if target else "EvaluateDeploymentOutput",
         "provisioningState": "Succeeded",
         **{key: deployed[key] for key in ("timestamp", "duration")},
         "trackingId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{own}{number}")),
         "statusCode": "OK",
-        "targetResource": resource,
+        **({"targetResource": resource} if target else {}),
     }
-    mark = hashlib.sha256(target.lower().encode()).hexdigest()[:16].upper()
+    mark = hashlib.sha256((target or own).lower().encode()).hexdigest()[:16].upper()
+    mark = mark if target else str(int(mark, 16)).zfill(20)
     return {"id": f"{own}/operations/{mark}", "operationId": mark, "properties": properties}

@@ -105,8 +105,9 @@ def write(stories: Iterable[Story], file: Any = FILE) -> int:
 
 
 def read(file: Any = FILE) -> list[Story]:
-    """All stories of a file."""
-    return [_story(json.loads(line)) for line in lzma.decompress(file.read_bytes()).decode().splitlines()]
+    """All stories of a file; regions of Microsoft's own call the registry azureml-dev that is azureml elsewhere."""
+    text = lzma.decompress(file.read_bytes()).decode().replace("/registries/azureml-dev/", "/registries/azureml/")
+    return [_story(json.loads(line)) for line in text.splitlines()]
 
 
 def polled(stories: Iterable[Story]) -> dict[str, frozenset[str]]:

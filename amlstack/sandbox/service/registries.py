@@ -50,9 +50,9 @@ def answer(context: KindContext, method: str, path: str) -> Reply | None:
     found = _REGISTRY.fullmatch(path)
     if found is None:
         return _in_workspace(context, method, path)
-    _check(found["registry"])
     if method != "GET":
         raise not_emulated(f"{method} of a registry: the registry {NAME} can be read alone")
+    _check(found["registry"])
     words = found["rest"].strip("/").split("/") if found["rest"].strip("/") else []
     if not words:
         return Reply(200, _registry())

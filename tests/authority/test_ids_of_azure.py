@@ -34,7 +34,8 @@ MADE_UP = {
     "amlstack/sandbox/kinds/neighbours.py": "8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11",  # of instrumentation keys
     # The sandbox's tenant, client, subscriptions and principal.
     "amlstack/sandbox/protocol/entra.py": "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10 1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20 "
-    "2c5e9a70-1d34-4b8f-a2c7-6e0f4d8b3c30 3d6fab81-2e45-4c90-b3d8-7f105e9c4d40 4e7fbc92-3f56-4da1-84e9-80216fad5e50",
+    "2c5e9a70-1d34-4b8f-a2c7-6e0f4d8b3c30 3d6fab81-2e45-4c90-b3d8-7f105e9c4d40 4e7fbc92-3f56-4da1-84e9-80216fad5e50 "
+    "5f80cda3-4067-4eb2-95fa-91327c0fae60",
     # Pulumi's own sentinels, compared with its SDK elsewhere.
     "amlstack/base/pulumi_wire.py": "030794c1-ac77-496b-92df-f27374a8bd58 04da6b54-80e4-46f7-96ec-b56ff0331ba9 "
     "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7 3eeb2bf0-c639-47a8-9e75-3b44932eb421 6a19a0b0-7e62-4c92-b797-7f8e31da9cc2 "

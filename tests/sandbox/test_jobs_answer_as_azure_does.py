@@ -58,6 +58,62 @@ def test_data_are_mounted_where_no_mode_is_asked_for(manager: Manager, gpu: str)
     assert put(manager, shown).items() >= shown.items()
 
 
+def test_a_runs_own_files_are_an_output_that_may_be_put_back(manager: Manager, gpu: str) -> None:
+    shown = put(manager, job(gpu)["properties"])
+    assert shown["outputs"]["default"]["uri"] == "azureml://datastores/workspaceartifactstore/ExperimentRun/dcid.one"
+    del shown["status"]
+    assert put(manager, {**shown, "displayName": "other"})["outputs"] == shown["outputs"]
+    assert not manager.store.jobs["one"].properties.get("outputs"), "it is no output of the job's own"
+
+
+def test_a_queued_job_of_ray_has_a_dashboard(manager: Manager, gpu: str) -> None:
+    body, at = job(gpu, distribution={"distributionType": "Ray"}), {"api-version": "2023-04-01-preview"}
+    assert manager.call("PUT", f"{manager.workspace}/jobs/one", body, **at)[0] == 201
+    manager.store.jobs.move("one", "Queued")
+    shown = manager.call("GET", f"{manager.workspace}/jobs/one")[1]["properties"]["services"]["ray-dashboard"]
+    assert (shown["jobServiceType"], shown["port"], shown["status"]) == ("Custom", 8265, "NotStarted")
+
+
+def sweep(gpu: str, **properties: Any) -> dict[str, Any]:
+    trial = {"command": "echo ${{search_space.lr}}", "environmentId": CURATED}
+    return {
+        "jobType": "Sweep", "computeId": gpu, "trial": trial, "searchSpace": {"lr": ["uniform", [0.001, 0.1]]},
+        "samplingAlgorithm": {"samplingAlgorithmType": "Random"},
+        "objective": {"goal": "Maximize", "primaryMetric": "accuracy"}, **properties,
+    }  # fmt: skip
+
+
+def test_a_sweep_keeps_its_state_in_tags(manager: Manager, gpu: str) -> None:
+    policy = {"policyType": "TruncationSelection", "evaluationInterval": 1, "truncationPercentage": 40}
+    limits = {"jobLimitsType": "Sweep", "maxConcurrentTrials": 2, "maxTotalTrials": 3, "timeout": "PT90S"}
+    tags = put(manager, sweep(gpu, earlyTermination=policy, limits=limits))["tags"]
+    ours = {name.removeprefix("_aml_system_"): value for name, value in tags.items()}
+    counts = ours["max_concurrent_jobs"], ours["max_total_jobs"], ours["max_duration_minutes"]
+    assert counts == ("2", "3", "2")
+    assert ours["policy_config"] == (
+        '{"name":"TruncationSelection","properties":'
+        '{"evaluation_interval":1,"truncation_percentage":40,"exclude_finished_jobs":false}}'
+    )
+    assert json.loads(ours["generator_config"])["parameter_space"] == {"lr": ["uniform", [0.001, 0.1]]}
+    plain = put(manager, sweep(gpu, limits={"jobLimitsType": "Sweep"}), "two")["tags"]
+    assert plain["_aml_system_policy_config"] == '{"name":"Default","properties":{}}'
+    assert "_aml_system_max_duration_minutes" not in plain
+
+
+def test_the_short_name_of_a_curated_environment_is_answered_by_its_id(manager: Manager, gpu: str) -> None:
+    trial = {**sweep(gpu)["trial"], "environmentId": "azureml:AzureML-sklearn-1.0-ubuntu20.04-py38-cpu:33"}
+    shown = put(manager, sweep(gpu, trial=trial))["trial"]["environmentId"]
+    assert shown == f"{manager.workspace}/environments/AzureML-sklearn-1.0-ubuntu20.04-py38-cpu/versions/33"
+    assert put(manager, sweep(gpu, trial=trial))["trial"]["environmentId"] == shown
+
+
+def test_a_queue_that_is_none_is_shown_since_2023_02(manager: Manager, gpu: str) -> None:
+    put(manager, job(gpu)["properties"])
+    path = f"{manager.workspace}/jobs/one"
+    shown = {at: manager.call("GET", path, **{"api-version": at})[1] for at in ("2022-10-01", "2023-04-01")}
+    assert ["queueSettings" in one["properties"] for one in shown.values()] == [False, True]
+
+
 def test_services_are_tracking_and_the_studio(manager: Manager, gpu: str) -> None:
     shown = put(manager, job(gpu)["properties"])["services"]
     words = manager.workspace.split("/")

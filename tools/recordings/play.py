@@ -190,6 +190,8 @@ class Player:
 
     def _send(self, place: _Place, one: Exchange) -> requests.Response:
         blob = one.path.startswith("/blob/")
+        if one.method == "PUT" and one.answer.status == 201:
+            place.another(one.path)
         headers = {**(self._blob if blob else self._arm), **place.ours(one.headers)}
         body: dict[str, Any] = {}
         if blob and isinstance(one.sent, int):
@@ -200,6 +202,8 @@ class Player:
             body["json"] = place.ours(one.sent)
         path = place.named(place.ours(one.path)).replace(".dfs/", ".dfs.core.windows.net/")
         address = self._endpoint.url + quote(path, safe="/()$:'")
+        if one.kind == "GET jobs":
+            self._until_queued(address, one)
         if blob and one.answer.status < 300:
             headers |= place.sums(one, headers)
         if headers.get("x-ms-copy-source", "").endswith(SIGNED):
@@ -214,6 +218,14 @@ class Player:
             allow_redirects=False,
             **body,
         )
+
+    def _until_queued(self, address: str, one: Exchange) -> None:
+        """Waits for a job that the service had looked at when it was asked for."""
+        said = one.answer.body.get("properties", {}) if isinstance(one.answer.body, dict) else {}
+        for _ in range(_RETRIES if said.get("status") == "Queued" else 0):
+            reply = self._session.get(address, params={"api-version": VERSION}, headers=self._arm, timeout=60)
+            if not reply.ok or reply.json()["properties"]["status"] != "NotStarted":
+                return
 
     def _follow(
         self,
@@ -261,6 +273,7 @@ class _Place:
         self._named: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         self._unique: dict[str, str] = {}
+        self._made: dict[str, int] = {}
         self._subscription = endpoint.subscription
 
     def ours(self, value: Any) -> Any:
@@ -309,6 +322,14 @@ class _Place:
     def named(self, path: str) -> str:
         """A path with the names of which an answer here said an id where Azure's had another."""
         return _WITH_ID.sub(lambda found: self._named.get(forms.written(found[0]), found[0]), path)
+
+    def another(self, path: str) -> None:
+        """Gives a job or code another name here where the recorder has made several of one name."""
+        found = re.search(r"/(?:jobs|codes)/[^/]+", path)
+        if found:
+            turn = self._made[found[0]] = self._made.get(found[0], 0) + 1
+            if turn > 1:
+                self._renamed[found[0]] = f"{found[0]}-{turn}"
 
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""

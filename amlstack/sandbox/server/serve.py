@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -123,7 +124,7 @@ async def _ticks(context: KindContext) -> None:
     held = False
     while True:
         await asyncio.sleep(TICK_SECONDS)
-        manager.advance_all(context)
+        manager.advance_all(context, begun=time.time() - TICK_SECONDS)
         before, held = held, context.store.holds_jobs()
         if before and not held:  # another process has let them start
             context.wake.set()

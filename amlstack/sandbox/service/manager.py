@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import time
 import uuid
@@ -49,10 +50,11 @@ def advance(context: KindContext, operation: Operation) -> None:
 _MAKING: Final = {("create", "Creating"), ("update", "Updating")}
 
 
-def advance_all(context: KindContext) -> None:
-    """One tick for everything under way: what no client polls any more comes to its end too."""
+def advance_all(context: KindContext, *, begun: float = math.inf) -> None:
+    """One tick for everything under way that began by then: what no client polls any more comes to its end too."""
     for operation in context.store.operations.running():
-        advance(context, operation)
+        if operation.started <= begun:
+            advance(context, operation)
 
 
 def settle(context: KindContext) -> None:

@@ -6,8 +6,13 @@ Source: 264 answers to PUTs of jobs in recordings of azure-ai-ml, 2022-06 to 202
 from __future__ import annotations
 
 import json
+import math
+import re
+import uuid
 from typing import TYPE_CHECKING, Final
 
+from amlstack.base.text import seconds
+from amlstack.sandbox.files.datastores import ARTIFACT_STORE, artifact_prefix
 from amlstack.sandbox.protocol.kind import system_data
 from amlstack.sandbox.protocol.times import with_offset
 
@@ -43,6 +48,9 @@ _RAY: Final = dict.fromkeys((
 ))  # fmt: skip
 _RESOURCES: Final = dict.fromkeys(("maxInstanceCount", "instanceType", "locations", "properties", "dockerArgs"))
 _SERVICE: Final = dict.fromkeys(("port", "status", "errorMessage", "properties", "nodes"))
+_DASHBOARD: Final[Body] = {
+    "jobServiceType": "Custom", "endpoint": None, "port": 8265, "status": "NotStarted", "properties": {},
+}  # fmt: skip
 _OUTPUT: Final = {
     **dict.fromkeys(("description", "uri", "assetName", "assetVersion")), "mode": "ReadWriteMount",
     "autoDeleteSetting": None, "jobOutputType": "uri_folder",
@@ -60,6 +68,8 @@ def rendered(job: JobRow, base: str) -> Body:
     given = job.properties.get("services") or {}
     own = {"displayName": job.name, "status": job.status, "services": {**_services(job, base), **given}}
     shown = filled(job.properties)
+    if shown["jobType"] != "Pipeline":
+        shown["outputs"] = {RUN: own_output(job.name), **shown["outputs"]}
     return {
         "id": job.arm_id,
         "name": job.name,
@@ -69,12 +79,17 @@ def rendered(job: JobRow, base: str) -> Body:
     }
 
 
-def filled(properties: Body) -> Body:
-    """A job's ``properties`` with what the service writes beside them.
+RUN: Final = "default"
+"""The output that every run has beside those of its body: the folder of its own files."""
 
-    Azure shows the folder of a run's own files as the output ``default`` too. It is left out: azure-ai-ml 1.35 would
-    read logs there, by signatures for one blob each that it makes of the account's key, and the sandbox takes none.
-    """
+
+def own_output(job: str) -> Body:
+    """The output of a run's own files."""
+    return {**_OUTPUT, "uri": f"azureml://datastores/{ARTIFACT_STORE}/{artifact_prefix(job)}".rstrip("/")}
+
+
+def filled(properties: Body) -> Body:
+    """A job's ``properties`` with what the service writes beside them."""
     given = {key: value for key, value in properties.items() if value is not None}
     kind = given.get("jobType", "")
     shown: Body = {**_NULLS, **_OF_TYPE.get(kind, {}), "experimentName": "Default", "isArchived": False, "tags": {}}
@@ -135,7 +150,7 @@ def _input(port: Body | None) -> Body:
 
 
 def _resources(given: Body | None, *, shm: bool) -> Body:
-    stated = {key: value for key, value in (given or {}).items() if value not in (None, {})}
+    stated = _stated(given)
     return {"instanceCount": 1, **({"shmSize": "2g"} if shm else {}), **_RESOURCES, **stated}
 
 
@@ -145,11 +160,15 @@ def _sampling(given: Body) -> Body:
 
 
 def _services(job: JobRow, base: str) -> Body:
+    """Where a job is shown and tracked, and of one of Ray that is queued the dashboard, which has no address here."""
     studio = f"https://ml.azure.com/runs/{job.name}?wsid={_studio(job.workspace)}"
     found = {"Studio": {"jobServiceType": "Studio", "endpoint": studio, **_SERVICE}}
     if job.properties["jobType"] != "Sweep":
         tracking = f"azureml://{base.removeprefix('https://')}/mlflow/v1.0{job.workspace}?"
         found["Tracking"] = {"jobServiceType": "Tracking", "endpoint": tracking, **_SERVICE}
+    ray = job.properties.get("distribution") or {}
+    if ray.get("distributionType") == "Ray" and ray.get("includeDashboard") is not False and job.status == "Queued":
+        found["ray-dashboard"] = {**_SERVICE, **_DASHBOARD}
     return found
 
 
@@ -161,27 +180,57 @@ def _studio(workspace: str) -> str:
 
 def _metric(given: Body) -> str:
     objective = given["objective"]
-    named = {"name": objective["primaryMetric"], "goal": str(objective["goal"]).lower()}
-    return json.dumps(named, separators=(",", ":"))
+    return _compact({"name": objective["primaryMetric"], "goal": str(objective["goal"]).lower()})
 
 
 def _hyperdrive(given: Body) -> Body:
     """The tags by which the service's sweeps keep their state."""
-    limits = {"_aml_system_max_total_jobs": (given.get("limits") or {}).get("maxTotalTrials")}
-    state = {"resume_child_runs": "null", "all_jobs_generated": "false", "cancellation_requested": "false"}
-    return {
-        **{name: str(value) for name, value in limits.items() if value is not None},
-        "_aml_system_primary_metric_config": _metric(given),
-        **{f"_aml_system_{name}": value for name, value in state.items()},
+    limits, sampling = given.get("limits") or {}, _sampling(given["samplingAlgorithm"])
+    duration = seconds(str(limits.get("timeout") or ""))
+    policy = _stated(given.get("earlyTermination"))
+    ends = {_snake(name): policy[name] for name in _POLICY if name in policy}
+    truncates = policy.get("policyType") == "TruncationSelection"
+    ends |= {"exclude_finished_jobs": policy.get("excludeFinishedJobs", False)} if truncates else {}
+    kind = str(sampling.pop("samplingAlgorithmType"))
+    random = {name: sampling.get(name) for name in ("rule", "logbase", "seed")}
+    generator = {"name": kind.upper(), "parameter_space": given["searchSpace"], "properties": random}
+    state = {
+        "max_concurrent_jobs": limits.get("maxConcurrentTrials"),
+        "max_total_jobs": limits.get("maxTotalTrials"),
+        "max_duration_minutes": duration and math.ceil(duration / 60),
+        "policy_config": _compact({"name": policy.get("policyType", "Default"), "properties": ends}),
+        "generator_config": _compact(generator) if kind == "Random" else None,  # of the others nothing is recorded
+        "primary_metric_config": _metric(given),
+        "resume_child_runs": "null",
+        "all_jobs_generated": "false",
+        "cancellation_requested": "false",
     }
+    return {f"_aml_system_{name}": str(value) for name, value in state.items() if value is not None}
+
+
+_POLICY: Final = (
+    *("evaluationInterval", "delayEvaluation"),
+    *("slackAmount", "slackFactor", "truncationPercentage", "excludeFinishedJobs"),
+)
+"""The properties of an early termination, in HyperDrive's order."""
+
+
+def _snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def _compact(value: Body) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _properties(given: Body, kind: str) -> Body:
+    code = str(given.get("codeId") or (given.get("trial") or {}).get("codeId") or "")
+    snapshot = {"ContentSnapshotId": str(uuid.uuid5(uuid.NAMESPACE_URL, code))} if code else {}
     if kind == "Command":
-        return {"_azureml.ComputeTargetType": "amlctrain"}
+        return {"_azureml.ComputeTargetType": "amlctrain", **snapshot}
     if kind == "Sweep":
         source = {"runTemplate": "HyperDrive", "azureml.runsource": "hyperdrive", "platform": "AML"}
-        return {"primary_metric_config": _metric(given), "resume_from": "null", **source}
+        return {"primary_metric_config": _metric(given), "resume_from": "null", **source, **snapshot}
     settings = given.get("settings") or {}
     compute = str(settings.get("default_compute") or given.get("computeId") or "").rpartition("/")[2]
     literal = {

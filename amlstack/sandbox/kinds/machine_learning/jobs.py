@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from amlstack.catalog import sizes
 from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files import environments as handed
-from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, SINCE, TYPE, filled, rendered
+from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, SINCE, TYPE, filled, own_output, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import entra, requests, typecheck
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CURATED = re.compile(
     r"azureml://registries/(?P<registry>[^/]+)/environments/(?P<name>[^/]+)/(versions|labels)/(?P<version>[^/]+)"
 )
-SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(@latest|:[^/@:]+)")
+SHORT = re.compile(r"azureml:AzureML-(?P<name>[^/@:]+)(?:@latest|:(?P<version>[^/@:]+))")
 """The short form of a curated environment, which the service expands itself."""
 
 
@@ -128,6 +128,15 @@ class JobKind(ResourceKind):
     frontend = True
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"cancel": (BY_RESULT,)}
     since = SINCE
+
+    def in_version(self, body: Body, version: str) -> Body:
+        """Without what came later; a queue that is none was shown since 2023-02-01."""
+        shown = super().in_version(body, version)
+        for row in shown["value"] if isinstance(shown.get("value"), list) else [shown]:
+            properties = row.get("properties", {})
+            if version < "2023-02-01" and properties.get("queueSettings") is None:
+                properties.pop("queueSettings", None)
+        return shown
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
@@ -256,6 +265,13 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
     KIND.names.check(path.name, KIND.noun)
     body = typecheck.check(KIND, body, query.get("api-version", ""))
     properties = body["properties"]
+    outputs = properties.get("outputs") or {}
+    if (outputs.get(RUN) or {}).get("uri") == own_output(path.name)["uri"]:  # from an answer
+        properties["outputs"] = {name: port for name, port in outputs.items() if name != RUN}
+    trial = properties.get("trial") or {}
+    if found := SHORT.fullmatch(str(trial.get("environmentId"))):  # of a sweep alone it is answered by its id
+        place = f"{path.parent}/environments/AzureML-{found['name']}/versions/{found['version'] or handed.NEWEST}"
+        properties["trial"] = {**trial, "environmentId": place if handed.curated(place) else trial["environmentId"]}
     with context.store.transaction():
         before = context.store.jobs.find(path.parent, path.name)
         if before is not None:

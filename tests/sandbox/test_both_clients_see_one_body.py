@@ -112,8 +112,6 @@ def as_answered(kind: str, workspace: str, sent: Any) -> Any:
     properties = body["properties"]
     if kind == "computes":
         properties["properties"]["vmSize"] = properties["properties"]["vmSize"].upper()
-    elif kind == "jobs" and not properties.get("resources", {}).get("properties", True):
-        properties["resources"]["properties"] = None
     elif kind == "data":
         _, subscription, _, group, *_, name = workspace.removeprefix("/").split("/")
         place = f"azureml://subscriptions/{subscription}/resourcegroups/{group}/workspaces/{name}/datastores/"
@@ -313,7 +311,13 @@ def test_azure_ai_ml_gets_the_body_that_pulumi_sent(both: Both, kind: str) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_clients_get_the_same_bytes_for_one_address(both: Both, kind: str) -> None:
     exchange = both.client["read"][kind]
-    assert both.answer(exchange["address"]) == exchange["answer"].encode()
+    ours = both.answer(exchange["address"])
+    if kind == "jobs":  # of which azure-ai-ml does not see the output of the run's own files (docs/sandbox.md)
+        whole = json.loads(ours)
+        del whole["properties"]["outputs"]["default"]
+        assert canonical(whole) == canonical(json.loads(exchange["answer"]))
+        return
+    assert ours == exchange["answer"].encode()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -322,7 +326,8 @@ def test_pulumi_gets_the_body_that_azure_ai_ml_sent(both: Both, kind: str) -> No
     sent = as_answered(kind, both.workspace, json.loads(exchange["sent"]))
     answer = json.loads(both.answer(exchange["address"], API_VERSION))
     assert canonical(within(answer, sent)) == canonical(sent)
-    assert set(added(filled(answer) if kind in OF_RUNS else answer, sent)) == OF_THE_RECORD[kind] | ADDED[kind]
+    own = {"outputs.default", "properties.ContentSnapshotId"} if kind == "jobs" else set()
+    assert set(added(filled(answer) if kind in OF_RUNS else answer, sent)) == OF_THE_RECORD[kind] | ADDED[kind] | own
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -276,7 +276,7 @@ def test_run_history_takes_labels_only(manager: Manager, gpu: str, body: Any, pa
 def test_run_history_knows_a_run_by_its_experiment(manager: Manager, gpu: str) -> None:
     put(manager, "one", job(gpu, experimentName="night"))
 
-    assert patch(manager, {}, "night")["experimentName"] == "night"
+    assert patch(manager, {}, "night")["runId"] == "one"
     with pytest.raises(Refused) as refused:
         patch(manager, {}, "Default")
     assert refused.value.status == 404

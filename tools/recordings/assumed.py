@@ -77,7 +77,8 @@ class Callers:
             for row, path in zip(rows, one.ids or (one.path,), strict=False):
                 said = row.get("systemData") if isinstance(row, dict) else None
                 if path and isinstance(said, dict) and "createdByType" in said:
-                    self._found.setdefault(path.lower(), said["createdByType"])
+                    for name in (path, one.path):  # the service may have chosen another name
+                        self._found.setdefault(name.lower(), said["createdByType"])
         made = {self._found.get(one.path.lower()) for one in story.exchanges if one.method == "PUT"} - {None}
         self._most = PERSON if PERSON in (made or {*self._found.values()}) else APPLICATION
 

@@ -391,6 +391,8 @@ class _Place:
         text = re.sub(rf"https://{host}/blob/(\w+)", r"https://\1.blob.core.windows.net", text)
         region = "<region>.api.azureml.ms"  # which the one endpoint stands for too
         text = text.replace(f"azureml://{host}/", f"azureml://{region}/")
+        for plane in ("execution", "studioservice"):
+            text = text.replace(f"{self._url}/{plane}/", f"https://{region}/{plane}/")
         text = text.replace(f"{self._url}/discovery", f"https://{region}/discovery").replace(self._url, "<arm>")
         for here, theirs in self._unique.items():
             text = text.replace(here, theirs)

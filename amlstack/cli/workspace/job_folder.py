@@ -99,7 +99,7 @@ def _record(job: WorkspaceJob, details: dict[str, Any], folder: Path) -> dict[st
         "workspace": job.workspace,
         "status": job.record.status,
         "error": {"code": error.get("code"), "message": error.get("message")} if error.get("message") else None,
-        "created": _seconds(details.get("createdUtc")) or (job.created.timestamp() if job.created else None),
+        "created": _seconds(details.get("createdTimeUtc")) or (job.created.timestamp() if job.created else None),
         "started": _seconds(details.get("startTimeUtc")),
         "ended": _seconds(details.get("endTimeUtc")),
         "command": properties.get("command"),

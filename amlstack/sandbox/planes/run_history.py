@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hmac
 import re
-from typing import TYPE_CHECKING, Any
+import uuid
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from amlstack.base.paths import files_below
 from amlstack.sandbox.files.datastores import MODELS
+from amlstack.sandbox.kinds.machine_learning.job_answers import filled
 from amlstack.sandbox.orchestration import pipeline
+from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.entra import sign
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
@@ -38,13 +42,15 @@ def answer(context: KindContext, method: str, path: str, body: Any) -> Reply:
     job = find_run(context, route["workspace"], route["run"], route["experiment"])
     below = route["below"]
     if method == "GET" and below == "children":
-        return Reply(200, {"value": [details(context, row) for row in context.store.children(job.id).values()]})
-    if method == "GET" and below != "tags":
+        return Reply(200, {"value": [record(context, row) for row in context.store.children(job.id).values()]})
+    if method == "GET" and below == "details":
         return Reply(200, details(context, job))
+    if method == "GET" and below is None:
+        return Reply(200, record(context, job))
     if method == "PATCH" and below is None:
-        return Reply(200, details(context, edit(context, job, body)))
+        return Reply(200, record(context, edit(context, job, body)))
     if method == "PATCH" and below == "tags":
-        return Reply(200, details(context, edit_tags(context, job, body)))
+        return Reply(200, record(context, edit_tags(context, job, body)))
     raise not_emulated(f"{method} of a run{'' if below is None else f' ({below})'}")
 
 
@@ -84,30 +90,126 @@ def edit(context: KindContext, job: JobRow, body: Any) -> JobRow:
     return context.store.jobs[job.id]
 
 
-def details(context: KindContext, job: JobRow) -> Body:
-    """The record of a job in run history: status, times, labels, error, and its logs with signed addresses."""
-    properties = job.properties
-    error = None if job.error is None else {"error": {"code": job.error.code, "message": job.error.message}}
-    above = [row.name for key in context.store.family.above(job.id) if (row := context.store.jobs.get(key)) is not None]
+_UNKNOWN: Final = (
+    *("token", "tokenExpiryTimeUtc", "warnings", "lastStartTimeUtc", "currentComputeTime", "effectiveStartTimeUtc"),
+    *("cancelationReason", "scheduleId", "scriptName", "runDefinition", "jobSpecification", "primaryMetricName"),
+    *("createdFrom", "completeUri", "queueingInfo", "inputs", "outputs", "retainForLifetimeOfWorkspace", "name"),
+)
+"""Properties of a run that are null here."""
+_TYPES: Final = {"Pipeline": "azureml.PipelineRun", "Sweep": "hyperdrive"}
+"""By type of a job, the type of its run; "azureml.scriptrun" of any other."""
+_COMPUTE: Final = {
+    "targetType": "amlcompute", "vmSize": None, "instanceType": None, "instanceCount": 1, "gpuCount": 0,
+    "priority": None, "region": None, "armId": None, "properties": None,
+}  # fmt: skip
+_ERROR: Final = dict.fromkeys(
+    ("severity", "messageFormat", "messageParameters", "referenceCode", "detailsUri", "target")
+) | {"details": [], "innerError": None, "debugInfo": None, "additionalInfo": None}
+
+
+def record(context: KindContext, job: JobRow) -> Body:
+    """A job as a run: status, times, labels, whose it is and where it runs.
+
+    Source: recordings of azure-ai-ml's tests, 2022-12 to 2023-04 (docs/recordings.md).
+    """
+    properties = filled(job.properties)
+    keys = context.store.family.above(job.id)
+    above = [row for key in keys if (row := context.store.jobs.get(key)) is not None]
+    is_step = bool(above) and above[0].properties.get("jobType") == "Pipeline"
+    kind = "azureml.StepRun" if is_step else _TYPES.get(properties["jobType"], "azureml.scriptrun")
+    script = {"orchestrator": "Execution", "traits": ["scriptRun", "remote"], "computeType": "AmlcTrain"}
+    step = {**script, "traits": [kind, *script["traits"]], "attribution": "Aether"}
+    plain = {"orchestrator": None, "traits": [kind], "attribution": None, "computeType": None}
+    who = entra.known(job.body)
+    target = str(properties.get("computeId") or "").rsplit("/", 1)[-1]
+    count = (properties.get("resources") or {}).get("instanceCount", 1)
+    execution = f"{context.base}/execution/v1.0{job.workspace}/experiments/{properties['experimentName']}/runId"
+    cancel, diagnose = f"{execution}/{job.name}/cancel", f"{execution}/{job.name}/diagnostics"
+    if is_step:
+        place = job.workspace.replace("/providers/Microsoft.MachineLearningServices", "")
+        cancel, diagnose = f"{context.base}/studioservice/apiv2{place}/runs/{job.name}/Cancel", ""
+    changes = context.store.history.of("job", job.id)
+    duration = _duration(job)
     return {
+        **dict.fromkeys(_UNKNOWN),
+        "runNumber": int(job.created),
         "runId": job.name,
-        "parentRunId": above[0] if above else None,
-        "rootRunId": above[-1] if above else job.name,
-        "experimentName": properties.get("experimentName") or "Default",
-        "target": str(properties.get("computeId") or "").rsplit("/", 1)[-1],
-        "runType": properties.get("jobType") or "Command",
-        "status": job.status,
+        "parentRunId": above[0].name if above else None,
+        "rootRunId": above[-1].name if above else job.name,
+        "runUuid": _uuid(job),
+        "parentRunUuid": _uuid(above[0]) if above else None,
+        "rootRunUuid": _uuid(above[-1] if above else job),
+        "experimentId": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{job.workspace}/{properties['experimentName']}".lower())),
+        "dataContainerId": f"dcid.{job.name}",
         "createdUtc": with_offset(job.created),
+        "createdBy": who,
+        "userId": who["userObjectId"],
+        "lastModifiedBy": who,
+        "lastModifiedUtc": with_offset(changes[-1].at if changes else job.created),
+        "revision": len(changes),
+        "statusRevision": len(changes),
+        "currentAttemptId": 1,
         "startTimeUtc": None if job.started is None else with_offset(job.started),
         "endTimeUtc": None if job.ended is None else with_offset(job.ended),
+        "duration": duration,
+        "computeDuration": duration,
+        "runType": kind,
+        "runTypeV2": step if is_step else plain if kind in _TYPES.values() else {**script, "attribution": kind},
+        "status": job.status,
         "displayName": properties.get("displayName") or job.name,
         "description": properties.get("description"),
-        "tags": properties.get("tags") or {},
-        "properties": properties.get("properties") or {},
-        "hidden": bool(properties.get("isArchived", False)),
-        "error": error,
-        "logFiles": {name: _address(context, job, name) for name in logs(context, job)},
+        "tags": properties["tags"],
+        "properties": properties["properties"],
+        "parameters": {},
+        "settings": {},
+        "services": {},
+        "inputDatasets": [],
+        "outputDatasets": [],
+        "uniqueChildRunComputeTargets": [],
+        "hidden": properties["isArchived"],
+        "error": None if job.error is None else {"error": {**_ERROR, **asdict(job.error)}},
+        "target": target,
+        "compute": {"target": target, **_COMPUTE, "instanceCount": count} if target else None,
+        "computeRequest": {"nodeCount": count, "gpuCount": 0} if target else None,
+        "cancelUri": cancel,
+        "diagnosticsUri": diagnose,
+        "actionUris": {"Cancel": cancel, "Diagnose": diagnose},
     }
+
+
+def _uuid(job: JobRow) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{job.arm_id}:{job.created}"))
+
+
+def _duration(job: JobRow) -> str | None:
+    if job.ended is None:
+        return None
+    minutes, seconds = divmod(job.ended - (job.started or job.ended), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    text = f"{hours:02.0f}:{minutes:02.0f}:{seconds:010.7f}".removesuffix(".0000000")
+    return f"{days:.0f}.{text}" if days else text
+
+
+def details(context: KindContext, job: JobRow) -> Body:
+    """The part of the record that clients follow a run by, with its logs by signed addresses."""
+    whole = record(context, job)
+    shown = {name: value for name, value in whole.items() if name not in _NO_DETAILS}
+    files = {name: _address(context, job, name) for name in logs(context, job)}
+    return {**shown, "createdTimeUtc": whole["createdUtc"], "logFiles": files, "jobCost": dict.fromkeys(_COST)}
+
+
+_NO_DETAILS: Final = frozenset({
+    *("createdUtc", "dataContainerId", "token", "tokenExpiryTimeUtc", "cancelationReason", "scheduleId", "displayName"),
+    *("name", "description", "hidden", "runType", "actionUris", "scriptName", "uniqueChildRunComputeTargets"),
+    *("jobSpecification", "primaryMetricName", "createdFrom", "cancelUri", "completeUri", "diagnosticsUri"),
+    *("retainForLifetimeOfWorkspace", "queueingInfo", "experimentId", "currentAttemptId"),
+})  # fmt: skip
+"""Properties of a run that its details lack, by azure-ai-ml's client of run history."""
+_COST: Final = (
+    *("chargedCpuCoreSeconds", "chargedCpuMemoryMegabyteSeconds"),
+    *("chargedGpuSeconds", "chargedNodeUtilizationSeconds"),
+)
 
 
 def logs(context: KindContext, job: JobRow) -> tuple[str, ...]:
@@ -167,7 +269,10 @@ def answer_download(context: KindContext, method: str, path: str, body: Any) -> 
         if not isinstance(run, str):
             raise invalid("runId", "the name of a run was expected.")
         job = find_run(context, found["workspace"], run)
-        return Reply(200, {"runMetadata": {**details(context, job), "outputs": _outputs(context, job)}})
+        metadata = {**record(context, job), "inputs": {}, "outputs": _outputs(context, job)}
+        return Reply(
+            200, {"runMetadata": metadata, **dict.fromkeys(("runDefinition", "jobSpecification", "systemSettings"))}
+        )
     if method == "GET" and (found := _SERVICES.fullmatch(path)):
         find_run(context, found["workspace"], found["run"])
         return Reply(200, {"instances": {}})

@@ -121,6 +121,14 @@ def signed(body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[st
     return {**rest, "systemData": kept} if kept else rest
 
 
+def known(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Who has made what has this body, as run history says it."""
+    name = body.get("systemData", {}).get("createdBy")
+    user = {"userObjectId": PERSON if name else PRINCIPAL, "userName": name or "sandbox", "upn": None}
+    issuer = {"userIss": f"https://sts.windows.net/{TENANT}/", "userTenantId": TENANT}
+    return {**user, **issuer, **dict.fromkeys(("userPuId", "userIdp", "userAltSecId"))}
+
+
 def audience_of(key: str, token: str) -> str:
     """Whom a token is for, without a slash at the end.
 

@@ -197,6 +197,9 @@ def made(manager: Manager) -> dict[str, str]:
         {"properties": {"roleDefinitionId": BLOBS, "principalId": principal, "principalType": "ServicePrincipal"}},
     )
     put(f"{group}{AUTH}/locks/keep", {"properties": {"level": "CanNotDelete"}})
+    registry = str(whole["properties"]["containerRegistry"])
+    manager.call("PATCH", registry, {"sku": {"name": "Premium"}})
+    put(f"{registry}/replications/westus", {"location": "westus"})
     for kind in kinds.ALL:
         if not kind.read_only and (rows := manager.store.resources.of_type(kind.type)):
             found[kind.type] = max(rows, key=lambda row: row.created).id

@@ -132,6 +132,23 @@ def test_a_private_endpoint_leads_to_a_part_that_its_target_has(manager: Manager
     assert endpoint(manager, manager.workspace, "amlworkspace")[1]["code"] == "PrivateEndpointCannotBeUpdated"
 
 
+def test_a_registry_is_replicated_in_the_premium_tier_and_then_goes_with_time(manager: Manager) -> None:
+    registry = part(manager, "containerRegistry")
+    other, body = f"{registry}/replications/westus", {"location": "westus"}
+    assert manager.call("PUT", other, body)[1]["code"] == "SkuNotSupported"
+    manager.call("PATCH", registry, {"sku": {"name": "Premium"}})
+    status, made = manager.call("PUT", other, body)
+    assert (status, "displayStatus" in made["properties"]["status"]) == (201, False)
+    manager.settle()
+    assert manager.call("GET", other)[1]["properties"]["status"]["displayStatus"] == "Ready"
+    home = manager.call("GET", registry)[1]["location"]
+    assert {one["name"] for one in manager.call("GET", f"{registry}/replications")[1]["value"]} == {"westus", home}
+    status, going = manager.call("DELETE", registry)
+    assert (status, going["properties"]["provisioningState"]) == (202, "Deleting")
+    manager.settle()
+    assert manager.call("GET", registry)[0] == 404
+
+
 def test_an_account_has_the_connections_of_its_private_endpoints_and_refuses_or_ends_them(manager: Manager) -> None:
     network(manager, subnet("a", "10.0.0.0/24"))
     account = part(manager, "storageAccount")

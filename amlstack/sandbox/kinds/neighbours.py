@@ -5,13 +5,24 @@ Diagnostic settings say where a resource's logs go; none are written here.
 
 from __future__ import annotations
 
+import copy
 import uuid
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import ENVELOPE, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import (
+    BY_RESULT,
+    BY_STATUS,
+    ENVELOPE,
+    UNDER_WAY,
+    Body,
+    KindContext,
+    NameRule,
+    ResourceKind,
+    Schema,
+)
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.times import iso, with_offset
 
@@ -22,12 +33,18 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
 
 
+_NETWORK_RULES_UNTIL: Final = "2019-12-01"
+REPLICATIONS: Final = "Microsoft.ContainerRegistry/registries/replications"
+
+
 class Registries(ResourceKind):
     """Container registries."""
 
     type = "Microsoft.ContainerRegistry/registries"
     noun = "a container registry"
     refusal: ClassVar[Body] = {"status": "Failed"}
+    gone_status = 200
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
     defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
     schema = Schema("containerregistry", "RegistryArgs", ("registryName",))
@@ -77,6 +94,66 @@ class Registries(ResourceKind):
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
         """The defaults, and the tier, which has the name of the SKU."""
         return with_tier(super().fill(context, path, body), str(body["sku"]["name"]))
+
+    def in_version(self, body: Body, version: str) -> Body:
+        """Without rules for networks, which api-versions up to 2019 were recorded to have and today's have not."""
+        body = copy.deepcopy(super().in_version(body, version))
+        for row in body["value"] if isinstance(body.get("value"), list) else [body]:
+            if version[:10] > _NETWORK_RULES_UNTIL and "properties" in row:
+                (row["properties"].get("networkRuleSet") or {}).pop("virtualNetworkRules", None)
+        return body
+
+    def removal(self, context: KindContext, resource: ResourceRow) -> tuple[int, bool]:
+        """One that was replicated goes with time (azure-mgmt-containerregistry 8.0.0, test_replication, 2020-05-15)."""
+        replicated = bool(context.store.resources.under(resource.key, REPLICATIONS))
+        return int(replicated), replicated
+
+
+_OF_REPLICATION: Final = "regionEndpointEnabled", "zoneRedundancy"
+
+
+class Replications(ResourceKind):
+    """The regions that a registry of the premium tier is in, its own among them once there is another.
+
+    Source: azure-mgmt-containerregistry 8.0.0, test_replication (2020-05-15).
+    """
+
+    type = REPLICATIONS
+    noun = "a replication"
+    names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
+    ticks = 1
+    ticks_delete = 2
+    patches = True
+    dated_since = "2020-11-01"
+    gone_status = 200
+    null_told = True
+    outer: ClassVar[Body] = {"tags": {}}
+    status_at = "{resource}/operationStatuses/{id}"
+    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "delete": (BY_RESULT,)}
+
+    def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
+        """The tier allows it."""
+        tier = context.store.resources[path.parent].body["sku"]["name"]
+        if tier != "Premium":
+            raise Refused(400, "SkuNotSupported", f"Geo-replication is not supported for the SKU {tier}.", "sku.name")
+
+    def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
+        """What a client may say."""
+        kept = {key: body["properties"][key] for key in _OF_REPLICATION if key in body["properties"]}
+        return {**body, "properties": kept}
+
+    def show(self, context: KindContext, resource: ResourceRow) -> Body:
+        """Whether it is ready."""
+        ready = {} if resource.state in UNDER_WAY else {"displayStatus": "Ready"}
+        return {"status": {**ready, "timestamp": iso(resource.created)}}
+
+    def made(self, context: KindContext, resource: ResourceRow) -> None:
+        """The registry's own region is one too."""
+        above = resource.id.rpartition("/replications/")[0]
+        home = context.store.resources[above].body["location"]
+        if context.store.resources.get(f"{above}/replications/{home}") is None:
+            body = {"location": home, "properties": {}}
+            context.store.resources.put(f"{above}/replications/{home}", self.type, above, body)
 
 
 class Vaults(ResourceKind):
@@ -288,5 +365,8 @@ def _categories(properties: Body) -> set[str]:
     return {str(row.get("category") or row.get("categoryGroup")) for row in rows if row.get("enabled")}
 
 
-KINDS = (Vaults(), Keys(), Registries(), LogWorkspaces(), InsightsComponents(), DiagnosticSettings())
+KINDS = (
+    *(Vaults(), Keys(), Registries(), Replications()),
+    *(LogWorkspaces(), InsightsComponents(), DiagnosticSettings()),
+)
 """The kinds of this module; a new one is a row here."""

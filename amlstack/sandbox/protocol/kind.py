@@ -139,6 +139,8 @@ class ResourceKind:
         dated_since: Date of the first api-version whose answers have it.
         counted: An operation that has succeeded says how many percent of it are done.
         status_at, result_at: Paths at which an operation is followed, below the resource manager's root.
+        gone_status: What the result of a deletion answers once it is done.
+        null_told: An answer of 202 to a DELETE has the body ``null``, with its type.
         answers_deletion: A DELETE that is done at once answers with what was there.
         leaves_parent: The result of a deletion that takes its time is what it lay in.
         since: Path under ``properties`` (``*`` for any name) → date of the first api-version whose answers have it.
@@ -176,6 +178,8 @@ class ResourceKind:
     dated_since: ClassVar[str] = ""
     status_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationsStatus/{id}"
     result_at: ClassVar[str] = "{subscription}/providers/{namespace}/operationResults/{id}"
+    gone_status: ClassVar[int] = 204
+    null_told: ClassVar[bool] = False
     answers_deletion: ClassVar[bool] = False
     leaves_parent: ClassVar[bool] = False
     since: ClassVar[Mapping[str, str]] = {}
@@ -247,6 +251,10 @@ class ResourceKind:
 
     def check_delete(self, query: Mapping[str, str]) -> None:
         """Refuses a DELETE whose query is not what the service asks for."""
+
+    def removal(self, context: KindContext, resource: ResourceRow) -> tuple[int, bool]:
+        """Polls until a resource is gone, and whether the answer to its DELETE shows it."""
+        return self.ticks_delete, False
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """Refuses a DELETE of the resource itself; of what is above it, it is not asked."""

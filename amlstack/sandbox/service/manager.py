@@ -371,11 +371,13 @@ def _delete(
             context.store.operations.fail(operation.id, error)
             return Reply(202, None, _headers(context, kind, operation))
         was = kind.render(context, resource) if kind.answers_deletion else None
-        if not kind.ticks_delete and remove(context, resource):
+        ticks, shows = kind.removal(context, resource)
+        if not ticks and remove(context, resource):
             return Reply(200, was)
         context.store.resources.set_state(resource.key, "Deleting")
-        operation = context.store.operations.start(resource.key, "delete", kind.ticks_delete)
-    return Reply(202, None, _headers(context, kind, operation))
+        shown = kind.render(context, context.store.resources[resource.key]) if shows else None
+        operation = context.store.operations.start(resource.key, "delete", ticks)
+    return Reply(202, shown, _headers(context, kind, operation))
 
 
 def _post(context: KindContext, text: str, body: Body) -> Reply:
@@ -418,7 +420,7 @@ def _operation(context: KindContext, address: str, operation_id: str, *, results
         kind = None if resource is None else kinds.find(resource.type)
         if kind is None or resource is None:
             done = operation.kind == "cancel" or operation.resource.count("/") == GROUP_DEPTH
-            return Reply(200 if done else 204)
+            return Reply(200 if done else 204 if of is None else of.gone_status)
         result = kind.result(context, operation)
         if result is None and (left or operation.kind in {"create", "update"}):
             result = kind.in_version(kind.render(context, resource), version)
@@ -453,12 +455,13 @@ def _headers(
         "id": uuid.UUID(operation.id),
         "subscription": "/".join(words[:3]),
         "group": "/".join(words[:5]),
+        "resource": "/".join(words),
         "namespace": kind.type.partition("/")[0],
         "location": _location_of(context, operation.resource),
     }
     followed = kind.followed.get(operation.kind, tuple(places))
     headers = {name: f"{context.base}{places[name].format(**known)}?api-version={version}" for name in followed}
-    if kind.frontend and operation.kind in {"delete", "cancel"}:
+    if (kind.frontend and operation.kind in {"delete", "cancel"}) or (kind.null_told and operation.kind == "delete"):
         headers["Content-Type"] = JSON  # of a body of the four letters null
     return {**headers, **SOON}
 

@@ -250,9 +250,8 @@ def fetch(context: KindContext, request: Request, file: Path, account: str | Non
     md5 = base64.b64encode(digest.digest()).decode()
     try:
         wire.check_md5(request.headers.get("x-ms-source-content-md5", md5), md5)
-    except Refused as refused:
+    except Refused:
         file.unlink()
-        refused.details = ()
         raise
     return blob, md5
 

@@ -242,7 +242,11 @@ async def _append(context: KindContext, request: Request, place: BlobPlace) -> R
     _found(context, place)
     part, whole = context.store.blobs.fresh(), context.store.blobs.fresh()
     url = "x-ms-copy-source" in request.headers
-    md5 = content.fetch(context, request, part)[1] if url else await wire.receive(request, part)
+    try:
+        md5 = content.fetch(context, request, part)[1] if url else await wire.receive(request, part)
+    except Refused as refused:
+        refused.details = ()  # here it does not tell the two sums
+        raise
     try:
         with context.store.transaction():
             blob = _found(context, place)

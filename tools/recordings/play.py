@@ -399,7 +399,7 @@ class _Place:
         if self.container:
             text = text.replace(self.container, "<blobstore>")
         text = text.replace(f"{self._name}account", "<account>").replace(f"{self._name}-ws", "<workspace>")
-        text = re.sub(rf"(?i)(subscriptions/){re.escape(self._subscription)}", r"\1<sub>", text)
+        text = re.sub(r"(?i)(subscriptions/)[0-9a-f]{8}-[0-9a-f-]{27}", r"\1<sub>", text)  # of all, as distilled
         return re.sub(rf"(?<![\w-]){self._name}(?![\w-])", "<group>", text)
 
 

@@ -208,6 +208,14 @@ def _availability(context: KindContext, of_type: str, body: Any) -> Body:
     return {"nameAvailable": True}
 
 
+_POLICIES: Final = {
+    "locationPlacementId": "Public_2014-09-01",
+    "quotaId": "PayAsYouGo_2014-09-01",
+    "spendingLimit": "Off",
+}
+"""As of a subscription that is paid as it is used; the form is recorded (azure-mgmt-resource 18.0.0, 2021-05-19)."""
+
+
 def _subscription(own: str) -> Body:
     name = "amlstack sandbox" if own == SUBSCRIPTION else "amlstack sandbox, another subscription"
     return {
@@ -216,6 +224,7 @@ def _subscription(own: str) -> Body:
         "tenantId": TENANT,
         "displayName": name,
         "state": "Enabled",
+        "subscriptionPolicies": _POLICIES,
         "authorizationSource": "RoleBased",
         "managedByTenants": [],
     }

@@ -137,6 +137,13 @@ def test_a_pipeline_says_its_literals_and_settings(manager: Manager, gpu: str) -
     )
 
 
+def test_a_pipeline_of_a_component_says_which(manager: Manager, gpu: str) -> None:
+    steps = {"a": {"type": "command", "componentId": component(manager, "step")}}
+    whole = component(manager, "whole", type="pipeline", jobs=steps)
+    shown = put(manager, {"jobType": "Pipeline", "componentId": whole, "settings": {"default_compute": gpu}})
+    assert shown["properties"]["azureml.SourceComponentId"] == whole
+
+
 def test_a_schedules_job_has_its_modes_too(manager: Manager, gpu: str) -> None:
     definition = job(gpu, inputs={"data": {"jobInputType": "uri_file", "uri": URI}})["properties"]
     trigger = {"triggerType": "Cron", "expression": "0 2 * * *"}

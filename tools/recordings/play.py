@@ -329,7 +329,7 @@ class _Place:
         if found:
             turn = self._made[found[0]] = self._made.get(found[0], 0) + 1
             if turn > 1:
-                self._renamed[found[0]] = f"{found[0]}-{turn}"
+                self.rename(found[0], f"{found[0]}-{turn}")
 
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""

@@ -238,7 +238,9 @@ def _properties(given: Body, kind: str) -> Body:
         for name, port in (given.get("inputs") or {}).items()
         if (port or {}).get("jobInputType") == "literal"
     }
+    source = {"azureml.SourceComponentId": given["componentId"]} if given.get("componentId") else {}
     return {
+        **source,
         "azureml.DevPlatv2": "true",
         "azureml.DatasetAccessMode": "Asset",
         "azureml.runsource": "azureml.PipelineRun",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jobs.values import Input
 
 OWN: Final = ("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory")
-"""What every workspace is born with (learn.microsoft.com/azure/machine-learning/how-to-datastore, 2026-11-22)."""
+"""The datastores of every new workspace (learn.microsoft.com/azure/machine-learning/how-to-datastore, 2026-11-22)."""
 
 _TYPES: Final = {
     "blob": ("AzureBlob", "containerName"),
@@ -197,7 +197,7 @@ def _command(spec: Datastore) -> str:
 MLTABLE: Final = "MLTable"
 """The file that makes a folder a table."""
 _PATHS: Final = ("file", "folder", "pattern")
-"""What an entry of its `paths` may be."""
+"""The kinds of entries in its `paths`."""
 
 
 @dataclass(frozen=True, slots=True)

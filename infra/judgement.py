@@ -57,7 +57,7 @@ _IN_SETTINGS: Mapping[str, str] = {
     LOCAL_AUTH_REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
     SSH_REMEDY: "Write public_access: false in `ssh`",
 }
-"""What rules advise for a resource, in the words of the settings; a test applies them."""
+"""Advice of the rules for a resource, in the words of the settings; a test applies them."""
 
 
 def of_cluster(gate: Gate, reading: Reading, settings: Settings, index: int) -> tuple[Finding, ...]:

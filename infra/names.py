@@ -57,7 +57,7 @@ def resolve_account(config: Mapping[str, str], environ: Mapping[str, str]) -> tu
 Part = Literal[
     "group", "workspace", "storage", "key_vault", "registry", "logs", "insights", "identity", "workspace_identity"
 ]
-"""What a stack has by a name that is composed, or by an id that somebody gives."""
+"""Parts of a stack that have a composed name, or an id that somebody gives."""
 
 KINDS: Final[Mapping[Part, str]] = {
     "group": "Microsoft.Resources/resourceGroups",

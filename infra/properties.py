@@ -93,8 +93,8 @@ CLUSTER_REPLACED_BY = (
     "properties.computeLocation",
     *_CONSTANT,
 )
-"""What the service cannot change on a cluster that exists: it answers success and changes nothing, and azure-native
-plans such an update. Only the scale is updated in place."""
+"""Properties that the service cannot change on a cluster that exists: it answers success and changes nothing,
+and azure-native plans such an update. Only the scale is updated in place."""
 
 
 def replaced_by(identity_change: str = "replace") -> tuple[str, ...]:

@@ -121,7 +121,7 @@ def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
 
 
 Planned = Plan | SweepPlan | PipelinePlan | SchedulePlan
-"""What a declaration is planned to be."""
+"""The plan of a declaration."""
 
 
 def resolve(

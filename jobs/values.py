@@ -218,15 +218,15 @@ class Input(Model):
     """Data or a model that a job reads, bound as ``${{inputs.NAME}}``."""
 
     path: str | None = None
-    """Where it lies: `azureml:NAME:VERSION`, `azureml://datastores/…`, an https or wasbs address, or a local path."""
+    """Its address: `azureml:NAME:VERSION`, `azureml://datastores/…`, an https or wasbs address, or a local path."""
     type: AssetType = "uri_folder"
     """Kind of asset."""
     mode: InputMode | None = None
-    """How it reaches the node; unset leaves it to Azure ML."""
+    """The way in which it reaches the node; unset leaves it to Azure ML."""
     datastore: str | None = None
     """Datastore that a local path is uploaded to."""
     path_on_compute: str | None = None
-    """Where it is mounted on the node."""
+    """The path at which it is mounted on the node."""
 
 
 class Output(Model):
@@ -235,9 +235,9 @@ class Output(Model):
     type: AssetType = "uri_folder"
     """Kind of asset."""
     mode: OutputMode | None = None
-    """How it leaves the node; unset leaves it to Azure ML."""
+    """The way in which it leaves the node; unset leaves it to Azure ML."""
     path: str | None = None
-    """Where it is kept; unset: the workspace's default datastore."""
+    """The address at which it is kept; unset: the workspace's default datastore."""
     name: str | None = None
     """Register the output as this asset."""
     version: str | None = None
@@ -318,7 +318,7 @@ class Environment(Model):
 
 
 class Limits(Model):
-    """When Azure ML ends a job by itself."""
+    """Limits at which Azure ML ends a job by itself."""
 
     timeout: Seconds | None = None
     """Longest run in seconds, in Python also as text (`2h`, `1h30m`); 0 or unset: no limit."""

@@ -291,7 +291,7 @@ def _tag(name: str) -> _Parts:
 
 
 def reason(code: str) -> str | None:
-    """Why a rule is not exported, or only in part; None where it is whole."""
+    """The reason why a rule is not exported, or only in part; None where it is whole."""
     return NOT_EXPRESSIBLE.get(code) or IN_PART.get(code)
 
 

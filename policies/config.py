@@ -240,7 +240,7 @@ def _waiver(index: int, entry: Any, codes: frozenset[str]) -> Waiver:
 Level = Literal["mandatory", "advisory", "disabled", "remediate"]
 
 BUILT_IN = Path(__file__).resolve().parent / "pack-config.json"
-"""What a platform team builds into its archive (`make pack CONFIG=…`); absent in this repository."""
+"""Configuration that a platform team builds into its archive (`make pack CONFIG=…`); absent in this repository."""
 
 ALL: tuple[Rule, ...] = (*RULES, *META)
 CODES = frozenset(rule.code for rule in ALL)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "NO_COMPUTE", "Gate", "read"]
 
 LEVELS = {"mandatory": Level.ERROR, "advisory": Level.WARNING}
-"""What a rule's level is to the reader of a declaration."""
+"""The level of a finding for each level of a rule."""
 
 MISSING, WRONG = "file-missing", "policy-config"
 

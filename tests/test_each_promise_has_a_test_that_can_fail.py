@@ -28,7 +28,7 @@ ROOMS = (
     "amlstack/sandbox/store/",
     "amlstack/sandbox/kinds/",
 )
-"""What has mutants: the life of runs, their submission, the guard, the pack, the store and what the server answers."""
+"""Modules that have mutants: runs, their submission, the guard, the pack, the store and the server's answers."""
 PAGES = ("docs/jobs.md", "docs/edits.md", "docs/policies.md")
 
 

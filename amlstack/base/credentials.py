@@ -23,7 +23,7 @@ FORMS: Final = (
 
 _FORMS: Final = tuple((re.compile(pattern), what) for pattern, what in FORMS)
 _HEADS: Final = re.compile(r"-----BEGIN |AccountKey=|[?&]sig=|gh[pousr]_|hf_|AKIA|xox[baprs]-|eyJ|://")
-"""What each form, and a URL, holds: nearly every text of a job is done after this one search."""
+"""The beginnings of all forms, and of a URL: nearly every text of a job is done after this one search."""
 
 _IN_URL: Final = re.compile(r"://[^/\s:@]*:(?P<value>[^/\s@]+)@")
 

@@ -104,7 +104,7 @@ def sentence(error: OSError, *, place: Path | None = None) -> str:
 
 
 def no_room(folder: Path) -> str:
-    """Why nothing should be begun that writes into a folder, which may have to be made; empty where there is room."""
+    """The reason not to begin to write into a folder, which may have to be made; empty where there is room."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:

@@ -229,7 +229,7 @@ def _unknown_key(loc: Loc, model: type[BaseModel], codes: Codes) -> Finding:
 
 
 def _refusal(key: str, model: type[BaseModel]) -> str:
-    """Why a model refuses a key that other tools have; empty for a key that is simply unknown."""
+    """The reason why a model refuses a key that other tools have; empty for a key that is simply unknown."""
     reasons: dict[str, str] = getattr(model, "refused", {})
     return reasons.get(key, "")
 

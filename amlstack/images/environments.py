@@ -56,7 +56,7 @@ class DeclaredError(Exception):
 
 
 UNREADABLE = (UnknownImageError, CondaFileError, DeclaredError)
-"""Why an environment has no stand-in."""
+"""The reason why an environment has no stand-in."""
 
 
 def standin_of(declared: Declared) -> StandIn:

@@ -39,7 +39,7 @@ _GITHUB = re.compile(r"github\.com[/:](?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?
 
 
 def why_absent(name: str) -> str | None:
-    """Why no stand-in can have a package, by its canonical name; None for one that may be had."""
+    """The reason why no stand-in can have a package, by its canonical name; None for one that may be had."""
     if name in _NEEDS_GPU or name.startswith(("nvidia-dali", "cupy-cuda")):
         return "it is compiled against CUDA"
     if name in _NOT_PUBLIC:

@@ -147,7 +147,7 @@ def _listed(request: str, body: Any) -> Any:
 def compare(
     azure: Mapping[str, Mapping[str, tuple[str, str]]], sandbox: Mapping[str, Mapping[str, tuple[str, str]]]
 ) -> tuple[int, list[DifferingFact]]:
-    """How many facts are alike, and those that are not; a request that one walk alone made is one difference."""
+    """The number of equal facts, and the facts that differ; a request that one walk alone made is one difference."""
     alike, found = 0, []
     for request in sorted({*azure, *sandbox}):
         left, right = azure.get(request), sandbox.get(request)

@@ -50,7 +50,7 @@ def estimate(size: Size, region: str) -> float:
 
 
 def announcement(proof: Proof, size: Size, only: tuple[str, ...]) -> Iterator[str]:
-    """What will be made, before it is asked about."""
+    """The resources that will be made, shown before the question."""
     yield f"proof {proof.id} in {proof.location}; its folder is {proof.folder}"
     yield f"resource groups, with all that is in them, tagged amlstack-prove={proof.id}:"
     yield from (f"  {group}" for group in proof.groups)

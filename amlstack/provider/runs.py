@@ -297,7 +297,7 @@ class Runs:
             return self._arm.patch(address, body, None, allow=(400, 404, 405, 501)).status < 400
 
     def why(self, workspace: str, job_id: str) -> str:
-        """Why a run failed, in the service's words; empty when it does not say. ARM's own record never does."""
+        """The reason why a run failed, in the service's words; empty where it gives none. ARM's own record has none."""
         answer = self.plane.details(workspace, job_id) or {}
         error = (answer.get("error") or {}).get("error") or {}
         return scrub(str(error.get("message") or ""))

@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _LATE = {"Plugin": "plugin", "serve": "plugin", "start": "plugin", "decode": "wire", "encode": "wire"}
-"""What needs gRPC and Pulumi's protocol, a fifth of a second to load: found when it is asked for."""
+"""Modules that need gRPC and Pulumi's protocol, a fifth of a second to load: found when it is asked for."""
 
 
 def __getattr__(name: str) -> Any:

@@ -49,7 +49,7 @@ def send(pid: int, sig: signal.Signals = signal.SIGTERM) -> None:
 
 
 PORTS = range(20_000, 32_000)
-"""Where they are taken from: below the range that the kernel gives to outgoing connections."""
+"""The range that they are taken from: below the range that the kernel gives to outgoing connections."""
 
 
 def free_port() -> int:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Assets:
-    """What comes before the runs of a stack: their guard; and snapshots, uploads and environments, as they need them.
+    """The resources before the runs of a stack: their guard, and the snapshots, uploads and environments they need.
 
     Attributes:
         workspace: The workspace, the stack's own or one that exists.

@@ -253,7 +253,7 @@ def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Itera
 
 
 def _no_range(text: str) -> str | None:
-    """Why a text is no range of addresses; None where it is one."""
+    """The reason why a text is no range of addresses; None where it is one."""
     try:
         ipaddress.ip_network(text)
     except ValueError as error:

@@ -83,7 +83,7 @@ MICROSOFT: Final = "mcr.microsoft.com"
 """Reached by a rule that Azure ML makes itself."""
 
 _TARGETS: Final = {"blob": ("blob",), "adls_gen2": ("dfs", "blob"), "file": ("file",)}
-"""What of an account the kinds of datastores are reached by; operations of `dfs` may be led on to `blob`
+"""The services of an account by which kinds of datastores are reached; operations of `dfs` may be led on to `blob`
 (learn.microsoft.com/azure/storage/common/storage-private-endpoints, 2026-11-22)."""
 
 OWN_REGISTRIES: Final = ".azurecr.io"

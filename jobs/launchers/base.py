@@ -110,7 +110,7 @@ class BaseLauncher(Model):
     """Variables that Azure ML or the launcher sets on each process; a job must not set them itself."""
 
     WHY: ClassVar[str] = ""
-    """Why the job is lowered as it is, in a sentence; shown beside what was added."""
+    """The reason for which the job is lowered as it is, in a sentence; shown beside what was added."""
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """The job in Azure ML's own words."""
@@ -130,7 +130,7 @@ class TypedLauncher(BaseLauncher):
     """Base of the launchers that know what they start, and may therefore be enriched."""
 
     backend: Collectives | None = None
-    """What carries the collectives; unset: NCCL on GPUs, gloo without."""
+    """The backend of the collectives; unset: NCCL on GPUs, gloo without."""
 
     def collectives(self, shape: Shape) -> Collectives:
         """The carrier of this job's collectives, by which the fabric's variables are chosen."""

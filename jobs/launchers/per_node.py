@@ -57,9 +57,9 @@ class TorchRun(TypedLauncher):
     nproc_per_node: Ranks | None = None
     """Ranks per node; unset: one per GPU, or 1."""
     max_restarts: Annotated[StrictInt, Field(ge=0)] = 0
-    """How often torchrun starts all ranks again after one failed; by c10d on several nodes."""
+    """The number of times that torchrun starts all ranks again after one failed; by c10d on several nodes."""
     rdzv: Literal["static", "c10d"] | None = None
-    """How the nodes find each other; unset: static, with restarts c10d."""
+    """The rendezvous of the nodes; unset: static, with restarts c10d."""
     program: Literal["torchrun", "run", "launch"] = "torchrun"
     """`torchrun`, its module torch.distributed.run, or the older torch.distributed.launch."""
 
@@ -148,7 +148,7 @@ class SingleNode(TypedLauncher):
 
     type: Literal["single-node"] = "single-node"
     backend: Collectives | None = None
-    """What carries the collectives; unset: nothing between nodes, so that no variable is added."""
+    """The backend of the collectives; unset: nothing between nodes, so that no variable is added."""
     processes: Annotated[StrictInt, Field(ge=1)] | None = None
     """Ranks; unset: one per GPU, or 1."""
 
@@ -200,8 +200,8 @@ class Lightning(TypedLauncher):
     devices: Annotated[StrictInt, Field(ge=1)] | None = None
     """Ranks per node; unset: one per GPU, or 1."""
     arguments: Literal["none", "cli", "flags"] = "none"
-    """How num_nodes and devices reach the Trainer: not at all, as LightningCLI's `--trainer.num_nodes`, or as
-    `--num_nodes`.
+    """The way in which num_nodes and devices reach the Trainer: not at all, as LightningCLI's `--trainer.num_nodes`,
+    or as `--num_nodes`.
     """
 
     def lower(self, command: str, shape: Shape) -> Lowered:

@@ -109,7 +109,7 @@ class Mpi(TypedLauncher):
 
     type: Literal["mpi"] = "mpi"
     backend: Collectives | None = None
-    """What carries the collectives; unset: MPI itself, so that no variable of NCCL's is added."""
+    """The backend of the collectives; unset: MPI itself, so that no variable of NCCL's is added."""
     processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
     """Processes per node (not in total); 1: per-node launch; unset: one per GPU, or 1."""
 
@@ -147,7 +147,7 @@ class Horovod(TypedLauncher):
 
     type: Literal["horovod"] = "horovod"
     framework: Literal["pytorch", "tensorflow"] = "pytorch"
-    """What Horovod serves; both are launched alike."""
+    """The framework that Horovod serves; both are launched alike."""
     processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
     """Ranks per node (not in total); unset: one per GPU, or 1."""
 
@@ -174,7 +174,7 @@ class DeepSpeed(TypedLauncher):
 
     type: Literal["deepspeed"] = "deepspeed"
     on: Literal["mpi", "pytorch"] = "mpi"
-    """What starts the ranks: mpirun, or Azure ML's PyTorch launch."""
+    """The launcher of the ranks: mpirun, or Azure ML's PyTorch launch."""
     processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
     """Ranks per node (not in total); unset: one per GPU, or 1."""
     config: str | None = None

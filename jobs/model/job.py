@@ -49,7 +49,7 @@ class RunFields(Model):
     """Names, tags, and what an edit or a removal does."""
 
     timed: ClassVar[bool] = False
-    """Whether times start it, again and again."""
+    """True where times start it, again and again."""
 
     name: str | None = None
     """Name of the run; its id is this plus a hash. Unset: the file's name."""
@@ -66,9 +66,9 @@ class RunFields(Model):
     rerun: str | None = None
     """Any word; another word is another run of the same."""
     on_edit: Literal["refuse", "cancel", "keep"] = "refuse"
-    """What an edit does while the old run is active: refuse it, cancel the old run, or keep it."""
+    """Effect of an edit while the old run is active: refuse it, cancel the old run, or keep it."""
     wait: Literal["none", "started", "completed"] = "none"
-    """What `up` waits for before whatever depends on the run goes on."""
+    """The state that `up` waits for before whatever depends on the run goes on."""
     after: Names = ()
     """Jobs of the same stack, by name or by job file, that must have completed before this one is submitted."""
     delete_history: StrictBool = False
@@ -148,7 +148,7 @@ class Job(RunFields, Resources):
     RUNS: ClassVar[str] = ""
     """A step that is a job names no component: it runs itself."""
     declares_ports: ClassVar[bool] = True
-    """Whether it says itself what it reads and writes; what does not is given that by its step."""
+    """True where it says itself what it reads and writes; otherwise its step does."""
 
     command: StrictStr
     """Shell command; `${{inputs.x}}` and `${{outputs.y}}` are bound."""
@@ -159,19 +159,19 @@ class Job(RunFields, Resources):
     code: CodeFolder | None = None
     """Folder that the command runs in."""
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
-    """What the command reads, by name."""
+    """Inputs of the command, by name."""
     outputs: dict[str, OutputOrType] = Field(default_factory=dict)
-    """What the command writes, by name."""
+    """Outputs of the command, by name."""
     environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
     """Variables of every process."""
 
     # A factory: making one at import would build its validators in every process that imports jobs.
     launcher: Launcher = Field(default_factory=Custom)
-    """How the ranks are started."""
+    """The launcher of the ranks."""
     compute: str | None = None
     """Cluster by name or id, or `local`; unset: serverless."""
     limits: Limits | None = None
-    """When the job is ended."""
+    """Limits at which the job is ended."""
     queue_settings: QueueSettings | None = None
     """Tier and priority in the queue."""
     identity: Identity | None = None
@@ -251,9 +251,9 @@ class Port(Model):
     type: AssetType | Literal["path"] | Primitive
     """Kind of asset, or of literal."""
     description: str | None = None
-    """What it is for."""
+    """Its purpose, for readers."""
     optional: StrictBool | None = None
-    """Whether a step may leave it out."""
+    """True where a step may leave it out."""
     default: StrictBool | StrictInt | StrictFloat | StrictStr | None = None
     """Its default."""
     min: StrictInt | StrictFloat | StrictStr | None = None
@@ -263,7 +263,7 @@ class Port(Model):
     enum: tuple[str, ...] | None = None
     """The values it may have."""
     mode: InputMode | Literal["upload", "link"] | None = None
-    """How it reaches or leaves the node."""
+    """The way in which it reaches or leaves the node."""
 
     @property
     def literal(self) -> bool:
@@ -299,16 +299,16 @@ class Component(Resources):
     properties: dict[str, Any] = Field(default_factory=dict)
     """Properties."""
     is_deterministic: StrictBool = True
-    """Whether the same inputs give the same outputs, so that a step may be reused."""
+    """True where the same inputs give the same outputs, so that a step may be reused."""
     inputs: dict[str, Port] = Field(default_factory=dict)
-    """What it reads, by name."""
+    """Inputs, by name."""
     outputs: dict[str, Port] = Field(default_factory=dict)
-    """What it writes, by name."""
+    """Outputs, by name."""
     code: CodeFolder | None = None
     """Folder that the command runs in."""
     # A factory: making one at import would build its validators in every process that imports jobs.
     launcher: Launcher = Field(default_factory=Custom)
-    """How the ranks are started."""
+    """The launcher of the ranks."""
     additional_includes: tuple[str, ...] = ()
     """Files and folders that go along with the code, under their own names."""
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -317,7 +317,7 @@ class Component(Resources):
     """`$schema` of the file it was written in."""
     source: OwnSource = None
     inline: StrictBool = False
-    """Whether it stands in the pipeline's own file."""
+    """True where it stands in the pipeline's own file."""
 
     if TYPE_CHECKING:
         # As of `Job`: what may be given is wider than what a field holds.

@@ -49,9 +49,9 @@ class Node(Model):
     """The field that names what the step runs; empty for a job, which runs itself."""
 
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
-    """What it reads: values, data, or `${{parent.…}}`."""
+    """Inputs: values, data, or `${{parent.…}}`."""
     outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
-    """What it writes; a path may be `${{parent.outputs.x}}`."""
+    """Outputs; a path may be `${{parent.outputs.x}}`."""
     compute: str | None = None
     """Cluster; unset: the pipeline's default."""
     identity: Identity | None = None
@@ -130,9 +130,9 @@ class Step(ComponentNode, Resources):
     environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
     """Variables of every process."""
     launcher: Launcher | None = None
-    """How the ranks are started; unset: the component's."""
+    """The launcher of the ranks; unset: the component's."""
     limits: Limits | None = None
-    """When the step is ended."""
+    """Limits at which the step is ended."""
     services: dict[str, Service] | None = None
     """Ways into the running step."""
 
@@ -156,7 +156,7 @@ class SweepStep(ComponentNode, Trials):
     trial: Component | str
     """The component, or `azureml:NAME:VERSION`."""
     search_space: dict[str, SearchSpace] = Field(default_factory=dict)
-    """What is varied."""
+    """The values that are varied."""
     resources: SweepResources | None = None
     """Resources; unset: the component's."""
 
@@ -185,9 +185,9 @@ class PassthroughComponent(Model):
     kind: PassedThrough
     """Kind of the component."""
     inputs: dict[str, Port] = Field(default_factory=dict)
-    """What it reads, by name."""
+    """Inputs, by name."""
     outputs: dict[str, Port] = Field(default_factory=dict)
-    """What it writes, by name."""
+    """Outputs, by name."""
     code: Code | None = None
     """Folder that it runs in."""
     environment: str | Environment | None = None
@@ -205,12 +205,12 @@ class PassthroughComponent(Model):
     properties: dict[str, Any] = Field(default_factory=dict)
     """Properties."""
     is_deterministic: StrictBool | None = None
-    """Whether a step may be reused."""
+    """True where a step may be reused."""
     schema_uri: str | None = None
     """`$schema` of the file it was written in."""
     source: OwnSource = None
     inline: StrictBool = False
-    """Whether it stands in the pipeline's own file."""
+    """True where it stands in the pipeline's own file."""
 
     @property
     def steps(self) -> Mapping[str, Any]:
@@ -231,7 +231,7 @@ class PassthroughStep(Node):
     kind: PassedThrough
     """Kind of the step."""
     component: PassthroughComponent | str | None
-    """What it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."""
+    """The component that it runs, or `azureml:NAME:VERSION`; None: Azure ML's own."""
     spec: dict[str, Any] = Field(default_factory=dict)
     """Its own keys, in the words of its file."""
 
@@ -264,7 +264,7 @@ def port_literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:
 
 
 AnyStep = Job | Step | SweepStep | PassthroughStep
-"""What a pipeline holds."""
+"""The kinds of a pipeline's steps."""
 
 
 class PipelineSettings(Model):
@@ -275,7 +275,7 @@ class PipelineSettings(Model):
     default_datastore: str | None = None
     """Datastore of the outputs."""
     continue_on_step_failure: StrictBool | None = None
-    """Whether the others go on when a step fails."""
+    """True where the other steps go on when one fails."""
     force_rerun: StrictBool | None = None
     """Run every step, reuse none."""
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -308,13 +308,13 @@ class Pipeline(RunFields):
     component: str | None = None
     """A registered pipeline component, instead of steps."""
     inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
-    """What the pipeline reads."""
+    """Inputs of the pipeline."""
     outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
-    """What it writes."""
+    """Outputs."""
     compute: str | None = None
     """Cluster of the steps that name none."""
     settings: PipelineSettings | None = None
-    """What holds for all steps."""
+    """Settings of all steps."""
     identity: Identity | None = None
     """As whom the pipeline runs."""
     services: dict[str, Service] | None = None
@@ -398,9 +398,9 @@ class Recurrence(_Trigger):
     frequency: Literal["minute", "hour", "day", "week", "month"]
     """The unit."""
     interval: Annotated[StrictInt, Field(ge=1)]
-    """How many of them."""
+    """The number of them."""
     schedule: Pattern | None = None
-    """When on such a day; unset: at the time of the start."""
+    """Times on such a day; unset: the time of the start."""
 
 
 class Schedule(Model):
@@ -413,9 +413,9 @@ class Schedule(Model):
     name: str
     """Name of the schedule."""
     trigger: Annotated[Cron | Recurrence, Field(discriminator="type")]
-    """When it starts."""
+    """The times at which it starts."""
     create_job: Pipeline | Job | Sweep | str
-    """What it starts; a text names a job that ran before."""
+    """The job that it starts; a text names one that ran before."""
     source_job: str | None = None
     """The job that ran before, when `create_job` changes it."""
     source: OwnSource = None
@@ -428,7 +428,7 @@ class Schedule(Model):
     properties: dict[str, str | None] = Field(default_factory=dict)
     """Properties."""
     is_enabled: StrictBool | None = None
-    """Whether it starts anything; unset: it does."""
+    """True where it starts anything; unset: it does."""
 
     @property
     def runs(self) -> Pipeline | Job | Sweep | None:
@@ -458,7 +458,7 @@ Declared = Job | Sweep | Pipeline | Schedule
 
 
 def trigger_text(trigger: Cron | Recurrence) -> str:
-    """When it starts, as a person reads it: ``cron `0 8 * * 1`, UTC, from 2026-07-01T00:00:00``."""
+    """The times at which it starts, as a person reads them: ``cron `0 8 * * 1`, UTC, from 2026-07-01T00:00:00``."""
     if isinstance(trigger, Cron):
         words = [f"cron `{trigger.expression}`"]
     else:

@@ -117,7 +117,7 @@ class Objective(Model):
     primary_metric: StrictStr
     """Name under which the trials log it."""
     goal: Literal["minimize", "maximize"]
-    """Whether small or large is good."""
+    """The direction in which the metric gets better."""
 
 
 class Random(Model):
@@ -224,9 +224,9 @@ class Trials(Model):
     limits: SweepLimits
     """The number of trials, and their time."""
     sampling_algorithm: Literal["random", "grid", "bayesian"] | Sampling | None = None
-    """How trials are chosen."""
+    """The algorithm that chooses trials."""
     early_termination: EarlyTermination | None = None
-    """When a trial is given up."""
+    """The policy by which a trial is given up."""
 
 
 class Sweep(RunFields, Trials):
@@ -249,7 +249,7 @@ class Sweep(RunFields, Trials):
     HOLDS: ClassVar[str] = "trial"
 
     trial: Job
-    """What is tried."""
+    """The job that is tried."""
     search_space: dict[str, SearchSpace]
     """The hyperparameters, by name."""
     resources: SweepResources | None = None

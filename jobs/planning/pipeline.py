@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BOUND_INPUT = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}")
 _OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
 _OF_A_FILE = ("source", "inline", "schema_uri")
-"""Where a component is written; no part of a run's identity."""
+"""The file of a component; no part of a run's identity."""
 
 
 @dataclass(frozen=True)

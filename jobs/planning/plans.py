@@ -138,7 +138,7 @@ class BasePlan:
     """
 
     timed: ClassVar[bool] = False
-    """Whether it is a schedule."""
+    """True for a schedule."""
 
     findings: tuple[Finding, ...]
     base: Path

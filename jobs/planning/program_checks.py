@@ -152,7 +152,7 @@ _USES_SEVERAL = re.compile(
     r"|cuda:[1-9]|device_count",
     re.IGNORECASE,
 )
-"""What a script may start other processes by, or use several GPUs from one."""
+"""Modules by which a script starts other processes, or uses several GPUs from one."""
 
 
 def idle_gpus(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterator[Finding]:

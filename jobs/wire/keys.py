@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from amlstack.base.text import camel, snake
 
 Holder = Literal["run", "trial", "sweep", "job"]
-"""Where a sweep keeps a key: with what names every run, in its trial, beside the trial, or nowhere."""
+"""The place where a sweep keeps a key: with what names every run, in its trial, beside the trial, or nowhere."""
 
 
 class Key(NamedTuple):

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
 _UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1024**3}
 _INHERITED = ("mini_batch_error_threshold", "max_concurrency_per_instance", "retry_settings", "input_data")
-"""What a parallel step takes of its component where it says nothing itself."""
+"""Keys that a parallel step takes from its component where it says nothing itself."""
 _OF_SPARK = ("py_files", "jars", "files", "archives", "conf", "args", "entry")
-"""What a spark step takes of its component, likewise."""
+"""Keys that a Spark step takes from its component, likewise."""
 _CONF = (
     "driver.cores",
     "driver.memory",
@@ -188,7 +188,7 @@ _METRICS = {
     "image_object_detection": "mean_average_precision",
     "image_instance_segmentation": "mean_average_precision",
 }
-"""What a task is measured by when its file does not say; the others by accuracy."""
+"""The primary metric of a task whose file does not say; the others have accuracy."""
 _POLICIES: Mapping[str, Mapping[str, Any]] = {
     "bandit": {"evaluation_interval": 0, "delay_evaluation": 0, "slack_factor": 0.0, "slack_amount": 0.0},
     "median_stopping": {"evaluation_interval": 1, "delay_evaluation": 0},

@@ -177,7 +177,7 @@ _NOT_OF_A_NODE = frozenset({
     "name", "display_name", "description", "experiment_name", "tags", "properties", "parent_job_name",
     "command", "code", "environment", "inputs", "outputs", *RESOURCE_FIELDS,
 })  # fmt: skip
-"""What a step's component or its pipeline has, and what its node has in other words than a command body."""
+"""Keys that a step's component or its pipeline has, and those that its node has in other words than a command body."""
 OF_A_NODE = tuple(sorted(key.wire for key in JOB if key.field not in _NOT_OF_A_NODE))
 NOT_CLUSTERS = ("local", "serverless")
 _RAW = ("environmentVariables", "computeId")

@@ -330,7 +330,7 @@ SUBNET_OVERLAP_RULE = Rule(
 
 
 RDMA_NETWORK = ip_network("172.16.0.0/16")
-"""What Azure addresses InfiniBand devices from."""
+"""The range from which Azure addresses InfiniBand devices."""
 
 
 def check_subnet_overlap(size: Size, *, prefixes: Sequence[str], where: str = "subnet") -> Finding | None:

@@ -109,7 +109,7 @@ SHARED_MEMORY_RULE = Rule(
 
 
 AZURE_DEFAULT = "2g"
-"""What Azure ML gives a container that asks for nothing."""
+"""The shared memory that Azure ML gives a container that asks for none."""
 
 _FORM = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[bkmgt]?)b?", re.IGNORECASE)
 _GIB = {"": 2**-30, "b": 2**-30, "k": 2**-20, "m": 2**-10, "g": 1.0, "t": 2.0**10}

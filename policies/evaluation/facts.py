@@ -140,7 +140,7 @@ def size_of(value: Any, path: Path) -> str | Unknown | None:
 
 
 def open_part(value: Any, path: str) -> Unknown | None:
-    """Why a value that was read as it is, such as one of a mapping, is not known as a whole; None where it is.
+    """The reason why a value that was read as it is, such as one of a mapping, is not known whole; None where it is.
 
     Args:
         value: The value.

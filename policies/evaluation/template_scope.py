@@ -183,7 +183,7 @@ def entry(mapping: Any, name: str) -> Any:
 
 
 def missing(value: Any) -> OpenError | None:
-    """Why a value is open as a whole; None where it is not."""
+    """The reason why a value is open as a whole; None where it is not."""
     if value is UNKNOWN:
         return OpenError(AT_UP, later=True)
     if isinstance(value, Unknown):

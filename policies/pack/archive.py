@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "amlstack-policies"
 ROOTS = ("pulumi", "grpcio", "protobuf")
-"""What the pack imports besides itself."""
+"""Packages that the pack imports besides itself."""
 
 _PACKAGES = ("policies", "amlstack/catalog", "amlstack/base")
 _LEFT_OUT = ("policies/pack/archive.py", "policies/tenant/", f"policies/{BUILT_IN.name}")

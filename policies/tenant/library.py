@@ -306,7 +306,7 @@ def _of_set(
 
 
 def _exempt(library: PolicyLibrary, assignment: PolicyAssignment, reference: str) -> str:
-    """Why an exemption among the files takes a member out; empty where none does."""
+    """The reason why an exemption among the files takes a member out; empty where none does."""
     for exemption in library.exemptions:
         named = {str(name).lower() for name in exemption.get("policyDefinitionReferenceIds") or ()}
         of_it = last(str(exemption.get("policyAssignmentId", ""))) == last(assignment.id)

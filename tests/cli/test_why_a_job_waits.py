@@ -1,4 +1,4 @@
-"""Why a job waits, from what the service says of its cluster, the jobs on it and the quota of its region."""
+"""The reason why a job waits, from what the service says of its cluster, the jobs on it and the quota of its region."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.engine]
 
 RETIRED = "Standard_NC24s_v3"
 LAX = {"size-retired": "disabled", "sriov-fabric": "disabled"}
-"""What a commit may say of the rules that the program itself judges by."""
+"""Settings of a commit for the rules that the program itself judges by."""
 
 
 @pytest.fixture(scope="module")

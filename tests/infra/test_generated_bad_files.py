@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
 
 FILES = int(os.environ.get("GARBAGE_FILES", "400"))
-"""How many files are made."""
+"""The number of files that are made."""
 FIRST = int(os.environ.get("GARBAGE_SEED") or (0 if os.environ.get("CI") else random.SystemRandom().randrange(10**9)))
 """The number of the first: others at each run, the same ones in CI and where it is given."""
 PARTS = 8

@@ -175,7 +175,7 @@ REACHING = """import os
 assert os.environ.get("PULUMI_CONFIG") is None
 os.system("touch STARTED")
 """
-"""What a pull request could put into a job file, to have it run by the preview."""
+"""Code that a pull request could put into a job file, to have it run by the preview."""
 
 
 def test_every_mistake_is_shown_in_one_run_and_nothing_is_registered(

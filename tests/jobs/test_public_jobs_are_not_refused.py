@@ -13,7 +13,7 @@ from tests.support.jobs.refusals import FAILS_IN_THE_RUN
 
 FOLDER = os.environ.get("AMLSTACK_PUBLIC_JOBS", "")
 NOT_READ = frozenset({"file-type", "not-a-job", "component-kind", "file-empty"})
-"""What is no command job, sweep, pipeline or schedule, and is named so."""
+"""Types that are no command job, sweep, pipeline or schedule, and are named so."""
 ON_THIS_MACHINE = frozenset({"code-missing", "environment-file-missing", "component-missing"})
 """Files that a checkout lacks."""
 

@@ -53,7 +53,7 @@ def version(path: str) -> dict[str, str]:
 
 
 MOVING = {"etag", "lastModifiedTime", "modifiedOn", "nextVersion", "systemData", "updatedOn"}
-"""What every write changes, and the time that a component's next version is called after."""
+"""Keys that every write changes, and the time that a component's next version is called after."""
 
 
 def still(value: Any) -> Any:

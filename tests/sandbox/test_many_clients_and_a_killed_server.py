@@ -45,7 +45,7 @@ pytestmark = [
 CLIENTS = int(os.environ.get("CLIENTS", "8"))
 KILLS = int(os.environ.get("CLIENT_KILLS", "2"))
 SECONDS = float(os.environ.get("CLIENT_SECONDS", "0"))
-"""How long the clients go on at least; they also go on until every kill is done."""
+"""The least time for which the clients go on; they also go on until every kill is done."""
 SEED = int(os.environ.get("CLIENT_SEED", "1"))
 ANSWERS = 5 * CLIENTS
 """At most so many answers lie between two kills."""

@@ -28,7 +28,7 @@ READS = (
     "cat ${{inputs.words}}/word.txt ${{inputs.table}}/rows.csv ${{inputs.raw}};"
     " echo trained > ${{outputs.model}}/model.txt; echo best > ${{outputs.best}}/best.txt"
 )
-"""What trains on two data assets of this machine and one at an address, and writes to the stack's datastore."""
+"""A job that trains on two data assets of this machine and one at an address, and writes to the stack's datastore."""
 
 
 def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ SECONDS: Final = 300
 _ASSERTED: Final = re.compile(
     r"AssertionError|assert |Failed|(\w+\.)*Refused: (?!unexpected )|ValueError: (not enough|too many) values to unpack"
 )
-"""How a test says that something is other than it has to be; `Refused` is the provider's own answer to the engine."""
+"""Words by which a test says that something is wrong; `Refused` is the provider's own answer to the engine."""
 
 
 @dataclass(frozen=True, slots=True)

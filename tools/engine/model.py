@@ -21,7 +21,7 @@ hooks, replacement triggers); one that lacks them fails in the middle of a deplo
 
 SDK_MODULE = "github.com/pulumi/pulumi/sdk/v3"
 COMMANDS = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
-"""What one folder must hold: the CLI, the Python language host, and the script by which the host starts a program."""
+"""The files of one folder: the CLI, the Python language host, and the script by which the host starts a program."""
 
 MANIFEST = "engine.json"
 """The file in a cached engine's folder that tells where it came from; written last, so its presence means complete."""
@@ -106,7 +106,7 @@ class StepProgress:
         self._write(f"· {self._title}: {ending} after {self._elapsed()}", last=True)
 
     def update(self, state: str) -> None:
-        """What to show from the next tick on; may be called as often as one likes."""
+        """Sets the text that is shown from the next tick on; may be called as often as one likes."""
         self._state = state
 
     def _elapsed(self) -> str:

@@ -35,7 +35,7 @@ SUPPORTED = {("linux", "x64"), ("linux", "arm64"), ("darwin", "x64"), ("darwin",
 
 
 def recipe() -> str:
-    """What a cached copy depends on besides the version: the platform."""
+    """The platform, on which a cached copy depends besides the version."""
     return hashlib.sha256("/".join(target()).encode()).hexdigest()
 
 

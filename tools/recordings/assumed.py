@@ -67,7 +67,7 @@ PERSON: Final = "User"
 
 
 class Callers:
-    """Who has signed in where a story was recorded, as far as answers say it."""
+    """The kind of the principal who signed in where a story was recorded, as far as answers say it."""
 
     def __init__(self, story: Story) -> None:
         self._found: dict[str, str] = {}
@@ -319,7 +319,7 @@ def _neighbours(one: Exchange, made: set[str]) -> Iterator[Request]:
 
 
 def _made_by_template(one: Exchange) -> set[str]:
-    """What the parameters of a deployment name: it makes that itself."""
+    """The resources that the parameters of a deployment name: it makes them itself."""
     given = (one.sent["properties"].get("parameters") or {}) if one.kind == "PUT deployments" else {}
     return {f"name {each['value']}" for each in given.values() if isinstance(each.get("value"), str)}
 

@@ -420,7 +420,7 @@ def _of_its_group(one: Exchange) -> GivenAnswer:
 
 
 def _missing(one: Exchange, replies: list[requests.Response | None], without: set[str]) -> str:
-    """Why an exchange cannot be played; empty where it can."""
+    """The reason why an exchange cannot be played; empty where it can."""
     if one.method == POLL and (replies[one.of] is None or replies[one.of].status_code == 501):  # type: ignore[union-attr]
         return "needs what is not emulated"
     low = one.path.lower().replace(".dfs/", "/")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tools.recordings.stories import Story
 
 DIFFERENCES: Final = PROJECT / "tests" / "recordings" / "differences.toml"
-"""Why facts differ: patterns of kind, path and of what either side says, and a reason for what matches all of them."""
+"""Rows of patterns of kind, path and what either side says, each with the reason of all facts that match it."""
 _OF_USERS: Final = re.compile(
     r"((?:^|\.)(?:inputs|outputs|jobs|tags|environmentVariables|identities|userAssignedIdentities|services|searchSpace"
     r"|search_space|metadata))\.[^.\[]+|((?:^|\.)properties\.properties)\.(?!azureml|_azureml)[^.\[]+"

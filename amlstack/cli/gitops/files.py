@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STANDS_FOR_STACK: Final = re.compile(r"\bprod\b")
 """The word that stands for the stack's name in every file of `deploy/`."""
 _NOT_COPIED: Final = frozenset({"README.md"})
-"""What says how the files of its folder are used: `gitops add` prints its commands instead."""
+"""The page that says how the files of its folder are used: `gitops add` prints its commands instead."""
 _PULUMI_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _KUBERNETES_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?")
 """The Stack is called `aml-NAME`, and the operator (2.9) takes 42 characters."""
@@ -46,7 +46,7 @@ TARGETS: Final = {
     "azure-pipelines": (Folder("azure-pipelines", ".azure-pipelines"), _REVIEW),
     "kubernetes": (Folder("kubernetes", "kubernetes"),),
 }
-"""What can be added, and of which folders it is."""
+"""The parts that can be added, and the folders of each."""
 
 
 class NoFilesError(Exception):

@@ -24,7 +24,7 @@ _OWN_TAG = re.compile(r"\[rank ?(?P<rank>\d+)\]: ?")
 """The same, and what PyTorch puts before the lines of an exception."""
 _OF_RANKS = ("PyTorch", "Mpi")
 _PLACES = (("user_logs", "std_log_process_*.txt"), ("azureml-logs", "70_driver_log_*.txt"))
-"""Where the service writes the log of each process; the second of jobs that were submitted the older way."""
+"""Paths of the log of each process; the second of jobs that were submitted the older way."""
 _OF_THE_JOB: Final = ("user_logs/", "azureml-logs/")
 """Logs that the job itself writes; the service's own logs are for the service's maintainers."""
 _GONE: Final = frozenset({403, 404})

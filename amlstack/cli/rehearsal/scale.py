@@ -153,7 +153,7 @@ def unproven(parts: Sequence[Extent]) -> Iterator[str]:
 
 
 def too_large(parts: Sequence[Extent]) -> str:
-    """Why the processes do not fit this machine; empty where they do."""
+    """The reason why the processes do not fit this machine; empty where they do."""
     processes = max((part.processes for part in parts), default=0)
     cores = len(os.sched_getaffinity(0))
     if processes > RANKS_PER_CORE * cores:

@@ -36,7 +36,7 @@ class NotBegunError(Exception):
 
 
 UNREACHABLE: Final = (NoStackError, BusyError, EngineError, ForeignHomeError, SandboxError)
-"""Why a stack cannot be worked on."""
+"""The reason why a stack cannot be worked on."""
 FAILURES: Final = (*UNREACHABLE, NoPlanError, NotBegunError, KeyboardInterrupt)
 
 _PROTECTED = "as it is currently marked for protection"

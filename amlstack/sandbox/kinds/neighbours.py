@@ -138,12 +138,12 @@ class Replications(ResourceKind):
             raise Refused(400, "SkuNotSupported", f"Geo-replication is not supported for the SKU {tier}.", "sku.name")
 
     def fill(self, context: KindContext, path: ArmPath, body: Body) -> Body:
-        """What a client may say."""
+        """The body with the keys that a client may send."""
         kept = {key: body["properties"][key] for key in _OF_REPLICATION if key in body["properties"]}
         return {**body, "properties": kept}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """Whether it is ready."""
+        """True once it is ready."""
         ready = {} if resource.state in UNDER_WAY else {"displayStatus": "Ready"}
         return {"status": {**ready, "timestamp": iso(resource.created)}}
 

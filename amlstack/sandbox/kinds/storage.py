@@ -222,7 +222,7 @@ class Places(ResourceKind):
     dated = False
     etag_written = True
     besides: ClassVar[Body] = {}
-    """What an answer to a write says beside what was asked for."""
+    """Properties in the answer to a write beside those that were sent."""
 
     def etag_of(self, resource: ResourceRow) -> Body:
         """The etag in storage's form."""
@@ -233,7 +233,7 @@ class Places(ResourceKind):
         return {"lastModifiedTime": iso(resource.changed)}
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
-        """What was asked for, and little more."""
+        """The properties that were sent, and few more."""
         own = {"id": resource.id, "name": resource.name, "type": self.type}
         given = resource.body["properties"]
         return {**own, **({"properties": {**self.besides, **given}} if given else {})}

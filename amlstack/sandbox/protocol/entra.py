@@ -122,7 +122,7 @@ def signed(body: Mapping[str, Any], before: Mapping[str, Any] | None) -> dict[st
 
 
 def known(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Who has made what has this body, as run history says it."""
+    """The author of a resource, as run history says it."""
     name = body.get("systemData", {}).get("createdBy")
     user = {"userObjectId": PERSON if name else PRINCIPAL, "userName": name or "sandbox", "upn": None}
     issuer = {"userIss": f"https://sts.windows.net/{TENANT}/", "userTenantId": TENANT}

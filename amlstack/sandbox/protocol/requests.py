@@ -264,7 +264,7 @@ def _too_large() -> Refused:
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _STORED: Final = ("azureml:", "https:", "http:", "wasbs:", "abfss:")
-"""How addresses of stored data begin; those of files of this machine are as its user says."""
+"""The beginnings of addresses of stored data; those of files of this machine are as its user says."""
 UP: Final = frozenset({".", ".."})
 
 

@@ -27,7 +27,7 @@ STATUSES = TERMINAL | {
 
 @dataclass(frozen=True, slots=True)
 class JobError:
-    """Why a job failed, as the service says it: a code such as ``UserError`` and one message."""
+    """The reason why a job failed, as the service says it: a code such as ``UserError`` and one message."""
 
     code: str
     message: str

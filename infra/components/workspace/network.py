@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from infra.network.virtual_network import Link, OwnNetwork
 
 FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")
-"""What Azure writes into the workspace's settings and a refresh finds there; the rules have a resource of their own."""
+"""Settings that Azure writes into the workspace, and a refresh finds there; the rules have a resource of their own."""
 
 
 def managed_settings(

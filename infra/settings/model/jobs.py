@@ -72,7 +72,7 @@ StorageAccountRef = Annotated[
 _KEYS = frozenset(
     {"account_key", "key", "sas_token", "sas", "client_secret", "client_id", "tenant_id", "certificate", "credentials"}
 )
-"""What azure-ai-ml's own files say where a datastore keeps a credential."""
+"""Keys of a datastore's credential in azure-ai-ml's own files."""
 
 
 class Datastore(SettingsModel):

@@ -268,9 +268,9 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH: Final = 16
-"""How deep pipelines may lie in pipelines."""
+"""The depth to which pipelines may lie in pipelines."""
 MAX_FILES: Final = 200
-"""How often one step may have component files read, those in its own component included."""
+"""The number of times that one step may have component files read, those in its own component included."""
 
 
 @dataclass

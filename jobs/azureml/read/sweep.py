@@ -222,7 +222,7 @@ PARTS = {
     "resources": _resources,
     "queue_settings": command.queue,
 }
-"""What makes a job, or a step of a pipeline, a sweep."""
+"""Keys that make a job, or a step of a pipeline, a sweep."""
 
 TRIAL = {key: command.KEYS[key] for key in blocks("trial")}
 

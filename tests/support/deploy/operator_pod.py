@@ -24,7 +24,7 @@ AGENT = ("--exec-agent=pulumi-kubernetes-operator/2.9.0", "--exec-kind=auto.loca
 UP = ("--diff", "--suppress-progress", "--refresh", *AGENT)
 """Beside --yes, --skip-preview and --stack, for a Stack with `refresh: true`."""
 PACK = ("amlstack", "infra", "jobs", "policies")
-"""What the image has and the pack needs."""
+"""Packages that the image has and the pack needs."""
 
 
 def documents(file: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(?P<sign>==|!=|&&|\|\||[!(),]))"
 )
 STATUS = frozenset({"always", "cancelled", "failure", "success"})
-"""What an ``if`` that has one of these decides by itself; any other is met only while nothing has failed."""
+"""Functions by which an ``if`` decides by itself; any other is met only while nothing has failed."""
 
 
 class ExpressionError(Exception):

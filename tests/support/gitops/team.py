@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 SIZE = "Standard_ND96asr_v4"
 CLIENTS = ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID", "AZURE_FEDERATED_TOKEN_FILE")
-"""What the workflow sets itself, out of what a client of a sandbox needs."""
+"""Variables that the workflow sets itself, out of those that a client of a sandbox needs."""
 NOT_OF_A_RUNNER = (*CLIENTS, "AMLSTACK_HOME", "AZURE_TOKEN_CREDENTIALS", "AZURE_CLIENT_SECRET", "AZURE_USERNAME")
 SECRET = "canary-of-the-teams-settings"
 SETTINGS: dict[str, Any] = {

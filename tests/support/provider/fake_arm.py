@@ -62,16 +62,16 @@ class FakeArm(FakeWorkspace):
     asked: list[Asked] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     down_after: int | None = None
-    """How many requests are answered before every further one gets 503."""
+    """The number of requests that are answered before every further one gets 503."""
     dies_at: int | None = None
-    """How many writes are answered before the one at which the asking process is killed; it gets no answer then."""
+    """The number of writes that are answered before the one at which the client is killed; it gets no answer."""
     dies_late: bool = False
-    """Whether the write at which it is killed takes effect."""
+    """True where the write at which it is killed takes effect."""
     dead: bool = False
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
     secrets: set[str] = field(default_factory=lambda: {"federated"})
-    """What is accepted at sign-in."""
+    """The secrets that are accepted at sign-in."""
     signed_in: list[dict[str, str]] = field(default_factory=list)
     """The forms of all sign-ins, with their tenant."""
 

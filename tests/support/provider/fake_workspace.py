@@ -37,13 +37,13 @@ class FakeWorkspace:
     """Metadata of blobs."""
     statuses: dict[str, deque[str]] = field(default_factory=dict)
     script: tuple[str, ...] = ("Queued",)
-    """What each new run goes through: one status further with every look at it."""
+    """The statuses of each new run: one further with every look at it."""
     cancelled: list[str] = field(default_factory=list)
     begun: list[str] = field(default_factory=list)
     """Runs that really began, in order."""
     tag_removal: bool = True
     page: int = 2
-    """How many jobs a page of the list has."""
+    """The number of jobs on a page of the list."""
     created: list[str] = field(default_factory=list)
     """Paths of all runs and schedules that were ever made, one entry for each time."""
     network: FakeNetwork = field(default_factory=FakeNetwork)

@@ -76,7 +76,7 @@ class Fault:
     name: str
     failure: dict[str, Any]
     ends: bool = True
-    """Whether the operation fails when the fault lasts."""
+    """True where the operation fails when the fault lasts."""
 
 
 @dataclass
@@ -300,7 +300,7 @@ def run(operation: Operation, fault: Fault, *, reads: bool = True) -> Cell:
 
 
 def _acted(one: Bench, operation: Operation, resource: Resource) -> str:
-    """Why the operation failed; empty when it did not. A gate that is throttled waits on, until a Ctrl-C."""
+    """The reason why the operation failed; empty when it did not. A gate that is throttled waits on, until a Ctrl-C."""
     refused: list[str] = []
 
     def act() -> None:

@@ -29,7 +29,7 @@ BOUND: Final = 3.0
 Ten times what docs/faults.md shows. `make test` plays a part of the same and looks at no clock.
 """
 ENDED: Final = ("ABORTED", "CANCELLED")
-"""What the engine is answered; a resource that is made and was waited for is answered as made, with the reason."""
+"""The answers to the engine; a resource that is made and was waited for is answered as made, with the reason."""
 
 
 @dataclass

@@ -16,7 +16,7 @@ from tests.support.sandbox import injected_faults
 from tests.support.stack.infrastructure_faults import OPERATIONS, FaultCell, Ground, everything, played
 
 FAULTS = tuple(sys.argv[1:]) or injected_faults.ALL
-"""What is played: all, or what the command line names."""
+"""The faults that are played: all, or those that the command line names."""
 
 
 def main() -> int:

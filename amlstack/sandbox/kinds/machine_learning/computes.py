@@ -33,7 +33,7 @@ _NULLS: Body = {
 }
 _DEFAULTS: Body = {"vmPriority": "Dedicated", "osType": "Linux"}
 _IDLE: Body = {"nodeIdleTimeBeforeScaleDown": "PT2M"}
-"""What the service fills in where nothing was sent, once a cluster is made (New-AzMLWorkspaceCompute, 2025-11-04)."""
+"""Defaults that the service fills in once a cluster is made (New-AzMLWorkspaceCompute, 2025-11-04)."""
 
 
 class Computes(ResourceKind):

@@ -160,7 +160,7 @@ def _sampling(given: Body) -> Body:
 
 
 def _services(job: JobRow, base: str) -> Body:
-    """Where a job is shown and tracked, and of one of Ray that is queued the dashboard, which has no address here."""
+    """The addresses at which a job is shown and tracked; the dashboard of a queued job of Ray has none here."""
     studio = f"https://ml.azure.com/runs/{job.name}?wsid={_studio(job.workspace)}"
     found = {"Studio": {"jobServiceType": "Studio", "endpoint": studio, **_SERVICE}}
     if job.properties["jobType"] != "Sweep":

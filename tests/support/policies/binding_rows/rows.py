@@ -30,7 +30,7 @@ class Row(NamedTuple):
     config: dict[str, Any]
     speaks: bool
     waits: bool = False
-    """Whether it says that it has to wait."""
+    """True where it says that it has to wait."""
 
 
 def row(

@@ -142,7 +142,7 @@ def workspace(story: Story) -> Iterator[Request]:
 def unique_names(story: Story) -> list[str]:
     """The names of a story that only one in Azure can have: its other accounts, and neighbours of its workspace."""
     read = _read_workspace(story)
-    named = [str(read.get(key) or "").rpartition("/")[2] for key in NEIGHBOURS]
+    named = [_as_told(str(read.get(key) or "").rpartition("/")[2]) for key in NEIGHBOURS]
     text = json.dumps([one.sent for one in story.exchanges if _names_neighbours(one)])
     named += [name.strip("/") for *_, of, name in _OTHERS.findall(text) if "storage" in of.lower()]
     found = {name for name in (*_accounts(story), *named) if name and "<" not in name}

@@ -315,6 +315,9 @@ class _Place:
             found["x-ms-blob-content-md5"] = _md5(size)
         if one.query.get("comp") in {"block", "appendblock"} and "content-md5" in one.answer.headers and not found:
             found["content-md5"] = _md5(size)
+        if one.query.get("comp") == "blocklist" and "content-md5" in one.answer.headers:
+            digest = hashlib.md5(self.ours(one.sent).encode(), usedforsecurity=False).digest()
+            found["content-md5"] = base64.b64encode(digest).decode()
         if one.answer.status == 206 and "content-md5" in one.answer.headers:
             found["x-ms-range-get-content-md5"] = "true"
         return found

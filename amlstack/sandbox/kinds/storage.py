@@ -164,7 +164,7 @@ class StorageAccounts(ResourceKind):
         given = (resource.body.get("properties") or {}).get("encryption") or self.nulls["encryption"]
         services = given.get("services") or {}
         since = {"lastEnabledTime": iso(resource.created)}
-        other = regions.pair(resource.body["location"]) if "G" in str(resource.body["sku"]["name"]) else None
+        other = regions.pair(resource.body["location"]) if "G" in str(resource.body.get("sku")) else None
         dated = {name: {**one, **since} if one and one.get("enabled") else one for name, one in services.items()}
         return {
             "encryption": {**given, "services": dated},

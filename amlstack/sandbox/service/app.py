@@ -203,12 +203,10 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
         return _reply(request, app.answer(context, request.method, path, request.query_params, body))
     if path.startswith("/history/"):
         return _reply(request, run_history.answer(context, request.method, path, body))
-    if (registry := registries.answer(context, request.method, path)) is not None:
+    version = request.query_params.get("api-version", "")
+    if (registry := registries.answer(context, request.method, path, version)) is not None:
         return _reply(request, registry)
-    if (
-        request.method == "GET"
-        and (listed := cloud.above(path.rstrip("/"), request.query_params.get("api-version", ""))) is not None
-    ):
+    if request.method == "GET" and (listed := cloud.above(path.rstrip("/"), version)) is not None:
         return _reply(request, listed)
     if path.lower().startswith("/subscriptions/"):
         if request.method == "PUT":

@@ -411,6 +411,8 @@ def _operation(context: KindContext, address: str, operation_id: str, *, results
     if results:
         if operation.status == "Failed":
             raise Refused(400, code, message)
+        if operation.status != "Succeeded" and of is not None and of.frontend:
+            return Reply(202, {}, {**SOON, "Location": f"{context.base}{address}?api-version={version}"})
         if operation.status != "Succeeded":
             return Reply(202, None, SOON)
         resource = context.store.resources.get(operation.resource)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog import environments
 from amlstack.sandbox.files.environments import NEWEST
+from amlstack.sandbox.kinds.machine_learning.assets import EnvironmentVersions
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
-from amlstack.sandbox.protocol.kind import Reply
+from amlstack.sandbox.protocol.kind import Reply, system_data
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
+from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
     from amlstack.catalog.environments import CatalogEnvironment, RetiredEnvironment
@@ -36,10 +38,21 @@ _IN_WORKSPACE = re.compile(
     r"[^/]+)/environments/(?P<name>AzureML-[^/]+)(?P<versions>/versions(?:/(?P<version>[^/]+))?)?/?",
     re.IGNORECASE,
 )
+_MAKER: Final = {
+    f"{word}{part}": value
+    for word in ("createdBy", "lastModifiedBy")
+    for part, value in (("", "Microsoft"), ("Type", "User"))
+}
 
 
-def answer(context: KindContext, method: str, path: str) -> Reply | None:
+def answer(context: KindContext, method: str, path: str, version: str) -> Reply | None:
     """Answers a read of the registry or of its environments, in a workspace too; None for any other path.
+
+    Args:
+        context: As for any kind.
+        method: Of HTTP.
+        path: Of the request.
+        version: The api-version; environments of a workspace are answered by it.
 
     Raises:
         Refused: There is no such registry, environment or version, or the sandbox does not have that part of it.
@@ -49,7 +62,7 @@ def answer(context: KindContext, method: str, path: str) -> Reply | None:
         return Reply(200, _discovery(context.base))
     found = _REGISTRY.fullmatch(path)
     if found is None:
-        return _in_workspace(context, method, path)
+        return _in_workspace(context, method, path, version)
     if method != "GET":
         raise not_emulated(f"{method} of a registry: the registry {NAME} can be read alone")
     _check(found["registry"])
@@ -68,15 +81,18 @@ def answer(context: KindContext, method: str, path: str) -> Reply | None:
     return Reply(200, _version(one, _number(one, words[3])))
 
 
-def _in_workspace(context: KindContext, method: str, path: str) -> Reply | None:
+def _in_workspace(context: KindContext, method: str, path: str, api_version: str) -> Reply | None:
     """Answers a read of a curated environment by its name in a workspace; None for anything else.
+
+    Source: test_environment_get of azure-ai-ml, 2023-02-23.
 
     Raises:
         Refused: It has no such version.
     """
     found = _IN_WORKSPACE.fullmatch(path) if method == "GET" else None
     one = None if found is None else _find(found["name"])
-    if found is None or one is None or context.store.resources.get(found["workspace"]) is None:
+    workspace = None if found is None else context.store.resources.get(found["workspace"])
+    if found is None or one is None or workspace is None:
         return None
     above = f"{found['workspace']}/environments/{found['name']}"
     if context.store.resources.get(above) is not None:
@@ -84,7 +100,9 @@ def _in_workspace(context: KindContext, method: str, path: str) -> Reply | None:
     if found["versions"] is None:
         return Reply(200, {**_container(one), "id": above, "name": found["name"]})
     number = VERSION if found["version"] is None else _number(one, found["version"])
-    version = {**_version(one, number), "id": f"{above}/versions/{number}"}
+    stamp = {**system_data(workspace.created, workspace.created, form=with_offset), **_MAKER}
+    version = {**_version(one, number), "id": f"{above}/versions/{number}", "type": EnvironmentVersions.type}
+    version = EnvironmentVersions().in_version({**version, "systemData": stamp}, api_version)
     return Reply(200, {"value": [version]} if found["version"] is None else version)
 
 

@@ -123,6 +123,7 @@ class ComponentVersions(Versions):
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A new version is judged whole; of one that is registered, nothing but the labels changes."""
+        _take_over(context, path, body["properties"].get("componentSpec"))
         if before is None:
             self.check_new(context, path, body["properties"])
             return
@@ -167,6 +168,38 @@ class ComponentVersions(Versions):
         return {**shown, "properties": {**shown["properties"], "description": None, "componentSpec": spec}}
 
 
+def _take_over(context: KindContext, path: ArmPath, spec: Any) -> None:
+    """Gives a pipeline that is made of a job the job's steps, inputs and outputs.
+
+    Source: test_create_pipeline_component_from_job of azure-ai-ml, 2023-05.
+    """
+    source = spec.get("sourceJobId") if isinstance(spec, dict) and not spec.get("jobs") else None
+    if not isinstance(source, str):
+        return
+    workspace = "/".join(path.text.split("/")[:9])
+    job = context.store.jobs.find(context.store.resources[workspace].key, source.rpartition("/")[2])
+    if job is None:
+        raise invalid("properties.componentSpec.sourceJobId", f"the job '{source}' was not found in the workspace.")
+    given = job.properties
+    ports = {side: given.get(side) or {} for side in ("inputs", "outputs")}
+    spec["jobs"] = given.get("jobs") or {}
+    spec["inputs"] = {name: _declared(port) for name, port in ports["inputs"].items()}
+    spec["outputs"] = {
+        name: {"type": port.get("jobOutputType", "uri_folder")} for name, port in ports["outputs"].items()
+    }
+
+
+def _declared(port: Body) -> Body:
+    if port.get("jobInputType") != "literal":
+        return {"type": "path"}
+    value = str(port.get("value"))
+    try:
+        float(value)
+    except ValueError:
+        return {"type": "string", "default": value}
+    return {"type": "number", "default": value}
+
+
 def _with_early_outputs(context: KindContext, spec: Body) -> Body:
     """A pipeline whose outputs are known early where those of its steps are."""
     outputs = dict(spec.get("outputs") or {})
@@ -195,7 +228,8 @@ def completed(spec: Mapping[str, Any], version: str | None) -> Body:
     }
     for side in ("inputs", "outputs"):
         if isinstance(shown.get(side), dict):
-            shown[side] = {name: _port(port, side) for name, port in shown[side].items()}
+            lowers = (kind, side) == ("command", "outputs")  # test_pipeline_with_data of azure-ai-ml, 2023-05-30
+            shown[side] = {name.lower() if lowers else name: _port(port, side) for name, port in shown[side].items()}
     for holder in (shown, shown.get("task")):
         if isinstance(holder, dict) and isinstance(holder.get("environment"), str):
             holder["environment"] = expanded(holder["environment"])

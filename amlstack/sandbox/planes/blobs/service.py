@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import time
 import uuid
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -266,10 +268,13 @@ async def _append(context: KindContext, request: Request, place: BlobPlace) -> R
 
 async def _put_blocks(context: KindContext, request: Request, place: BlobPlace) -> Response:
     text = await requests.read(request)
+    if (given := request.headers.get("content-md5")) is not None:  # of the list, and told again
+        wire.check_md5(given, base64.b64encode(hashlib.md5(text, usedforsecurity=False).digest()).decode())
     file = context.store.blobs.fresh()
     listed = content.join(context, place, text, file)
     answer = _made(context, request, place, file, None, extra={"blocks": listed})
     content.forget(context, place)
+    answer.headers.update({} if given is None else {"content-md5": given})
     return answer
 
 

@@ -9,6 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient
 
+from amlstack.sandbox.service import registries
 from tests.support.sandbox.sandbox_client import cluster, workspace_bodies
 
 if TYPE_CHECKING:
@@ -158,6 +159,76 @@ def test_the_default_version_is_answered_under_its_label(manager: Manager) -> No
 
     assert (shown["id"], shown["name"]) == (f"{component}/labels/default", "7")
     assert manager.call("PUT", f"{manager.workspace}/jobs/p", {"properties": pipeline})[0] == 201
+
+
+def test_a_pipeline_that_is_made_of_a_job_has_the_jobs_steps_and_ports(manager: Manager) -> None:
+    put_component(manager, {**COMMAND, "outputs": {}})
+    manager.call("PUT", f"{manager.workspace}/computes/gpu", cluster())
+    steps = {"one": {"type": "command", "componentId": f"{manager.workspace}/components/train/versions/7"}}
+    job: dict[str, Any] = {
+        "jobType": "Pipeline",
+        "jobs": steps,
+        "settings": {"default_compute": f"{manager.workspace}/computes/gpu"},
+        "inputs": {
+            "data": {"jobInputType": "uri_folder", "uri": "azureml://datastores/workspaceblobstore/paths/d/"},
+            "rate": {"jobInputType": "literal", "value": "0.1"},
+            "word": {"jobInputType": "literal", "value": "x"},
+        },
+        "outputs": {"best": {"jobOutputType": "uri_folder"}},
+    }
+    assert manager.call("PUT", f"{manager.workspace}/jobs/p", {"properties": job})[0] == 201
+    spec = {"type": "pipeline", "jobs": {}, "sourceJobId": f"{manager.workspace}/jobs/p"}
+
+    made, shown = put_component(manager, dict(spec), "whole")
+    again = put_component(manager, dict(spec), "whole")
+    unknown = put_component(manager, {**spec, "sourceJobId": f"{manager.workspace}/jobs/q"}, "other")
+
+    assert (made, again[0], unknown[0]) == (201, 200, 400)
+    assert "was not found in the workspace" in unknown[1]["message"]
+    assert shown["properties"]["componentSpec"] == {
+        "type": "pipeline",
+        "version": "7",
+        "is_deterministic": "False",
+        "inputs": {
+            "data": {"type": "path", "optional": "False"},
+            "rate": {"type": "number", "default": "0.1", "optional": "False"},
+            "word": {"type": "string", "default": "x", "optional": "False"},
+        },
+        "outputs": {"best": {"type": "uri_folder"}},
+    }
+    given = {"data": {"job_input_type": "uri_folder", "uri": job["inputs"]["data"]["uri"]}}
+    step = {"type": "pipeline", "componentId": f"{manager.workspace}/components/whole/versions/7", "inputs": given}
+    outer = {"jobType": "Pipeline", "jobs": {"all": step}, "settings": job["settings"]}
+    assert manager.call("PUT", f"{manager.workspace}/jobs/outer", {"properties": outer})[0] == 201
+
+
+def test_outputs_of_a_command_component_have_small_letters(manager: Manager) -> None:
+    spec = {**COMMAND, "inputs": {"Rate": {"type": "number"}}, "outputs": {"Best": {"type": "uri_folder"}}}
+    shown = put_component(manager, {**spec, "command": "echo"})[1]["properties"]["componentSpec"]
+    assert ([*shown["inputs"]], [*shown["outputs"]]) == (["Rate"], ["best"])
+
+
+@pytest.mark.parametrize(("version", "later"), [("2022-05-01", False), ("2024-10-01", True)])
+def test_a_curated_environment_in_a_workspace_is_answered_as_its_own(
+    manager: Manager, version: str, *, later: bool
+) -> None:
+    path = f"{manager.workspace}/environments/{RETIRED}/versions/1"
+    reply = registries.answer(manager.context, "GET", path, version)
+    assert reply is not None
+    assert reply.body["id"] == path
+    assert reply.body["type"] == "Microsoft.MachineLearningServices/workspaces/environments/versions"
+    assert reply.body["systemData"]["createdByType"] == "User"
+    assert ("stage" in reply.body["properties"], "autoRebuild" in reply.body["properties"]) == (later, later)
+
+
+def test_no_data_version_is_anonymous(manager: Manager) -> None:
+    data = {
+        "dataType": "uri_folder",
+        "dataUri": "azureml://datastores/workspaceblobstore/paths/d/",
+        "isAnonymous": True,
+    }
+    path = f"{manager.workspace}/data/d/versions/1"
+    assert manager.call("PUT", path, {"properties": data})[1]["properties"]["isAnonymous"] is False
 
 
 def test_the_next_version_of_a_component_is_a_time(manager: Manager) -> None:

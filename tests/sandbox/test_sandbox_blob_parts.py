@@ -158,6 +158,15 @@ def test_a_name_that_xml_cannot_hold_is_listed(container: ContainerClient) -> No
     assert [one.name for one in container.list_blobs()] == ["a/\uffff"]
 
 
+def test_a_list_of_blocks_is_taken_with_its_digest_alone(blob: BlobClient) -> None:
+    blob.stage_block("MQ==", b"one")
+    made = blob.commit_block_list([BlobBlock("MQ==")], validate_content=True)
+    assert made["content_md5"] is not None
+    wrong = {"Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    listed = [BlobBlock("MQ==")]
+    assert refused(lambda: blob.commit_block_list(listed, headers=wrong)) == (400, "Md5Mismatch")
+
+
 def test_blocks_are_listed_and_kept_from_one_list_to_the_next(container: ContainerClient) -> None:
     blob = container.get_blob_client("blocks")
     blob.stage_block("MQ==", b"one")

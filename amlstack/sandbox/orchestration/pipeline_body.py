@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.orchestration import parallel_step
-from amlstack.sandbox.protocol.refusals import invalid, near, not_emulated
+from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +33,7 @@ MODES = {
 """A component's words for modes, and the wire's."""
 
 
+_VERSION = re.compile(r"/components/(?P<name>[^/]+)/versions/(?P<version>[^/]+)$", re.IGNORECASE)
 _DEFAULT = re.compile(
     r"(?P<component>/subscriptions/.+/components/[^/]+)/(?:labels/(?:default|latest)|versions/azureml_default)",
     re.IGNORECASE,
@@ -83,6 +84,10 @@ def find(store: Store, component_id: str, where: str) -> StepComponent:
         active = [row for row in store.resources.under(labelled["component"], TYPE) if not _archived(row)]
         component_id = active[-1].id if active else component_id
     found = store.resources.get(component_id)
+    if found is None and (named := _VERSION.search(component_id)) is not None:
+        # test_pipeline_job_validation_remote of azure-ai-ml, 2023-01-05
+        missing = f"Not found component {named['name']} (version: {named['version']})."
+        raise Refused(404, "NotFound", f"key: {component_id}, Message: {missing}")
     if found is None or found.type.lower() != TYPE.lower():
         known = [row.id for row in store.resources.of_type(TYPE)]
         raise invalid(

@@ -252,7 +252,9 @@ def _reply(request: Request, reply: Reply) -> Response:
     headers = {**reply.headers, "x-ms-request-id": str(uuid.uuid4())}
     if client := request.headers.get("x-ms-client-request-id"):
         headers["x-ms-client-request-id"] = client
-    storage = "/providers/microsoft.storage/" in request.url.path.lower()  # which writes other types than the others
+    path = request.url.path.lower()
+    # Storage writes another type than the others; the list of a whole subscription is the resource manager's own.
+    storage = "/providers/microsoft.storage/" in path and (request.method != "GET" or "/resourcegroups/" in path)
     if reply.body is None:
         content = "null" if "Content-Type" in headers else None
         return Response(content, reply.status, headers, media_type="text/plain" if storage else None)

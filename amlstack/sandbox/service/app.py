@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _CLIENT = re.compile(r"\bazure-ai-ml/", re.IGNORECASE)
 _DATASTORES = re.compile(r"/workspaces/[^/]+/datastores(/[^/]+)?/?", re.IGNORECASE)
 _JOBS = re.compile(r"/workspaces/[^/]+/jobs(/[^/]+)?/?", re.IGNORECASE)
+_WHOLE = re.compile(r"/subscriptions/[^/]+/providers/[^/]+/[^/]+/?")
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+/blob/(?P<account>[^/]+)")
 
 
@@ -254,7 +255,8 @@ def _reply(request: Request, reply: Reply) -> Response:
         headers["x-ms-client-request-id"] = client
     path = request.url.path.lower()
     # Storage writes another type than the others; the list of a whole subscription is the resource manager's own.
-    storage = "/providers/microsoft.storage/" in path and (request.method != "GET" or "/resourcegroups/" in path)
+    whole = request.method == "GET" and _WHOLE.fullmatch(path)
+    storage = "/providers/microsoft.storage/" in path and not whole
     if reply.body is None:
         content = "null" if "Content-Type" in headers else None
         return Response(content, reply.status, headers, media_type="text/plain" if storage else None)

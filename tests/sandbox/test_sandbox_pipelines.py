@@ -69,7 +69,7 @@ def test_a_pipeline_is_taken_and_stays_as_it_was_put(manager: Manager, train: st
 
 
 CHANGES = [
-    ("second", {"componentId": "{W}/components/trian/versions/1"}, 400, "Did you mean '{W}/components/train/versions/1'?"),
+    ("second", {"componentId": "{W}/components/trian/versions/1"}, 404, "Did you mean '{W}/components/train/versions/1'?"),
     ("second", {"componentId": "azureml://registries/azureml/components/c/versions/1"}, 501, "components of a registry"),
     ("second", {"componentId": None}, 400, "the step names no component"),
     ("second", {"type": "spark"}, 501, "steps of the type 'spark' (properties.jobs.second), only command, sweep, pipeline, parallel"),

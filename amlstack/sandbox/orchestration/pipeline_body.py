@@ -84,15 +84,13 @@ def find(store: Store, component_id: str, where: str) -> StepComponent:
         active = [row for row in store.resources.under(labelled["component"], TYPE) if not _archived(row)]
         component_id = active[-1].id if active else component_id
     found = store.resources.get(component_id)
-    if found is None and (named := _VERSION.search(component_id)) is not None:
-        # test_pipeline_job_validation_remote of azure-ai-ml, 2023-01-05
-        missing = f"Not found component {named['name']} (version: {named['version']})."
-        raise Refused(404, "NotFound", f"key: {component_id}, Message: {missing}")
     if found is None or found.type.lower() != TYPE.lower():
-        known = [row.id for row in store.resources.of_type(TYPE)]
-        raise invalid(
-            where, f"the component '{component_id}' was not found in the workspace.{near(component_id, known)}"
-        )
+        hint = near(component_id, [row.id for row in store.resources.of_type(TYPE)])
+        if (named := _VERSION.search(component_id)) is not None:
+            # test_pipeline_job_validation_remote of azure-ai-ml, 2023-01-05; Azure has no hint
+            missing = f"Not found component {named['name']} (version: {named['version']}).{hint}"
+            raise Refused(404, "NotFound", f"key: {component_id}, Message: {missing}")
+        raise invalid(where, f"the component '{component_id}' was not found in the workspace.{hint}")
     spec: Mapping[str, Any] = found.body["properties"]["componentSpec"]
     check(spec, where)
     return StepComponent(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -194,3 +195,8 @@ def test_the_sandbox_stays_as_near_to_azure_as_it_was(tmp_path: Path, monkeypatc
     )
     assert now["without a reason"] <= before["without a reason"], "\n".join(report.differing(shown))
     assert now["equal"] >= before["equal"]
+
+
+def test_a_newer_answer_is_named_by_what_it_says() -> None:
+    rows = tomllib.loads(report.DIFFERENCES.read_text("utf-8"))["difference"]
+    assert [row for row in rows if row.get("newer") and row.get("sandbox", ".*") == ".*"] == []

@@ -130,7 +130,7 @@ class JobKind(ResourceKind):
     since = SINCE
 
     def in_version(self, body: Body, version: str) -> Body:
-        """Without what came later; a queue that is none was shown since 2023-02-01."""
+        """Leaves out what came later; `queueSettings` is null since 2023-02-01 where a job has none."""
         shown = super().in_version(body, version)
         for row in shown["value"] if isinstance(shown.get("value"), list) else [shown]:
             properties = row.get("properties", {})

@@ -128,6 +128,9 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
         assert "no answer within" in asked(wire)["regions"]["westeurope"]["problem"]
     finally:
         late.set()
+        for thread in threading.enumerate():  # who still asks must not outlive the connections of this test
+            if thread.name.endswith("(_into)"):
+                thread.join(30)
 
 
 def test_the_clusters_of_a_workspace_are_its_aml_computes(wire: Wire, service: FakeArm) -> None:

@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding, errors
+from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import hint
 from jobs.model.pipeline import PASSED_THROUGH, Declared
 from jobs.values import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from amlstack.base.yamltext import Text
     from jobs.azureml.fields import Cursor
+    from jobs.pythonfiles.guard import Guarded
+    from jobs.pythonfiles.mistakes import Mistake
+    from jobs.pythonfiles.sdk import SubmissionRecorder
+    from jobs.values import Place
 
 YAML_SUFFIXES = (".yml", ".yaml")
+SDK = b"azure.ai.ml"
+"""The bytes by which a file that uses azure-ai-ml is known."""
 KINDS = ("command", "sweep", "pipeline", "component", "schedule")
 """Kinds of Azure ML files that are read."""
 AS_STEPS = tuple(kind for kind in PASSED_THROUGH if kind not in KINDS)
@@ -49,8 +57,8 @@ class Loaded:
 def load(path: Path | str) -> Loaded:
     """Read a job file.
 
-    A Python file has a module-level ``job`` (a `Job`) or ``jobs`` (a list of them). A YAML file is an Azure ML CLI v2
-    command job and is passed through unchanged.
+    A Python file has a module-level ``job`` (a `Job`) or ``jobs`` (a list of them), or makes and submits jobs of
+    azure-ai-ml. A YAML file is an Azure ML CLI v2 command job and is passed through unchanged.
 
     Args:
         path: The file.
@@ -148,58 +156,157 @@ def _unknown(cursor: Cursor) -> Finding:
     )
 
 
-def _load_python(path: Path) -> Loaded:
-    from jobs.pythonfiles.guard import attempts_of, guarded  # noqa: PLC0415 - a YAML file runs nothing
-    from jobs.pythonfiles.mistakes import findings_of, noted, place_of, placed  # noqa: PLC0415 - nor needs it a syntax tree
+@dataclass
+class _Ran:
+    """A Python file that was run.
 
-    source = Source(str(path), path.parent)
-    module: dict[str, Any] = {"__name__": f"amlstack_job_{path.stem}", "__file__": str(path.resolve())}
+    Attributes:
+        module: What it has left.
+        raised: What ended it; None where it came to its end.
+        guard: What it tried.
+        mistakes: The declarations that their models refused.
+        recorder: What it would have submitted by azure-ai-ml; None where it does not use that.
+    """
+
+    module: dict[str, Any]
+    raised: BaseException | None
+    guard: Guarded
+    mistakes: list[Mistake]
+    recorder: SubmissionRecorder | None
+
+
+def _run(path: Path, content: bytes, recorder: SubmissionRecorder | None, name: str) -> _Ran:
+    """Run a Python file.
+
+    Args:
+        path: The file.
+        content: What it holds.
+        recorder: Takes what it submits.
+        name: Its ``__name__``.
+    """
+    from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
+    from jobs.pythonfiles.mistakes import noted  # noqa: PLC0415 - nor needs it a syntax tree
+
+    module: dict[str, Any] = {"__name__": name, "__file__": str(path.resolve())}
     raised: BaseException | None = None
-    content = b""
     with guarded(str(path), str(path.parent.resolve())) as guard, noted(str(path)) as mistakes:
         try:
-            content = read_regular(path)
-            source = replace(source, place=place_of(content))
-            exec(compile(content, str(path), "exec"), module)  # noqa: S102 - a Python job file is the user's own program
+            code = compile(content, str(path), "exec", dont_inherit=True)
+            exec(code, module)  # noqa: S102 - a Python job file is the user's own program
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
             raised = error
+    return _Ran(module, raised, guard, mistakes, recorder)
+
+
+def _load_python(path: Path) -> Loaded:
+    from jobs.pythonfiles.mistakes import place_of  # noqa: PLC0415 - as above
+
+    source = Source(str(path), path.parent)
+    try:
+        content = read_regular(path)
+    except OSError as error:
+        return Loaded((), (_raised(error, path),), source)
+    source = replace(source, place=place_of(content))
+    name = f"amlstack_job_{path.stem}"
+    if SDK not in content:
+        return _read(_run(path, content, None, name), path, content, source)
+    from jobs.pythonfiles import sdk  # noqa: PLC0415 - most files do not use it
+
+    try:
+        with sdk.recording(path) as recorder:
+            ran = _run(path, content, recorder, name)
+            found = ran.raised or ran.guard.tried or ran.mistakes or sdk.jobs_in(ran.module, recorder)
+            if not found and "job" not in ran.module and b"__main__" in content:
+                ran = _run(path, content, recorder, "__main__")  # a program that makes and submits its job there
+            return _read(ran, path, content, source)
+    except ImportError:
+        return Loaded((), (sdk.MISSING.at(str(path)),), source)
+
+
+def _read(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
+    """The jobs and findings of a Python file that was run."""
+    from jobs.pythonfiles.guard import attempts_of  # noqa: PLC0415 - as above
+    from jobs.pythonfiles.mistakes import findings_of, placed  # noqa: PLC0415 - as above
+
+    guard, raised = ran.guard, ran.raised
     if guard.ends or guard.tried:
-        failed = raised is not None or bool(mistakes)  # and that may only follow from it
-        about = attempts_of(guard, module, content, failed=failed)
-        loaded = Loaded((), (), source) if failed or guard.ends else _from_module(module, path, source)
+        failed = raised is not None or bool(ran.mistakes)  # and that may only follow from it
+        about = attempts_of(guard, failed=failed)
+        loaded = Loaded((), (), source) if failed or guard.ends else _from_module(ran, path, content, source)
         refused = bool(errors(about))
-        return Loaded(() if refused else loaded.jobs, about if refused else (*about, *loaded.findings), source)
-    if mistakes:  # what else is raised may only follow from them
-        return Loaded((), placed(mistakes, content, str(path)), source)
+        return Loaded(() if refused else loaded.jobs, about if refused else (*about, *loaded.findings), loaded.source)
+    if ran.mistakes:  # what else is raised may only follow from them
+        return Loaded((), placed(ran.mistakes, content, str(path)), source)
     if isinstance(raised, ValidationError):
         line = _line_in(raised, path)
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
     if raised is not None:
-        return Loaded((), (_raised(raised, path),), source)
-    return _from_module(module, path, source)
+        if ran.recorder is None or not ran.recorder.sent:
+            return Loaded((), (_raised(raised, path),), source)
+        loaded = _from_module(ran, path, content, source)
+        return replace(loaded, findings=(_raised(raised, path).changed(level=Level.WARNING), *loaded.findings))
+    return _from_module(ran, path, content, source)
 
 
-def _from_module(module: dict[str, Any], path: Path, source: Source) -> Loaded:
+def _from_module(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
+    module = ran.module
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
-    if not values or not all(isinstance(each, Declared) for each in values):
-        from jobs.pythonfiles.guard import azure_ai_ml_finding  # noqa: PLC0415 - most files have a job
+    if values and all(isinstance(each, Declared) for each in values):
+        return Loaded(tuple(values), (), source)
+    if ran.recorder is not None and (made := _of_sdk(ran.recorder, module, path, content)) is not None:
+        return made
+    seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
+    finding = Finding(
+        "job-missing",
+        "",
+        seen,
+        "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them), or makes "
+        "jobs of azure-ai-ml",
+        "Write `job = Job(…)`.",
+        file=str(path),
+    )
+    return Loaded((), (finding,), source)
 
-        if (other := azure_ai_ml_finding(module, str(path))) is not None:
-            return Loaded((), (other,), source)
-        seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
-        finding = Finding(
-            "job-missing",
-            "",
-            seen,
-            "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them)",
-            "Write `job = Job(…)`.",
-            file=str(path),
-        )
-        return Loaded((), (finding,), source)
-    return Loaded(tuple(values), (), source)
+
+def _of_sdk(recorder: SubmissionRecorder, module: dict[str, Any], path: Path, content: bytes) -> Loaded | None:
+    """The jobs of azure-ai-ml that a file has made; None where there is none.
+
+    Each is read as the file of Azure ML's CLI that azure-ai-ml would write of it.
+    """
+    from amlstack.base.yamltext import parse  # noqa: PLC0415 - as above
+    from jobs.pythonfiles import sdk  # noqa: PLC0415 - as above
+
+    made = sdk.jobs_in(module, recorder)
+    jobs: list[Declared] = []
+    findings: list[Finding] = []
+    source = Source(str(path), path.parent)
+    for job, name, line in made:
+        place = sdk.place_of(content, name, line)
+        try:
+            text = parse(sdk.as_text(job, path.resolve().parent), str(path))
+        except Exception as error:  # noqa: BLE001 - azure-ai-ml raises what it will
+            findings.append(sdk.unread(error, path, place("")[0]))
+            continue
+        loaded = from_text(text, path.parent)
+        for finding in loaded.findings:
+            at, column = place(finding.where)
+            findings.append(finding.changed(line=at, column=column))
+        jobs += loaded.jobs
+        source = replace(loaded.source, place=_placed_by(loaded.source, place))
+    return Loaded(tuple(jobs), tuple(findings), source) if made else None
+
+
+def _placed_by(source: Source, place: Callable[[str], tuple[int | None, int | None]]) -> Callable[[str], Place]:
+    """The places of a job in the Python file: keys as in the CLI's file, lines as in its own."""
+
+    def found(where: str) -> Place:
+        keys = source.place(where)[0]
+        return keys, *place(keys)
+
+    return found
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:

@@ -328,7 +328,7 @@ def refusing(refuse: Callable[[str, str], None], asked: Callable[[str], None]) -
 
 
 @contextlib.contextmanager
-def replaced(replacements: Sequence[tuple[Any, str, Callable[..., Any]]]) -> Iterator[None]:
+def replaced(replacements: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
     """Replace functions of modules and classes, each by its owner, its name and what stands in its place."""
     originals = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, replacement in replacements:

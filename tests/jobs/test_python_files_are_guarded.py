@@ -121,22 +121,6 @@ def test_helpers_and_files_beside_a_job_file_are_read(tmp_path: Path) -> None:
     assert codes(tmp_path / "job.py", text) == []
 
 
-def test_a_script_of_azure_ai_ml_submits_nothing_and_learns_how_to_be_read(tmp_path: Path) -> None:
-    """The class stands in for azure-ai-ml's, whose import takes seconds."""
-    made = "class Command: pass\nCommand.__module__ = 'azure.ai.ml.entities'\njob = Command()\n"
-    (found,) = jobs.load(written(tmp_path, made)).findings
-    assert found.code == "job-missing"
-    assert "of azure.ai.ml" in found.seen
-    assert 'job.dump("job.yml")' in found.remedy
-    asks = "try: import os; os.system('true')\nexcept OSError: pass\n"  # as azure.identity does when it is imported
-    levels = [(one.code, one.level.value) for one in jobs.load(written(tmp_path, asks + made)).findings]
-    assert levels == [(PROCESS, "warning"), ("job-missing", "error")]
-    submits = "# azure.ai.ml\nimport socket\nsocket.getaddrinfo('login.microsoftonline.com', 443)\n"
-    (found,) = jobs.load(written(tmp_path, made + submits)).findings
-    assert found.code == NETWORK
-    assert 'job.dump("job.yml")' in found.remedy
-
-
 RAISES = [
     "import sys\nsys.exit(0)\n",
     "raise GeneratorExit\n",

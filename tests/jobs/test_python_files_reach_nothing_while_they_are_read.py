@@ -69,7 +69,11 @@ ATTEMPTS = {
         2,
         "",
     ),
-    "submission": (f"{SDK}client.jobs.create_or_update(training)\n", 5, "look up `169.254.169.254`"),
+    "sign-in": (
+        "from azure.identity import DefaultAzureCredential as Own\nOwn().get_token('https://management.azure.com/.x')\n",
+        2,
+        "look up `169.254.169.254`",
+    ),
     "subprocess": ("import subprocess\nsubprocess.run(['touch', 'started'])\n", 2, "start the process `touch`"),
     "shell": ("import subprocess\nsubprocess.run('touch started', shell=True)\n", 2, "start the process `/bin/sh`"),
     "a harmless name": (
@@ -207,16 +211,7 @@ def test_a_neighbour_that_is_imported_may_do_no_more(port: int, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("port")
-def test_a_submission_behind_main_is_not_run_and_its_job_is_told_how_to_become_yaml(tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(f"{SDK}if __name__ == '__main__':\n    client.jobs.create_or_update(training)\n")
-    (found,) = jobs.load(tmp_path / "job.py").findings
-    assert found.code == "job-missing"
-    assert found.seen == "`training` is a Command of azure.ai.ml"
-    assert '`training._to_job().dump("job.yml")`' in found.remedy
-
-
-@pytest.mark.usefixtures("port")
-def test_the_yaml_that_is_advised_is_one_that_is_read(tmp_path: Path) -> None:
+def test_a_file_may_write_the_yaml_of_its_objects_itself(tmp_path: Path) -> None:
     (tmp_path / "write.py").write_text(f"{SDK}training._to_job().dump('job.yml')\n{JOB}")
     assert jobs.load(tmp_path / "write.py").findings == ()
     loaded = jobs.load(tmp_path / "job.yml")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import runpy
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ class RefusedError(Exception):
 
 
 def load(path: Path) -> Any:
+    """The job of a file; in Python it is what the file calls `job`."""
+    if path.suffix == ".py":
+        job = runpy.run_path(str(path))["job"]
+        return job._to_job() if hasattr(job, "_to_job") else job
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from azure.ai.ml import load_job

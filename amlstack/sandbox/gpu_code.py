@@ -35,6 +35,8 @@ WHERE: Final = "AMLSTACK_SANDBOX_ON_CPU"
 """Variable with the folder from which a Python that was built here imports `amlcpu` at its start."""
 GPUS: Final = "AMLSTACK_SANDBOX_GPUS"
 """Variable with the number of GPUs that a node is taken to have."""
+WORLDS: Final = "AMLSTACK_SANDBOX_WORLDS"
+"""Variable with the folder in which each process that joins a process group of torch leaves its rank and world size."""
 _ROOT: Final = paths.PROJECT
 _OFF: Final = "no-shim"
 _START: Final = "amlcpu.pth"
@@ -106,6 +108,20 @@ def programs(folder: Path, path: str) -> str:
 def mentioned(folder: Path, command: str) -> bool:
     """True where a job's command or a file of its code speaks of GPUs, NCCL or half precision."""
     return any(_WORDS.search(text) for text in chain((command,), texts(folder, _SUFFIXES)))
+
+
+def worlds_folder(folder: Path) -> Path:
+    """The folder of a job in which its processes leave their ranks."""
+    return folder / "worlds"
+
+
+def joined(folder: Path) -> list[tuple[int, int]] | None:
+    """Rank and world size of each process of a job that joined a process group; None where nobody looked."""
+    try:
+        texts_ = [each.read_text().split() for each in sorted(worlds_folder(folder).iterdir())]
+    except OSError:
+        return None
+    return [(int(rank), int(size)) for rank, size in texts_]
 
 
 def keep_off(home: Path, job: str) -> None:

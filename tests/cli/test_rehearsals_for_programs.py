@@ -103,3 +103,19 @@ def test_what_is_refused_is_plain_data_too(home: Path, job: Path) -> None:
             ["code-missing"] if code == 1 else []
         )
     assert "there are ranks 0 to 7" in ended.stderr
+
+
+def test_a_completed_job_whose_ranks_met_in_several_groups_is_a_failed_rehearsal(home: Path, job: Path) -> None:
+    note = 'from pathlib import Path\nPath(os.environ["AMLSTACK_SANDBOX_WORLDS"], str(rank)).write_text(SEEN)\n'
+    script = job.parent / "src" / "train.py"
+    failed = 'if rank == 3:\n    raise ValueError("shard 3 is broken")\n'
+    job.write_text(JOB.replace("name: shards", "name: groups"))
+    for world, verdict in (('f"{rank % 2} 2"', "failed"), ('f"{rank} 4"', "completed")):
+        script.write_text(TRAIN.replace(failed, note.replace("SEEN", world)))
+        ended = run(home, job.parent, "rehearse", "job.yml", "-j", "2x2", "--json")
+        found = json.loads(ended.stdout)
+        (one,) = found["jobs"]
+        size = int(world[-2])
+        assert (found["verdict"], one["status"]) == (verdict, "Completed"), ended.stderr
+        assert one["joined"] == [{"label": "", "started": 4, "worlds": [{"size": size, "ranks": 4}]}]
+        assert ("2 groups that do not know of each other" in one["error"]) == (size == 2)

@@ -124,6 +124,7 @@ def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu(lab: Lab) -> None
     assert losses(texts["cuda"]) == losses(texts["cpu"])
     assert "devices 2 peak 0" in texts["cuda"]
     assert "waits at its end True" in texts["cuda"]
+    assert sorted(gpu_code.joined(lab.folder("cuda")) or ()) == [(rank, 4) for rank in range(4)]
     notes = (lab.folder("cuda") / "runner.log").read_text()
     assert notes.count(gpu_code.LINE) == 1
     assert "DS_ACCELERATOR=cpu" in notes

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from amlstack.cli.console import Progress
     from amlstack.cli.logs.follower import Follower
     from amlstack.cli.rehearsal.scale import Extent
+    from amlstack.cli.rehearsal.worlds import JoinedWorld
     from amlstack.diagnose import Diagnosis
 
 _TAGS = re.compile(r"(?:\[rank ?\d+\]: ?)+")
@@ -58,6 +59,7 @@ class JobOutcome:
         unproven: What the rehearsal says nothing about.
         inputs: Files and folders of this machine by step and input.
         diagnosis: The first cause in its logs, if it failed.
+        worlds: The process groups that its ranks joined.
     """
 
     name: str
@@ -68,11 +70,17 @@ class JobOutcome:
     error: str = ""
     job: Follower | None = None
     diagnosis: Diagnosis | None = None
+    worlds: tuple[JoinedWorld, ...] = ()
 
     @property
     def is_good(self) -> bool:
-        """True where it completed."""
-        return self.status == "Completed"
+        """True where it completed, and its ranks trained together."""
+        return self.status == "Completed" and not self.alone
+
+    @property
+    def alone(self) -> list[str]:
+        """The reasons why its ranks did not train together; empty where they did, or nobody knows."""
+        return [f"{each.label}: {each.error}".removeprefix(": ") for each in self.worlds if each.error]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
@@ -94,6 +102,7 @@ class JobOutcome:
                 for name, path in inputs.items()
             },
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_dict(),
+            "joined": [each.as_dict() for each in self.worlds],
         }
         if job is None:
             return found

@@ -10,7 +10,7 @@ from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.rehearsal import judgement
+from amlstack.cli.rehearsal import judgement, worlds
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.rehearsal.judgement import judge, obstacles
@@ -276,6 +276,11 @@ def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint:
         job.follow()
         raise
     outcome.status, outcome.error = job.status, with_reason(arm, job_id, job.record)["error"]
+    folders = [(child.label, child.files.folder) for child in job.children.values()] or [("", job.folder)]
+    outcome.worlds = tuple(worlds.worlds_of(folders, outcome.extents))
+    if outcome.status == "Completed":
+        outcome.error = "; ".join(outcome.alone)
+        outcome.unproven += tuple(each.unproven for each in outcome.worlds if each.unproven)
     _show_end(progress, outcome, job, only=shown is not None)
 
 
@@ -283,6 +288,13 @@ def _show_end(progress: Progress, outcome: JobOutcome, job: Follower, *, only: b
     """Prints how a job ended, where its files are, and the first cause in its logs if it failed."""
     for line in (*summary(job), *output_lines(job)):
         progress.note(line)
+    if outcome.status == "Completed":
+        for each in filter(None, (world.unproven for world in outcome.worlds)):
+            progress.note(f"unproven: {each}")
+    if outcome.status == "Completed" and outcome.alone:
+        progress.fail(f"job {job.name} completed, and its ranks did not train together: {outcome.error}")
+        progress.note(f"logs and outputs are in {job.folder}")
+        return
     if outcome.is_good:
         progress.done(f"job {job.name} completed; its logs and outputs are in {job.folder}")
         return

@@ -68,6 +68,7 @@ class Extent:
         started: The same of the rehearsal.
         at_once: How many of it run at the same time: a sweep's trials.
         unchanged: Counts in the command, inputs or variables that no scale reaches, each as it is written.
+        starter: The program that starts the ranks, or `pytorch` where Azure ML does; empty where nobody says how many.
     """
 
     place: str
@@ -75,6 +76,7 @@ class Extent:
     started: tuple[int, int]
     at_once: int
     unchanged: tuple[str, ...] = ()
+    starter: str = ""
 
     @property
     def processes(self) -> int:
@@ -106,14 +108,18 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
 def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
     """The extent that is started of each part of a plan."""
     for place, part in plan.parts.items():
-        own = (starters.per_node(program, words, part.nodes) for program, words in _launches(part.enriched.command))
-        named = [count for count in own if count] or [_by_gpus(part) or 1]
+        launches = list(_launches(part.enriched.command))
+        own = {program: starters.per_node(program, words, part.nodes) for program, words in launches}
+        named = [count for count in own.values() if count] or [_by_gpus(part) or 1]
         declared = (part.nodes, max([part.processes_per_node or 1, *named]))
         started = declared
         if scale is not None:
             started = (min(declared[0], scale.nodes), min(declared[1], scale.ranks))
         at_once = max(1, min(trials_at_once(plan, place), most_nodes(plan, place) // started[0]))
-        yield Extent(place, declared, started, at_once, tuple(_unchanged(part, declared, started, scale)))
+        starter = next((program for program, count in own.items() if count), "")
+        if not starter and part.processes_per_node:
+            starter = getattr(getattr(part.enriched.launcher, "distribution", None), "type", "")
+        yield Extent(place, declared, started, at_once, tuple(_unchanged(part, declared, started, scale)), starter)
 
 
 def trials_at_once(plan: jobs.Planned, place: str) -> int:

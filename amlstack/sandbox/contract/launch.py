@@ -390,6 +390,9 @@ def environment(
     }
     if carrying is not None:
         variables["PATH"] = gpu_code.programs(temp, variables["PATH"])
+        worlds = gpu_code.worlds_folder(job_folder(home, job.id))
+        worlds.mkdir(exist_ok=True)
+        variables[gpu_code.WORLDS] = str(worlds)
     if spec.scale is not None:
         variables["PATH"] = scale.write(temp, variables["PATH"], spec.scale, spec.declared[0])
     for name, (_declared, used) in replaced(spec).items():

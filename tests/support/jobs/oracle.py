@@ -1,6 +1,7 @@
 """The body that azure-ai-ml itself would send for a command job, worked out offline.
 
-The one place that touches azure-ai-ml's internals; everything else compares with its answer.
+The one place that touches azure-ai-ml's internals; everything else compares with its answer, which is kept for a folder
+that does not change.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ import runpy
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from tests.support.jobs import answers
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+RefusedError = answers.RefusedError
 DERIVED = ("experimentName", "displayName")
 """Keys that azure-ai-ml makes up when the file leaves them out (a random name, the working folder)."""
-
-
-class RefusedError(Exception):
-    """azure-ai-ml does not take the file; its own message is the text."""
 
 
 def load(path: Path) -> Any:
@@ -48,6 +48,7 @@ def _json(rest: Any) -> Any:
     return json.loads(json.dumps(rest, cls=SdkJSONEncoder, exclude_readonly=True))
 
 
+@answers.kept
 def sweep(path: Path) -> dict[str, Any]:
     """The request body of a sweep job file; an inline environment of its trial stands as ``inline``."""
     with warnings.catch_warnings():
@@ -65,6 +66,7 @@ def sweep(path: Path) -> dict[str, Any]:
             raise RefusedError(str(error)) from error
 
 
+@answers.kept
 def pipeline(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The request body of a pipeline job file, and by step the component versions registered before it.
 
@@ -103,6 +105,7 @@ def _register(nodes: dict[str, Any], components: dict[str, Any], prefix: str = "
         node._component = f"registered:{prefix}{name}"
 
 
+@answers.kept
 def component_versions(path: Path) -> dict[str, str]:
     """By step the version that azure-ai-ml registers its component under."""
     with warnings.catch_warnings():
@@ -110,6 +113,7 @@ def component_versions(path: Path) -> dict[str, str]:
         return {name: node._component._get_anonymous_hash() for name, node in load(path).jobs.items()}
 
 
+@answers.kept
 def schedule(path: Path) -> dict[str, Any]:
     """The request body of a schedule file; ids of the steps' components are taken out."""
     with warnings.catch_warnings():
@@ -133,6 +137,7 @@ def _without(result: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+@answers.kept
 def body(path: Path) -> dict[str, Any]:
     """The request body that azure-ai-ml would PUT for a command job file, ``{"properties": ...}``.
 

@@ -38,12 +38,12 @@ class Split(NamedTuple):
 @lru_cache(maxsize=256)  # several checks of a job ask for those of its command
 def steps(command: str) -> tuple[tuple[str, ...], ...]:
     """The words of each simple command, in order; none where the shell's grammar is not plain (unbalanced quotes)."""
-    bound = _BINDING.sub("BOUND", command)
+    bound = _BINDING.sub("BOUND", command.replace("\\\n", ""))
     if _GRAMMAR.search(bound) is None:  # as nearly all: reading those letter by letter takes a hundred times as long
         return (words,) if (words := tuple(word for word in _BLANKS.split(bound) if word)) else ()
     found: list[list[str]] = [[]]
     for word in split_words(bound, ";&|()<>\n") or ():
-        if word.strip(";&|()<>\n"):
+        if not word or word.strip(";&|()<>\n"):
             found[-1].append(word)
         else:
             found.append([])

@@ -20,7 +20,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import fabric
 from jobs.launchers.base import MpiDistribution, Shape
 from jobs.launchers.per_process import Custom
-from jobs.planning import job_checks, program_checks
+from jobs.planning import job_checks, program_checks, script_checks
 from jobs.planning.plans import Added, Plan, Target
 from jobs.planning.program_checks import check_environment
 from jobs.values import Source
@@ -218,6 +218,7 @@ def plan(
     found = (
         *job_checks.run_name(job),
         *job_checks.placeholders(job),
+        *job_checks.versions(job),
         *job_checks.locations(job),
         *check_environment(job, environments),
         *_findings(job, lowered, count, target, base=source.base),
@@ -252,6 +253,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from job_checks.bindings(job)
     yield from job_checks.local_files(job, base)
     yield from program_checks.command_words(job, base)
+    yield from script_checks.scripts_of(job, base)
     yield from program_checks.nebula(job, lowered.command, base)
     yield from check_amlnode(job)
     yield from job_checks.variables(job)

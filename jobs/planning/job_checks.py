@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.models import listed
@@ -226,6 +226,15 @@ def variables(job: Job) -> Iterator[Finding]:
                 "Leave it out; the training code finds it set.",
                 Level.ERROR if job.typed else Level.WARNING,
             )
+        if isinstance(value, str) and (bound := _BINDING.search(value)) and bound["kind"] in {"inputs", "outputs"}:
+            yield Finding(
+                "variable-binding",
+                where,
+                f"`{name}` holds the binding `{bound[0]}`",
+                "Azure ML documents bindings in a command; no answer of Azure with one in a variable is recorded",
+                f"Set it in the command: `export {name}={value} && …`.",
+                Level.WARNING,
+            )
         if isinstance(value, (dict, list)) and secret_of(value) is None:
             yield Finding(
                 "variable-not-text",
@@ -233,6 +242,27 @@ def variables(job: Job) -> Iterator[Finding]:
                 f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
                 "A variable is text, or `{secret: NAME}` for a secret of the stack",
                 "Write it as one string.",
+                Level.WARNING,
+            )
+
+
+_LATEST = re.compile(r"(?P<name>(?:azureml:|.*/versions/).*?)(?::@?|(?<=/versions)/@?|:[\w.-]+@)latest", re.IGNORECASE)
+
+
+def versions(job: Job) -> Iterator[Finding]:
+    """References whose version is the word of a label."""
+    fields: dict[str, Any] = {"environment": job.environment}
+    fields |= {f"inputs.{name}.path": value.path for name, value in job.inputs.items() if isinstance(value, Input)}
+    for where, value in fields.items():
+        if isinstance(value, str) and (found := _LATEST.fullmatch(value)):
+            name = found["name"]
+            right = f"{name.removesuffix('/versions')}/labels/latest" if "/versions" in name else f"{name}@latest"
+            yield Finding(
+                "version-is-a-label",
+                where,
+                f"`{value}` names a version called `latest`",
+                "The newest version is behind a label, not a version of that name",
+                f"Write `{right}`, or better a version.",
                 Level.WARNING,
             )
 

@@ -32,9 +32,19 @@ if TYPE_CHECKING:
     from jobs.planning.plans import Plan, Target
     from jobs.values import Code
 
-_SHELL = re.compile(r"(?<!\$)\$\{\s*(?P<kind>inputs|outputs|search_space)\.(?P<name>[\w.-]+)\s*\}(?!\})")
+_MISWRITTEN = re.compile(
+    r"(?<![\w$\\])(?P<open>\$\{\{|\{\{|\$[{(]?)\s*(?P<kind>inputs|outputs|search_space)"
+    r"\.(?P<name>\w[\w-]*(?:\.\w[\w-]*)*)\s*(?P<close>\}\}|[})])?"
+)
+_WHY = {
+    "${": "has one brace on each side, so that the shell expands it",
+    "$": "has no braces, so that the shell expands its first word",
+    "$(": "is a command that the shell runs",
+    "{{": "has no dollar sign, and stays text",
+    "${{": "lacks a brace at its end, and stays text",
+}
 _LOCAL_RANK = re.compile(r"--local[_-]rank(?:=|\s+)[\"']?\$\{?RANK\b")
-_CREATES_NOTHING = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "export", "echo", "ls", "nvidia-smi", "set",
+CREATES_NOTHING = frozenset({"pip", "pip3", "conda", "apt", "apt-get", "export", "echo", "ls", "nvidia-smi", "set",
                               "env", "pwd", "date", "which", "ulimit", "true", "sleep", "hostname", "cat"})  # fmt: skip
 """Programs after which the code folder holds the scripts that it held before."""
 _MOST_NAMES = 2_000
@@ -50,7 +60,7 @@ def command_words(job: Job, base: Path) -> Iterator[Finding]:
         job: The job.
         base: Folder that its code is relative to.
     """
-    yield from _expanded_by_the_shell(job)
+    yield from _miswritten(job)
     if _LOCAL_RANK.search(job.command) and job.nodes not in (None, 1):
         yield Finding(
             "local-rank-from-rank",
@@ -64,16 +74,21 @@ def command_words(job: Job, base: Path) -> Iterator[Finding]:
         yield from _scripts(job.command, job.code, base)
 
 
-def _expanded_by_the_shell(job: Job) -> Iterator[Finding]:
-    if "${" not in job.command.replace("${{", ""):
-        return
-    for match in {found[0]: found for found in _SHELL.finditer(job.command)}.values():
+def _miswritten(job: Job) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for match in _MISWRITTEN.finditer(job.command) if "puts." in job.command or "search_" in job.command else ():
+        opened, kind, name = match["open"], match["kind"], match["name"]
+        if match[0] in seen or (opened, match["close"]) == ("${{", "}}"):
+            continue
+        seen.add(match[0])
+        meant = name.split(".")[0] in {**job.inputs, **job.outputs} or kind == "search_space"
         yield Finding(
             "binding-of-the-shell",
             "command",
-            f"`{match[0]}` has one brace on each side, so that the shell expands it",
-            "A binding has two braces on each side; the shell knows no such variable",
-            f"Write `${{{{{match['kind']}.{match['name']}}}}}`.",
+            f"`{match[0].strip()}` {_WHY[opened]}",
+            "A binding has a dollar sign and two braces on each side",
+            f"Write `${{{{{kind}.{name}}}}}`.",
+            Level.ERROR if meant or opened == "${" else Level.WARNING,
         )
 
 
@@ -95,7 +110,7 @@ def _scripts(command: str, code: Code, base: Path) -> Iterator[Finding]:
             if is_dir(folder) and first not in beside and not is_file(folder / script):
                 yield _missing(script, folder, code.path)
             return
-        if words and words[0].rsplit("/", 1)[-1] not in _CREATES_NOTHING:
+        if words and words[0].rsplit("/", 1)[-1] not in CREATES_NOTHING:
             return
 
 

@@ -14,7 +14,7 @@ CODE = f"{WORKSPACE}/codes/0123/versions/1"
 def test_a_torchrun_job_on_two_a100_nodes() -> None:
     job = jobs.Job(
         name="ddp",
-        command="python train.py --epochs ${{inputs.epochs}} --out ${{outputs.model}}",
+        command="python train.py --epochs ${{inputs.epochs}} --checkpoints ${{outputs.model}}",
         code=".",
         inputs={"epochs": 3, "data": jobs.Input(path="azureml:cifar:2", mode="ro_mount")},
         outputs={"model": jobs.Output(mode="upload", name="ddp-model")},
@@ -28,14 +28,14 @@ def test_a_torchrun_job_on_two_a100_nodes() -> None:
         display_name="DDP",
         experiment_name="cifar",
     )
-    source = jobs.Source(base=PROJECT / "examples" / "ddp_torchrun")
+    source = jobs.Source(base=PROJECT / "examples" / "checkpoint_resume")
     plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "a100", 2), source=source)
     assert plan.findings == ()
     assert jobs.body(plan.enriched, jobs.Refs(WORKSPACE, CODE)) == {
         "properties": {
             "jobType": "Command",
             "command": "torchrun --nnodes 2 --nproc_per_node 8 --node_rank $NODE_RANK --master_addr $MASTER_ADDR "
-            "--master_port $MASTER_PORT train.py --epochs ${{inputs.epochs}} --out ${{outputs.model}}",
+            "--master_port $MASTER_PORT train.py --epochs ${{inputs.epochs}} --checkpoints ${{outputs.model}}",
             "environmentId": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest",
             "codeId": CODE,
             "computeId": f"{WORKSPACE}/computes/a100",

@@ -94,8 +94,9 @@ def check(
     """Validate job files and print everything that is wrong.
 
     Checked are the file's form (unknown keys, wrong values, near misses by name), what its command binds, the files
-    it names, its code folder (secrets, links that leave it, `.git`, large files), and, against the cluster's size,
-    processes per node, InfiniBand, retirement and the number of nodes.
+    it names, the scripts that it starts (read, never run: syntax, arguments), its code folder (secrets, links that
+    leave it, `.git`, large files), and, against the cluster's size, processes per node, InfiniBand, retirement and
+    the number of nodes.
     The rules of the policy pack judge it at the levels of their configuration: mandatory is an error, advisory a
     warning. A pack or a configuration that is given wins over the stack's `amlstack:policies`. Errors refuse the file
     (exit status 1); warnings and notes do not.

@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
 
-FAILS_IN_THE_RUN = frozenset({"binding-unknown", "binding-of-the-shell", "output-undefined", "script-missing"})
+FAILS_IN_THE_RUN = frozenset(
+    {"binding-unknown", "binding-of-the-shell", "output-undefined", "script-missing", "script-outside-code"}
+    | {"script-left-out", "script-syntax"}
+    | {f"script-argument-{kind}" for kind in ("unknown", "missing", "value", "extra")}
+)
 """Mistakes that azure-ai-ml sends, and that no run survives."""
 _WITH_BLANKS = re.compile(r"\{\{\s|\s\}\}")
 

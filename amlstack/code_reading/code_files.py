@@ -14,6 +14,7 @@ import stat
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -106,6 +107,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{base}{'' if base.endswith('.') else '.'}{alias.name}" for alias in node.names)
 
 
+@lru_cache(maxsize=64)  # jobs share scripts, and several checks of a job read them
 def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
@@ -226,11 +228,23 @@ def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> 
     }
     if not installed:
         return
+    yield from absent_imports(folder, entries, installed, MOST_FILES)
+
+
+def absent_imports(folder: Path, entries: Sequence[str], known: Collection[str], most: int) -> Iterator[Import]:
+    """The same, beside the modules of a set; of a number of files at most.
+
+    Args:
+        folder: The code folder.
+        entries: Scripts or folders that the command starts, relative to it.
+        known: Modules that are there.
+        most: Files that are read.
+    """
     own: set[str] | None = None
     seen: set[str] = set()
-    for file in files(folder, entries):
+    for file in islice(files(folder, entries), most):
         for line, module in _top_imports(file.tree) if file.tree is not None else ():
-            if module in seen or module in installed or module in _NOT_INSTALLED:
+            if module in seen or module in known or module in _NOT_INSTALLED:
                 continue
             seen.add(module)
             own = _own(folder) if own is None else own

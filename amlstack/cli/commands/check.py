@@ -214,7 +214,7 @@ def _check(
     checked, folders = [], CodeFolders()
     for file in files:
         doing(str(file))
-        checked.append(check_file(file, where, gate=gate, folders=folders))
+        checked.append(check_file(file, where, gate=gate, folders=folders, packages=True))
     about = (*where.findings, *about, *gate.whole(), *run_orders.findings(checked, where))
     # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))

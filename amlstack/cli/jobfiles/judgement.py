@@ -91,6 +91,7 @@ def check_file(
     enrich: bool | None = None,
     environment: Callable[[Any], dict[str, Any]] | None = None,
     folders: CodeFolders | None = None,
+    packages: bool = False,
 ) -> Checked:
     """Load a file, plan its jobs, and judge them by the rules.
 
@@ -101,10 +102,11 @@ def check_file(
         enrich: Whether values are added; None as each job declares it.
         environment: From a job or component to its environment in the stack; None leaves them as written.
         folders: Code folders that were looked at before; None for none.
+        packages: Whether imports and pins are looked at.
     """
     import jobs
     from infra import judgement
-    from infra.runs import CodeFolders
+    from infra.runs import CodeFolders, location_of
 
     folders = CodeFolders() if folders is None else folders
     loaded, on = jobs.load(file), where.of_file(file)
@@ -119,9 +121,12 @@ def check_file(
         plans.append(plan)
         found += judgement.of_plan(gate, job.name or file.stem, plan, loaded.source)
         found += (finding for code in folders.inspected(plan) for finding in code.findings)
+        if packages:
+            from amlstack.cli.jobfiles.packages import check
+
+            found += map(location_of(job, loaded.source), (each for of in plan.parts.items() for each in check(*of)))
         if (known := on.named_data()) is not None:
             from infra import data
-            from infra.runs import location_of
 
             found += map(location_of(job, loaded.source), data.meant(plan, known).findings)
     return Checked(file, tuple(plans), tuple(dict.fromkeys(found)), loaded.source)

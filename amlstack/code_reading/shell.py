@@ -81,7 +81,7 @@ def plain_script(command: str) -> str | None:
     if any(_is_starter(word) for step in (*before, last) for word in step):
         return None
     program, *rest = [word for word in last if not ASSIGNMENT.fullmatch(word)] or [""]
-    return script_of([program, *rest]) if _PYTHON.fullmatch(program) and rest[:1] != ["-m"] else None
+    return script_of([program, *rest]) if _PYTHON.fullmatch(program) and not launch_of("python", rest)[0] else None
 
 
 def script_of(step: Sequence[str]) -> str | None:

@@ -37,7 +37,7 @@ class Starter(NamedTuple):
     verb: str = ""
 
 
-_MPIRUN = Starter(ranks=("npernode", "N"), total=("n", "np", "c"))
+_MPIRUN = Starter(ranks=("npernode", "N", "ppn", "perhost"), total=("n", "np", "c"))
 STARTERS = {
     "torchrun": Starter(("torch.distributed.run", "torch.distributed.launch"), ("nnodes",), ("nproc-per-node",)),
     "accelerate": Starter(
@@ -62,12 +62,16 @@ _FLAGS = frozenset(
         *("no-local-rank", "force-multi", "enable-each-rank-log", "save-pid", "bind-cores-to-rank"),  # deepspeed
         *("allow-run-as-root", "oversubscribe", "report-bindings", "tag-output", "display-map", "v", "verbose"),
         *("leave-session-attached", "display-allocation", "timestamp-output", "no-python", "same-network"),
+        *("no-ssh", "no-ssh-check", "disable-cache", "gloo", "mpi", "enable-cpu-affinity", "downcast-bf16"),
+        *("dynamo-use-fullgraph", "dynamo-use-dynamic", "dynamo-use-regional-compilation", "use-parallelism-config"),
     }
 )
 """Options without a value; after any other the next word is its value."""
+MODES = frozenset({"multi-gpu", "cpu", "use-cpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm"})
+"""Flags by which accelerate is told how to start processes."""
 _BY_DEVICES = frozenset({"gpu", "auto", "cpu"})
 """Values of torchrun that count devices."""
-_OF_TWO_VALUES = frozenset({"mca", "gmca", "prtemca", "pmixmca"})
+_OF_TWO_VALUES = frozenset({"mca", "gmca", "prtemca", "pmixmca", "genv"})
 
 
 class ScaledCount(NamedTuple):
@@ -131,8 +135,11 @@ def _launcher(words: list[str], starter: Starter, counts: Counts) -> tuple[list[
     return result, changes
 
 
-def _options(words: list[str]) -> list[tuple[str, str, int]]:
-    """Each option with a value before the first positional word: its name, its word, where the value stands."""
+def walked(words: list[str]) -> tuple[list[tuple[str, str, int]], int]:
+    """Each option before the first positional word: its name, its word, where its value stands (-1 for a flag).
+
+    And where the positional words begin.
+    """
     found = []
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
@@ -141,12 +148,18 @@ def _options(words: list[str]) -> list[tuple[str, str, int]]:
             found.append((name, words[at], at))
         elif name in _OF_TWO_VALUES:
             at += 2
-        elif name not in _FLAGS:
+        elif name in _FLAGS:
+            found.append((name, words[at], -1))
+        else:
             at += 1
             if at < len(words):
                 found.append((name, words[at - 1], at))
         at += 1
-    return found
+    return found, at
+
+
+def _options(words: list[str]) -> list[tuple[str, str, int]]:
+    return [option for option in walked(words)[0] if option[2] >= 0]
 
 
 def _least(value: str, most: int) -> str:
@@ -206,6 +219,18 @@ def _lightning(words: list[str], counts: Counts) -> tuple[list[str], list[Scaled
     return result, changes
 
 
+def trainer_options(words: list[str]) -> dict[str, str]:
+    """The Trainer's ``devices`` and ``num-nodes`` among a script's arguments; empty where they may be another's."""
+    found: dict[str, str] = {}
+    named = False
+    for at, word in enumerate(words):
+        if match := _TRAINER.fullmatch(word.partition("=")[0]):
+            name, equals, value = word.partition("=")
+            named |= name.startswith("--trainer.")
+            found[match["name"].replace("_", "-")] = value if equals else "".join(words[at + 1 : at + 2])
+    return found if named or found.keys() == {"devices", "num-nodes"} else {}
+
+
 def launch_of(program: str, words: list[str]) -> tuple[str, int]:
     """The launcher that a program is by its words (empty for none), and where its own options begin."""
     if not program.startswith("python"):
@@ -216,8 +241,9 @@ def launch_of(program: str, words: list[str]) -> tuple[str, int]:
 
 
 def given_options(words: list[str]) -> dict[str, str]:
-    """Options with a value before the first positional word, without their dashes."""
-    return {name: words[at] if "=" not in word else word.partition("=")[2] for name, word, at in _options(words)}
+    """Options before the first positional word without their dashes, and their values; a flag's is empty."""
+    found = walked(words)[0]
+    return {name: "" if at < 0 else word.partition("=")[2] if "=" in word else words[at] for name, word, at in found}
 
 
 _COUNT = r"^{name}:\s*['\"]?(?P<count>\d+)['\"]?\s*(?:#.*)?$"
@@ -293,14 +319,18 @@ def _configured(given: Mapping[str, str], counts: Counts, read: Callable[[str], 
         options += ["--num_machines", str(used_nodes)]
         changes.append(f"num_machines of {given['config-file']} {nodes} → {used_nodes}")
     processes = written["num_processes"]
-    if "num-processes" in given or "cpu" in given:
-        return CountsElsewhere(options, {}, changes)
-    per_node = counts.ranks if processes is None else min(-(-processes // nodes), counts.ranks)
-    used = used_nodes * per_node
-    if used != processes:
-        options += ["--num_processes", str(used)]
-        where = f"num_processes of {given['config-file']} {processes}" if processes else "--num_processes: all GPUs"
-        changes.append(f"{where} → {used}")
+    total = given.get("num-processes", "")
+    if total or "cpu" in given:
+        used = int(text_used) if (text_used := _total_of_machines(total, counts, given)).isdigit() else 0
+    else:
+        used = used_nodes * (counts.ranks if processes is None else min(-(-processes // nodes), counts.ranks))
+        if used != processes:
+            options += ["--num_processes", str(used)]
+            where = f"num_processes of {given['config-file']} {processes}" if processes else "--num_processes: all GPUs"
+            changes.append(f"{where} → {used}")
+    if used > 1 and not text and not MODES & given.keys():
+        options.append("--multi_gpu")
+        changes.append("without --multi_gpu → --multi_gpu, which accelerate takes by itself where it sees several GPUs")
     return CountsElsewhere(options, {}, changes)
 
 

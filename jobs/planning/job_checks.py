@@ -15,11 +15,11 @@ from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
-from jobs.launchers.base import RayDistribution
+from jobs.launchers.base import RayDistribution, TensorFlowDistribution
 from jobs.launchers.per_process import Custom
 from jobs.values import Environment, Input
 from jobs.wire.references import secret_of
-from policies.checks.job_limits import check_processes
+from policies.checks.job_limits import check_gpus_idle, check_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -355,9 +355,11 @@ def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Fin
     """
     ranks, started = lowered.processes_per_node, getattr(lowered.distribution, "process_count_per_instance", None)
     if ranks is not None and ranks != started and (size := target.facts):
-        found = check_processes(ranks, size, nodes=count)
-        if found is not None:
+        if (found := check_processes(ranks, size, nodes=count)) is not None:
             yield found
+        idle = check_gpus_idle(ranks, size, where="launcher")
+        if idle is not None and not isinstance(lowered.distribution, TensorFlowDistribution):  # its worker takes all
+            yield replace(idle, level=Level.WARNING)
 
 
 def locations(job: Job) -> Iterator[Finding]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 LARGE = """\
 $schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
 type: command
-command: torchrun --nnodes 16 --nproc_per_node 8 train.py --world-size 128 --epochs 8
+command: >-
+  torchrun --nnodes 16 --nproc_per_node 8 --node_rank $NODE_RANK --master_addr $MASTER_ADDR
+  train.py --world-size 128 --epochs 8
 environment: {image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}
 compute: azureml:mine
 resources: {instance_count: 16}
@@ -84,6 +86,16 @@ def test_a_terminal_is_asked(large: Path, started: list[str], monkeypatch: pytes
 def test_a_job_that_fits_or_is_wanted_as_it_is_starts(large: Path, started: list[str], words: Sequence[str]) -> None:
     assert rehearse(large, *words) == 1
     assert started == ["up"]
+
+
+@pytest.mark.parametrize(("before", "after"), [("--nnodes 16", "--nnodes 4"), ("--node_rank $NODE_RANK", "")])
+def test_what_is_wrong_as_declared_is_refused_before_it_is_scaled(
+    large: Path, started: list[str], capsys: pytest.CaptureFixture[str], before: str, after: str
+) -> None:
+    large.write_text(LARGE.replace(before, after))
+
+    assert (rehearse(large, "-j", "2x2"), started) == (1, [])
+    assert "[launcher-" in output(capsys)
 
 
 def test_the_plan_says_what_was_scaled_and_what_is_unproven(

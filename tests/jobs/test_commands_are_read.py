@@ -72,7 +72,7 @@ def test_command_gives_no_finding_when_its_script_is_there_or_may_be_made(comman
         ("python -u trian.py --epochs 3", "trian.py", "Did you mean `train.py`?"),
         ("pip install x; python3 prepare.py", "prepare.py", "Did you mean `tools/prepare.py`?"),
         ("torchrun --nproc_per_node 8 trian.py", "trian.py", "Did you mean `train.py`?"),
-        ("python -m torch.distributed.launch --use_env trian.py", "trian.py", "Did you mean `train.py`?"),
+        ("python -m torch.distributed.launch --nproc_per_node 8 trian.py", "trian.py", "Did you mean `train.py`?"),
         ("A=1 bash start.sh", "start.sh", "There are `run.sh`, `tools/prepare.py`, `train.py`."),
         ("./start", "./start", "There are `run.sh`, `tools/prepare.py`, `train.py`."),
     ],

@@ -196,6 +196,7 @@ def test_autotuning_needs_a_configuration_to_vary() -> None:
         (jobs.TorchRun(nproc_per_node=16), {}, ["processes-beyond-gpus"]),
         (jobs.Horovod(), {"command": "horovodrun -np 16 python t.py"}, ["launcher-in-command"]),
         (jobs.DeepSpeed(), {"command": "deepspeed train.py"}, ["launcher-in-command"]),
+        (jobs.TorchRun(nproc_per_node=4), {}, ["gpus-idle"]),
         (jobs.Lightning(), {"command": "python t.py --devices 4"}, ["lightning-counts"]),
         (jobs.Lightning(), {"command": "python t.py fit --trainer.num_nodes=3"}, ["lightning-counts"]),
         (jobs.Lightning(), {"command": "python t.py --devices 8 --num_nodes 2"}, []),

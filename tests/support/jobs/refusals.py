@@ -14,6 +14,8 @@ FAILS_IN_THE_RUN = frozenset(
     {"binding-unknown", "binding-of-the-shell", "output-undefined", "script-missing", "script-outside-code"}
     | {"script-left-out", "script-syntax"}
     | {f"script-argument-{kind}" for kind in ("unknown", "missing", "value", "extra")}
+    | {f"launcher-{kind}" for kind in ("nodes", "alone", "address", "rank", "hosts", "options", "count", "in-command")}
+    | {"processes-beyond-gpus"}
 )
 """Mistakes that azure-ai-ml sends, and that no run survives."""
 _WITH_BLANKS = re.compile(r"\{\{\s|\s\}\}")

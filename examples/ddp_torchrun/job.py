@@ -16,7 +16,7 @@ job = Job(
     environment="acpt-pytorch-2.8-cuda12.6",
     compute="a100",
     nodes=NODES,
-    launcher=TorchRun(nproc_per_node=RANKS_PER_NODE),
+    launcher=TorchRun(processes_per_node=RANKS_PER_NODE),
     experiment_name="examples",
     display_name="DDP with torchrun",
 )

@@ -16,7 +16,7 @@ job = Job(
     environment="acpt-pytorch-2.8-cuda12.6",
     compute="a100",
     nodes=NODES,
-    launcher=Lightning(devices=RANKS_PER_NODE, arguments="flags"),
+    launcher=Lightning(processes_per_node=RANKS_PER_NODE, arguments="flags"),
     experiment_name="examples",
     display_name="Lightning",
 )

@@ -20,7 +20,7 @@ job = Schedule(
                 compute="a100",
                 nodes=2,
                 limits=Limits(timeout=3600),
-                launcher=TorchRun(nproc_per_node=2),
+                launcher=TorchRun(processes_per_node=2),
             )
         },
     ),

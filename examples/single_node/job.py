@@ -14,7 +14,7 @@ job = Job(
     inputs={"epochs": 8, "world_size": RANKS},
     environment="acpt-pytorch-2.8-cuda12.6",
     compute="a100",
-    launcher=SingleNode(processes=RANKS),
+    launcher=SingleNode(processes_per_node=RANKS),
     experiment_name="examples",
     display_name="Single node",
 )

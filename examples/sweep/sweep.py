@@ -15,7 +15,7 @@ job = Sweep(
         inputs={"epochs": 6},
         environment="acpt-pytorch-2.8-cuda12.6",
         compute="a100",
-        launcher=SingleNode(processes=1),
+        launcher=SingleNode(processes_per_node=1),
     ),
     search_space={"lr": LogUniform(min_value=-8, max_value=-2), "momentum": Choice(values=(0.0, 0.9))},
     objective=Objective(primary_metric="loss", goal="minimize"),

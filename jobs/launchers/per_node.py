@@ -54,8 +54,8 @@ class TorchRun(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts one process on each node, and torchrun there starts and watches the ranks."
 
     type: Literal["torchrun"] = "torchrun"
-    nproc_per_node: Ranks | None = None
-    """Ranks per node; unset: one per GPU, or 1."""
+    processes_per_node: Ranks | None = None
+    """Ranks per node (not in total); unset: one per GPU, or 1."""
     max_restarts: Annotated[StrictInt, Field(ge=0)] = 0
     """The number of times that torchrun starts all ranks again after one failed; by c10d on several nodes."""
     rdzv: Literal["static", "c10d"] | None = None
@@ -65,7 +65,7 @@ class TorchRun(TypedLauncher):
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Put torchrun in front of the command's training process."""
-        ranks = self.nproc_per_node or shape.gpus or (1 if shape.gpus == 0 else None)
+        ranks = self.processes_per_node or shape.gpus or (1 if shape.gpus == 0 else None)
         program = " ".join([PROGRAMS[self.program], *self._arguments(shape, ranks)])
         lowered, findings = put_before(program, command, "TorchRun")
         if self.max_restarts and self._rendezvous == "static" and shape.nodes > 1:
@@ -109,7 +109,7 @@ class Accelerate(TypedLauncher):
     WHY: ClassVar[str] = "Azure ML starts one process on each node, and accelerate there starts the ranks."
 
     type: Literal["accelerate"] = "accelerate"
-    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    processes_per_node: Ranks | None = None
     """Ranks per node (accelerate itself counts in total); unset: one per GPU, or 1."""
     mixed_precision: Literal["no", "fp16", "bf16", "fp8"] | None = None
     """Handed on as `--mixed_precision`."""
@@ -149,7 +149,7 @@ class SingleNode(TypedLauncher):
     type: Literal["single-node"] = "single-node"
     backend: Collectives | None = None
     """The backend of the collectives; unset: nothing between nodes, so that no variable is added."""
-    processes: Annotated[StrictInt, Field(ge=1)] | None = None
+    processes_per_node: Ranks | None = None
     """Ranks; unset: one per GPU, or 1."""
 
     def collectives(self, shape: Shape) -> Collectives:
@@ -159,7 +159,7 @@ class SingleNode(TypedLauncher):
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Put a standalone torchrun in front of the training process, when it is to have several ranks."""
-        ranks = self.processes or shape.gpus or 1
+        ranks = self.processes_per_node or shape.gpus or 1
         findings: tuple[Finding, ...] = ()
         if shape.nodes > 1:
             findings += (
@@ -197,8 +197,8 @@ class Lightning(TypedLauncher):
     )
 
     type: Literal["lightning"] = "lightning"
-    devices: Annotated[StrictInt, Field(ge=1)] | None = None
-    """Ranks per node; unset: one per GPU, or 1."""
+    processes_per_node: Ranks | None = None
+    """Ranks per node (not in total), the Trainer's `devices`; unset: one per GPU, or 1."""
     arguments: Literal["none", "cli", "flags"] = "none"
     """The way in which num_nodes and devices reach the Trainer: not at all, as LightningCLI's `--trainer.num_nodes`,
     or as `--num_nodes`.
@@ -206,7 +206,7 @@ class Lightning(TypedLauncher):
 
     def lower(self, command: str, shape: Shape) -> Lowered:
         """Take the ranks out of the process's environment, and hand the counts on."""
-        ranks = self.devices or shape.gpus or (1 if shape.gpus == 0 else None)
+        ranks = self.processes_per_node or shape.gpus or (1 if shape.gpus == 0 else None)
         unset = " ".join(f"-u {name}" for name in UNSET)
         lowered, wrong = put_before(f"env {unset} python", command, "Lightning")
         if not wrong:
@@ -236,7 +236,11 @@ class Lightning(TypedLauncher):
 
 
 class HuggingFace(TypedLauncher):
-    """A script on the transformers Trainer, e.g. ``run_glue.py``; the Trainer itself needs no change."""
+    """A script on the transformers Trainer, e.g. ``run_glue.py``; the Trainer itself needs no change.
+
+    It is the launcher of a Trainer with DeepSpeed, too (``TrainingArguments(deepspeed=...)``): the Trainer takes its
+    ranks from the variables of torchrun, which the launcher ``DeepSpeed`` on MPI does not set.
+    """
 
     RESERVED: ClassVar[frozenset[str]] = TorchRun.RESERVED
     WHY: ClassVar[str] = "The Trainer reads its rank from the environment, which torchrun or Azure ML sets."
@@ -244,7 +248,7 @@ class HuggingFace(TypedLauncher):
     type: Literal["huggingface"] = "huggingface"
     per: Literal["node", "process"] = "node"
     """`node`: torchrun on each node; `process`: Azure ML's ranks."""
-    processes_per_node: Annotated[StrictInt, Field(ge=1)] | None = None
+    processes_per_node: Ranks | None = None
     """Ranks per node (not in total); unset: one per GPU, or 1."""
     local_rank_argument: StrictBool = False
     """Append `--local_rank $LOCAL_RANK` per process, for a Trainer that reads only the argument."""
@@ -252,7 +256,7 @@ class HuggingFace(TypedLauncher):
     def lower(self, command: str, shape: Shape) -> Lowered:
         """As TorchRun or PerProcess do."""
         if self.per == "node":
-            return TorchRun(nproc_per_node=self.processes_per_node).lower(command, shape)
+            return TorchRun(processes_per_node=self.processes_per_node).lower(command, shape)
         if self.local_rank_argument and "--local_rank" not in command:
             command = f"{command.rstrip()} --local_rank $LOCAL_RANK"
         return PerProcess(processes_per_node=self.processes_per_node).lower(command, shape)

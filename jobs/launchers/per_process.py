@@ -161,7 +161,8 @@ class Horovod(TypedLauncher):
 class DeepSpeed(TypedLauncher):
     """DeepSpeed: one process per GPU; ``deepspeed.initialize()`` finds its rank.
 
-    On MPI the image must hold Open MPI and mpi4py. No hostfile is written: Azure ML knows the nodes.
+    On MPI the image must hold Open MPI and mpi4py. No hostfile is written: Azure ML knows the nodes. A Hugging Face
+    Trainer with DeepSpeed takes the launcher ``HuggingFace``.
 
     With autotuning Azure ML starts one process on each node, `python -m amlnode deepspeed`, and the first runs
     DeepSpeed's tuner. The tuner starts each trial with a hostfile, ssh and pdsh: amlnode writes the hostfile out of the

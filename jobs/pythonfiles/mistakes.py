@@ -128,7 +128,7 @@ _Assigned = tuple[ast.stmt | ast.expr | ast.keyword, ast.expr]
 
 @lru_cache(maxsize=4)
 def place_of(code: bytes) -> Callable[[str], Place]:
-    """A function from a field (`launcher.nproc_per_node`) to its place: its keyword, else the nearest that holds it.
+    """A function from a field (`launcher.program`) to its place: its keyword, else the nearest that holds it.
 
     Args:
         code: The file, which is Python.

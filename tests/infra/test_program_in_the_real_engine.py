@@ -155,7 +155,7 @@ def test_a_scale_is_updated_and_all_else_of_a_cluster_replaced(stack: MakeStack,
 def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_shown(
     stack: MakeStack, sandbox: Sandbox, job_file: Path
 ) -> None:
-    job_file.write_text(JOB.format(name="ddp").replace("TorchRun()", "TorchRun(nproc_per_node=1)"))
+    job_file.write_text(JOB.format(name="ddp").replace("TorchRun()", "TorchRun(processes_per_node=1)"))
     one = declared(stack(PROJECT, sandbox=sandbox, name="sandbox"), "ws-resized", job_file)
     one.set("amlstack:jobs", [{"file": str(job_file), "wait": "completed"}]).up().ok()
     before = one.outputs()["jobs"]["ddp"]

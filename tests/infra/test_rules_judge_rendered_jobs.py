@@ -57,7 +57,7 @@ def job(**fields: Any) -> jobs.Job:
         ({"compute": "local"}, jobs.Target(), []),
         ({"compute": "Local"}, jobs.Target("Standard_NC24rs_v3", "local"), []),
         ({"launcher": jobs.PerProcess(processes_per_node=16)}, A100, [("processes-beyond-gpus", "error", "launcher")]),
-        ({"launcher": jobs.TorchRun(nproc_per_node=16)}, A100, [("processes-beyond-gpus", "error", "launcher")]),
+        ({"launcher": jobs.TorchRun(processes_per_node=16)}, A100, [("processes-beyond-gpus", "error", "launcher")]),
         ({"environment_variables": {"NCCL_IB_DISABLE": 1}, "nodes": 2}, A100,
          [("fabric-switched-off", "error", "environment_variables.NCCL_IB_DISABLE")]),
         ({"environment_variables": {"NCCL_IB_DISABLE": 1}}, A100, []),
@@ -75,7 +75,7 @@ def test_a_job_has_one_finding_for_each_mistake(
 
 
 def test_a_rule_that_a_plan_runs_has_the_configured_level() -> None:
-    crowded = job(launcher=jobs.TorchRun(nproc_per_node=16))
+    crowded = job(launcher=jobs.TorchRun(processes_per_node=16))
 
     assert found(crowded, A100, **{"processes-beyond-gpus": "advisory"})[0][1] == "warning"
     assert found(crowded, A100, **{"processes-beyond-gpus": "disabled"}) == []

@@ -148,7 +148,7 @@ def test_single_node_starts_its_ranks_alone() -> None:
     assert properties["command"] == "torchrun --standalone --nproc_per_node 8 train.py --lr 1"
     assert "distribution" not in properties
     assert properties["environmentVariables"] == {}
-    assert plan(jobs.SingleNode(processes=1), nodes=1).enriched.command == "python train.py --lr 1"
+    assert plan(jobs.SingleNode(processes_per_node=1), nodes=1).enriched.command == "python train.py --lr 1"
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
@@ -193,10 +193,10 @@ def test_autotuning_needs_a_configuration_to_vary() -> None:
     [
         (jobs.SingleNode(), {}, ["single-node"]),
         (jobs.Mpi(), {}, ["backend-unsaid"]),
-        (jobs.TorchRun(nproc_per_node=16), {}, ["processes-beyond-gpus"]),
+        (jobs.TorchRun(processes_per_node=16), {}, ["processes-beyond-gpus"]),
         (jobs.Horovod(), {"command": "horovodrun -np 16 python t.py"}, ["launcher-in-command"]),
         (jobs.DeepSpeed(), {"command": "deepspeed train.py"}, ["launcher-in-command"]),
-        (jobs.TorchRun(nproc_per_node=4), {}, ["gpus-idle"]),
+        (jobs.TorchRun(processes_per_node=4), {}, ["gpus-idle"]),
         (jobs.Lightning(), {"command": "python t.py --devices 4"}, ["lightning-counts"]),
         (jobs.Lightning(), {"command": "python t.py fit --trainer.num_nodes=3"}, ["lightning-counts"]),
         (jobs.Lightning(), {"command": "python t.py --devices 8 --num_nodes 2"}, []),

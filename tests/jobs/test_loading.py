@@ -40,7 +40,7 @@ job = Job(
     command="python train.py ${{inputs.data}}",
     environment="azureml:e:1",
     launcher=TorchRun(
-        nproc_per_node=8,
+        processes_per_node=8,
     ),
     inputs={
         "date": "x",
@@ -53,7 +53,7 @@ job = Job(
     ("where", "line", "column"),
     [
         ("command", 4, 5),
-        ("launcher.nproc_per_node", 7, 9),
+        ("launcher.processes_per_node", 7, 9),
         ("inputs.date", 10, 9),
         ("inputs.data", 9, 5),
         ("nodes", 3, 1),

@@ -35,9 +35,9 @@ def codes(plan: jobs.Plan) -> list[str]:
         ({"nodes": 5}, A100, ["nodes-beyond-cluster"]),
         ({"name": "my job"}, A100, ["name-form"]),
         ({"name": "my-job_1"}, A100, []),
-        ({"launcher": jobs.TorchRun(nproc_per_node=16)}, A100, ["processes-beyond-gpus"]),
-        ({"launcher": jobs.TorchRun(nproc_per_node=16)}, CPU, []),
-        ({"launcher": jobs.TorchRun(nproc_per_node=16)}, BLIND, []),
+        ({"launcher": jobs.TorchRun(processes_per_node=16)}, A100, ["processes-beyond-gpus"]),
+        ({"launcher": jobs.TorchRun(processes_per_node=16)}, CPU, []),
+        ({"launcher": jobs.TorchRun(processes_per_node=16)}, BLIND, []),
         ({"launcher": jobs.TorchRun(), "compute": None}, None, ["target-unknown"]),
         ({"launcher": jobs.TorchRun(), "command": "torchrun train.py"}, A100, ["launcher-in-command"]),
         ({"launcher": jobs.TorchRun(), "command": "bash run.sh"}, A100, ["command-not-python"]),
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_found(fields: dict[str, Any], target: jobs.Target | No
 def test_all_faults_come_together() -> None:
     plan = jobs.plan(
         job(command="python t.py ${{inputs.epoch}}", inputs={"epochs": 1}, code="nowhere", nodes=9,
-            environment="acpt-pytorch-2.8", launcher=jobs.TorchRun(nproc_per_node=9)),
+            environment="acpt-pytorch-2.8", launcher=jobs.TorchRun(processes_per_node=9)),
         A100,
     )  # fmt: skip
     assert codes(plan) == [
@@ -103,7 +103,7 @@ def test_near_misses_are_named() -> None:
 
 
 def test_a_total_process_count_is_explained() -> None:
-    plan = jobs.plan(job(nodes=2, launcher=jobs.TorchRun(nproc_per_node=16)), A100)
+    plan = jobs.plan(job(nodes=2, launcher=jobs.TorchRun(processes_per_node=16)), A100)
     assert "16 is 2 nodes of 8: a total" in plan.findings[0].message
 
 
@@ -111,7 +111,7 @@ def test_a_total_process_count_is_explained() -> None:
     ("launcher", "target", "nodes", "ranks", "world"),
     [
         (jobs.TorchRun(), A100, 2, 8, 16),
-        (jobs.TorchRun(nproc_per_node=2), A100, 2, 2, 4),
+        (jobs.TorchRun(processes_per_node=2), A100, 2, 2, 4),
         (jobs.TorchRun(), CPU, 2, 1, 2),
         (jobs.TorchRun(), BLIND, 2, None, None),
         (jobs.PerProcess(), H100, 4, 8, 32),
@@ -137,7 +137,7 @@ TORCHRUN = "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MAS
     [
         ("python train.py", {}, f"torchrun --nnodes 2 --nproc_per_node 8 {TORCHRUN} train.py"),
         ("python3 -u train.py --lr 1", {}, f"torchrun --nnodes 2 --nproc_per_node 8 {TORCHRUN} train.py --lr 1"),
-        ("train.py", {"nproc_per_node": 2}, f"torchrun --nnodes 2 --nproc_per_node 2 {TORCHRUN} train.py"),
+        ("train.py", {"processes_per_node": 2}, f"torchrun --nnodes 2 --nproc_per_node 2 {TORCHRUN} train.py"),
         ("python -m pkg.train", {}, f"torchrun --nnodes 2 --nproc_per_node 8 {TORCHRUN} -m pkg.train"),
         (
             "pip install 'a;b && c' && python train.py --x \"a && b\"",
@@ -268,14 +268,14 @@ def test_the_body_refuses_a_launcher_that_is_not_lowered() -> None:
 def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
     (tmp_path / "conda.yml").write_text("dependencies: [a]\n")
     source = jobs.Source(base=tmp_path)
-    declared = job(launcher=jobs.TorchRun(nproc_per_node=2), nodes=2, inputs={"a": jobs.Input(path="azureml:x:1")},
+    declared = job(launcher=jobs.TorchRun(processes_per_node=2), nodes=2, inputs={"a": jobs.Input(path="azureml:x:1")},
                    environment={"image": "x", "conda_file": "conda.yml"}, code="src")  # fmt: skip
     result = jobs.plan(declared, A100, source=source).declaration
     assert result == {
         "command": "python train.py",
         "environment": {"image": "x", "conda_file": "dependencies: [a]\n"},
         "inputs": {"a": {"path": "azureml:x:1"}},
-        "launcher": {"type": "torchrun", "nproc_per_node": 2},
+        "launcher": {"type": "torchrun", "processes_per_node": 2},
         "nodes": 2,
         "compute": "a100",
     }

@@ -31,7 +31,7 @@ def test_ranks_of_two_nodes_that_are_started_again_find_each_other(lab: Lab) -> 
         environment="acpt-pytorch-2.8-cuda12.6",
         compute="cluster",
         nodes=2,
-        launcher=jobs.TorchRun(nproc_per_node=2, max_restarts=3),
+        launcher=jobs.TorchRun(processes_per_node=2, max_restarts=3),
     )
     plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "cluster", max_nodes=2))
     assert plan.findings == ()

@@ -108,7 +108,7 @@ train = Job(
     environment_variables={"NCCL_DEBUG": "INFO"},
     compute="a100",
     nodes=2,
-    launcher=TorchRun(nproc_per_node=8),
+    launcher=TorchRun(processes_per_node=8),
     limits=Limits(timeout=3600),
     tags={"team": "a"},
 )

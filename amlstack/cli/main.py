@@ -49,6 +49,7 @@ VERBS = {
     ),
     "submit": Verb("amlstack.cli.commands.submit:submit", "Submit a job file to a workspace, as its stack would."),
     "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),
+    "compare": Verb("amlstack.cli.commands.runs:compare", "Show runs side by side: inputs, metrics, time and cost."),
     "logs": Verb("amlstack.cli.commands.runs:logs", "Print the logs of a job: all ranks, also while it runs."),
     "cancel": Verb("amlstack.cli.commands.runs:cancel", "Cancel a job and wait for its end."),
     "download": Verb("amlstack.cli.commands.download:download", "Download logs, files and named outputs of a job."),

@@ -109,6 +109,32 @@ def test_a_submitted_job_is_watched_to_its_end_and_submitted_once(space: Workspa
     assert seen == {"status": "Completed", "nodes": 2, "compute": "gpu", "command": 'echo "hello of $RANK"'}
 
 
+def test_runs_are_shown_side_by_side_with_what_they_logged(space: Workspace) -> None:
+    arm, names = Arm(space.sandbox.endpoint), []
+    for lr in (0.1, 0.2):
+        file = space.job("bert", "echo ${{inputs.lr}}", inputs={"lr": lr, "seed": 7})
+        ran = space.verbs("submit", str(file), "--watch").ok()
+        names += re.findall(r"submitted (bert-\w+)", ran.out)
+        at = f"/mlflow/v1.0{space.id}/api/2.0/mlflow/runs"
+        assert (
+            arm.call("POST", f"{at}/log-parameter", {"run_id": names[-1], "key": "depth", "value": "4"}).status == 200
+        )
+        for step in (0, 50):
+            point = {"key": "loss", "value": lr + 1 / (step + 1), "step": step, "timestamp": 10_000 + 200 * step}
+            assert arm.call("POST", f"{at}/log-metric", {"run_id": names[-1], **point}).status == 200
+
+    first, second = space.verbs("compare", *names, "--json").json
+    assert (first["inputs"], second["inputs"]) == ({"lr": "0.1", "seed": "7"}, {"lr": "0.2", "seed": "7"})
+    assert (first["params"], first["steps_per_second"], first["usd"]) == ({"depth": "4"}, 5.0, None)
+    assert first["metrics"] == {"loss": pytest.approx(0.1 + 1 / 51)}
+
+    shown = space.verbs("compare", *names).ok().out
+    assert re.search(r"^input lr +0\.1 +0\.2$", shown, re.MULTILINE)
+    assert "param depth 4" in shown.splitlines()[-1]
+    assert "metrics:      loss 0.119608" in space.verbs("status", names[0]).ok().out
+    assert "ml.azure.com" not in space.verbs("status", names[0]).out  # the studio shows nothing of a sandbox
+
+
 def test_what_a_job_is_called_and_prints_does_not_act(space: Workspace) -> None:
     hostile = "\n".join(HOSTILE.values()).replace("\0", "")
     (space.folder / "hostile.txt").write_bytes(hostile.encode())

@@ -1,4 +1,4 @@
-"""Verbs on the jobs of a workspace, on Azure or on the sandbox: ``status``, ``logs``, ``cancel`` and ``open``."""
+"""Verbs on the jobs of a workspace, on Azure or on the sandbox."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ OneJob = Annotated[
     str | None,
     typer.Argument(metavar="[JOB]", help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False),
 ]
+Jobs = Annotated[list[str], typer.Argument(metavar="JOB…", help="Runs, or jobs; of a step or trial PARENT/STEP.")]
 Subject = Annotated[
     str, typer.Argument(metavar="[JOB|workspace]", help="A run's name, or its job's, or the workspace itself.")
 ]
@@ -74,6 +75,31 @@ def status(asked: AskedWorkspace, job: OneJob = None, *, most: Most = 20, as_jso
             say(f"and {len(jobs) - most} older (--most {len(jobs)} shows them)", err=True)
     else:
         say("no jobs", err=True)
+
+
+def compare(asked: AskedWorkspace, jobs: Jobs, *, as_json: Json = False) -> None:
+    """Show runs side by side: what differs in their inputs, parameters, metrics, time, cost and speed.
+
+    Metrics and parameters are those that the runs logged by MLflow; a metric's last value counts. Steps per second are
+    those of the first metric that was logged by steps. The cost is that of the nodes while the run ran, at the
+    catalogue's price of the region; on the sandbox there is none. Which workspace: see `amlstack status --help`.
+
+    Exit status: 0 shown, 1 the service refused or does not answer, 2 there is no such job or workspace.
+
+    Examples:
+        amlstack compare bert-3f97dd4a3c bert-98ab12cd34
+
+        amlstack compare sweep/0 sweep/1 sweep/2 --json
+    """
+    from amlstack.cli.workspace import comparison, job_search, refusals
+
+    with refusals.opened(asked) as (where, _):
+        now = dt.datetime.now(dt.UTC)
+        found = [comparison.read_run(where, job_search.find(where, job), now) for job in jobs]
+    if as_json:
+        print_json(found)
+    else:
+        say("\n".join(comparison.lines(found)))
 
 
 def logs(asked: AskedWorkspace, job: Job, *, rank: Rank = None, follow: Follow = False) -> None:

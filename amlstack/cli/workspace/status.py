@@ -252,7 +252,8 @@ def details(place: WorkspacePlace, job: WorkspaceJob, why: str, now: dt.datetime
             name: (port or {}).get("uri") for name, port in (job.record.properties.get("outputs") or {}).items()
         },
         "tags": job.record.tags,
-        "studio": job_search.studio_of_job(place.arm, job),
+        "metrics": runs.plane.tracked(job.workspace, job.name)["metrics"],
+        "studio": None if place.is_local else job_search.studio_of_job(place.arm, job),
     }
 
 
@@ -275,6 +276,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         ("ran", age((ended - started).total_seconds()) if started and ended else ""),
         ("error", found["error"]),
         ("tags", ", ".join(f"{name}={value}" for name, value in found["tags"].items())),
+        ("metrics", ", ".join(f"{name} {value:.6g}" for name, value in found["metrics"].items())),
         ("logs", ", ".join(found["logs"])),
         ("studio", found["studio"]),
     ]

@@ -103,6 +103,35 @@ class DataPlane:
             found |= {asset: str(value.get("uri") or value.get("path") or "") for asset, value in values.items()}
         return {asset: uri for asset, uri in found.items() if uri}
 
+    def tracked(self, workspace: str, run: str) -> dict[str, dict[str, Any]]:
+        """The ``params`` of a run in MLflow, and the last value of each of its ``metrics``, by name.
+
+        Raises:
+            ArmError: It cannot be asked for. A run that MLflow does not know has logged nothing.
+        """
+        path = f"{self._mlflow(workspace)}/runs/get"
+        answer = self._arm.request("GET", path, None, query={"run_id": run}, allow=(404,))
+        data = ((answer.body or {}).get("run") or {}).get("data") or {} if answer.status == 200 else {}
+        return {kind: {str(one["key"]): one["value"] for one in data.get(kind) or ()} for kind in ("params", "metrics")}
+
+    def history(self, workspace: str, run: str, metrics: list[str]) -> list[tuple[int, int]]:
+        """Moment (milliseconds) and step of each value of the first of these metrics that was logged by steps.
+
+        Raises:
+            ArmError: It cannot be asked for.
+        """
+        path = f"{self._mlflow(workspace)}/metrics/get-history"
+        for metric in metrics:
+            query = {"run_id": run, "metric_key": metric}
+            body = self._arm.request("GET", path, None, query=query, allow=(404,)).body
+            found = [(int(one["timestamp"]), int(one.get("step") or 0)) for one in (body or {}).get("metrics") or ()]
+            if len({step for _, step in found}) > 1:
+                return found
+        return []
+
+    def _mlflow(self, workspace: str) -> str:
+        return f"{self.base(workspace)}/mlflow/v1.0{workspace}/api/2.0/mlflow"
+
     def _runs(self, workspace: str) -> str:
         return f"{self.base(workspace)}/history/v1.0{workspace}/runs"
 

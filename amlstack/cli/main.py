@@ -48,6 +48,7 @@ VERBS = {
         "Run a job file on the sandbox, stream its rank logs, exit like the job.",
     ),
     "submit": Verb("amlstack.cli.commands.submit:submit", "Submit a job file to a workspace, as its stack would."),
+    "resubmit": Verb("amlstack.cli.commands.runs:resubmit", "Submit a run once more, with some values changed."),
     "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),
     "compare": Verb("amlstack.cli.commands.runs:compare", "Show runs side by side: inputs, metrics, time and cost."),
     "logs": Verb("amlstack.cli.commands.runs:logs", "Print the logs of a job: all ranks, also while it runs."),

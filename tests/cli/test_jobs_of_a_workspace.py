@@ -128,6 +128,12 @@ def test_runs_are_shown_side_by_side_with_what_they_logged(space: Workspace) -> 
     assert (first["params"], first["steps_per_second"], first["usd"]) == ({"depth": "4"}, 5.0, None)
     assert first["metrics"] == {"loss": pytest.approx(0.1 + 1 / 51)}
 
+    new = re.findall(r"submitted (\S+)", space.verbs("resubmit", names[0], "--set", "inputs.lr=0.3").ok().out)
+    space.verbs("logs", *new, "--follow").ok()
+    again = space.verbs("compare", *names[:1], *new, "--json").json[1]
+    assert (again["status"], again["inputs"]) == ("Completed", {"lr": "0.3", "seed": "7"})
+    assert space.verbs("resubmit", names[0], "--name", names[1]).code == 2  # there is one of that name
+
     shown = space.verbs("compare", *names).ok().out
     assert re.search(r"^input lr +0\.1 +0\.2$", shown, re.MULTILINE)
     assert "param depth 4" in shown.splitlines()[-1]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from amlstack.base.findings import errors
 from amlstack.cli.console import Json, Progress, on_a_terminal, print_json, say
 from amlstack.cli.workspace.options import AskedWorkspace
 
@@ -18,6 +19,12 @@ OneJob = Annotated[
     typer.Argument(metavar="[JOB]", help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False),
 ]
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB…", help="Runs, or jobs; of a step or trial PARENT/STEP.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A value that differs: inputs.lr=0.1.", show_default=False),
+]
+NewName = Annotated[str | None, typer.Option("--name", help="Name of the new run.", show_default=False)]
+AgreedTo = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it is submitted and costs something.")]
 Subject = Annotated[
     str, typer.Argument(metavar="[JOB|workspace]", help="A run's name, or its job's, or the workspace itself.")
 ]
@@ -182,6 +189,59 @@ def cancel(asked: AskedWorkspace, job: Job, *, no_wait: NoWait = False) -> int:
         return 0
     progress.fail(f"job {found.name} ended before it could be canceled: {status}")
     return 1
+
+
+def resubmit(
+    asked: AskedWorkspace, job: Job, *, changes: Set = None, name: NewName = None, yes: AgreedTo = False
+) -> int:
+    """Submit a run once more, with some values changed.
+
+    The new run has the code, data, environment and command of the old one, as the workspace keeps them. The rules of
+    the policy pack judge it first. It belongs to no stack: no `up` adopts, edits or ends it. Settings are compute,
+    display_name, experiment_name, instance_count, timeout (seconds), inputs.NAME, environment_variables.NAME and
+    tags.NAME. Which workspace: see `amlstack status --help`.
+
+    Exit status: 0 submitted, 1 refused or answered with no, 2 wrong use, or there is no such job or workspace.
+
+    Examples:
+        amlstack resubmit bert-3f97dd4a3c --set inputs.lr=0.0002
+
+        amlstack resubmit bert --stack prod --set instance_count=4 --set tags.why=more-nodes --yes
+    """
+    from amlstack.catalog import clock
+    from amlstack.cli import console
+    from amlstack.cli.workspace import job_search, refusals, resubmission
+    from amlstack.provider.runs import version_for
+    from policies import gate
+
+    progress = Progress()
+    with refusals.opened(asked) as (where, _):
+        found = job_search.find(where, job)
+        try:
+            body = resubmission.body_of(found, changes or [])
+        except resubmission.NoSettingError as error:
+            say(str(error), err=True)
+            return 2
+        findings = resubmission.judge(where, found, body, gate.Gate(gate.read(None)[0], clock.today()))
+        console.print_findings(findings)
+        if errors(findings):
+            progress.fail("nothing was sent")
+            return 1
+        made = name or resubmission.new_name(found)
+        if where.arm.get(f"{found.workspace}/jobs/{made}", allow=(404,)).status != 404:
+            say(f"There is a job `{made}` already.", err=True)
+            return 2
+        if not yes and not where.is_local:
+            if not on_a_terminal():
+                progress.fail("nothing was sent: there is no terminal to ask on. `--yes` submits without a question")
+                return 2
+            if not console.confirmed(f"Submit {made} to {found.workspace.rpartition('/')[2]}?"):
+                progress.note("nothing was sent")
+                return 1
+        where.arm.put(f"{found.workspace}/jobs/{made}", body, version_for(body["properties"]))
+    progress.done(f"submitted {made}")
+    progress.note(f"`amlstack compare {found.name} {made}` shows what differs")
+    return 0
 
 
 def open_studio(asked: AskedWorkspace, subject: Subject = "workspace", *, browser: Browser = None) -> int:

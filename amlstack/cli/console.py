@@ -111,18 +111,23 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
-    """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy."""
+    """Print findings in the order of their files' lines: the place, then what was seen, the rule and the remedy.
+
+    Those that say the same of several places are one, with the places above one another.
+    """
     findings = tuple(findings)
     if (printed := _PRINTED.get()) is not None:
         printed += findings
     styled = {level: style(str(level), colour, bold=True) for level, colour in COLOURS.items()}
-    lines = []
+    alike: dict[tuple[Level, str, str], list[str]] = {}
     for finding in in_file_order(findings):
         place = ":".join(str(part) for part in (finding.file, finding.line, finding.column) if part is not None)
         parts = (text_module.line(place), styled[finding.level], text_module.line(finding.where))
-        head = ": ".join(part for part in parts if part)
-        message = finding.message.replace("\n", "\n    ")  # no line of it looks like another finding
-        lines.append(f"{head} [{finding.code}]\n    {message}")
+        head = f"{': '.join(part for part in parts if part)} [{finding.code}]"
+        alike.setdefault((finding.level, finding.code, finding.message), []).append(head)
+    lines = []
+    for (_, _, message), heads in alike.items():
+        lines += [*heads, f"    {message}".replace("\n", "\n    ")]  # no line of it looks like another finding
     if lines:  # at once: each writing reaches the terminal
         say("\n".join(lines), err=err)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amlstack.base.findings import Finding, errors, in_file_order
+from amlstack.base.findings import Finding, Level, errors, in_file_order
 from amlstack.cli.console import Json, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format, chosen
@@ -68,6 +69,18 @@ Form = Annotated[
         show_default=False,
     ),
 ]
+Only = Annotated[str | None, typer.Option(metavar="errors", help="Show errors alone.", show_default=False)]
+Fix = Annotated[
+    bool,
+    typer.Option(
+        "--fix",
+        help="Write what answers `job-timeout` and, with --workspace, `environment-pinned`, and show the difference.",
+    ),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option("--workspace", "-w", metavar="NAME|ID", help="With --fix: the workspace that knows versions."),
+]
 Changed = Annotated[
     bool,
     typer.Option(
@@ -90,6 +103,9 @@ def check(
     changed: Changed = False,
     policy_pack: PolicyPack = None,
     read_group: ReadGroup = False,
+    only: Only = None,
+    fix: Fix = False,
+    workspace: Workspace = None,
 ) -> int:
     """Validate job files and print everything that is wrong.
 
@@ -118,6 +134,13 @@ def check(
 
         amlstack check --against initiative.json definitions/ --stack prod --exempt e413671a
 
+    Advice that nearly every file gets stands once, with a count. `--fix` writes it: a timeout of a day, and of each
+    environment the newest version that a workspace has. Nothing else of a file changes, and the difference is shown.
+
+        amlstack check workloads/*.yml --only errors
+
+        amlstack check workloads/*.yml --fix --workspace my-workspace
+
     In CI: annotations beside the lines of a pull request, or a SARIF log; and the jobs that a range of commits touches
     (docs/checks-in-ci.md).
 
@@ -140,12 +163,17 @@ def check(
         from amlstack.cli.stack.tenant.judgement import judge_stack
 
         return judge_stack(files, stack, against, exempt or [], form=asked, read_group=read_group)
+    if only not in (None, "errors") or (workspace is not None and not fix):
+        raise typer.BadParameter("`--only` is `errors`, and `--workspace` goes with --fix.")
     files = files or _of_stack(stack)
     if read_group:
         raise typer.BadParameter("--read-group says something to the policies of --against, and none are given.")
 
     def verb(doing: Callable[[str], None]) -> int:
-        return _check(files, size, stack, policy_config, form=asked, doing=doing)
+        check = partial(
+            _check, files, size, stack, policy_config, form=asked, doing=doing, only_errors=only is not None
+        )
+        return _fixing(workspace, check) if fix else check()
 
     if not any(file.suffix.lower() == ".py" for file in files):
         return verb(lambda _: None)
@@ -200,10 +228,13 @@ def _check(
     *,
     form: Format,
     doing: Callable[[str], None],
+    only_errors: bool = False,
+    mending: Callable[[str], str | None] | None = None,
 ) -> int:
     """The verb, which announces each file before it reads it: its exit status."""
     from amlstack.catalog import clock
     from amlstack.cli import targets
+    from amlstack.cli.jobfiles.mending import told_once
     from amlstack.cli.stack import run_orders
 
     where = targets.find(size, stack)
@@ -215,9 +246,16 @@ def _check(
     for file in files:
         doing(str(file))
         checked.append(check_file(file, where, gate=gate, folders=folders, packages=True))
+        if mending is not None and _mended(file, checked[-1].findings, mending, err=form is not Format.TEXT):
+            doing(str(file))
+            checked[-1] = check_file(file, where, gate=gate, folders=folders, packages=True)
     about = (*where.findings, *about, *gate.whole(), *run_orders.findings(checked, where))
     # Jobs may share a code folder, of which each finding is shown once.
     found = tuple(dict.fromkeys((*about, *(finding for each in checked for finding in each.findings))))
+    hidden = [finding for finding in found if finding.level is not Level.ERROR] if only_errors else []
+    if hidden:
+        about, found = errors(about), errors(found)
+        checked = [replace(each, findings=errors(each.findings)) for each in checked]
     closing = [f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}"]
     if not files:
         closing = [f"stack {where.stack or stack}, its settings alone, which list no job files: {tally(found)}"]
@@ -225,9 +263,39 @@ def _check(
         print_json(_as_values(checked, found, about))
     else:
         costs = _costs(checked) if form is Format.TEXT else ()
+        if hidden:
+            closing[-1] += f" ({tally(hidden)} not shown)"
+        found = tuple(told_once(found)) if form is Format.TEXT else found
         shown_at = str(files[0]) if files else f"Pulumi.{stack}.yaml"
         formats.show(form, found, where.root, shown_at, category="check", closing=[*costs, *closing])
     return 1 if errors(found) else 0
+
+
+def _fixing(workspace: str | None, check: Callable[..., int]) -> int:
+    """The verb with a way to find versions; 2 where the workspace does not say them."""
+    from amlstack.cli.jobfiles.mending import versions_of
+    from amlstack.cli.workspace.workspace_place import NoWorkspaceError
+    from amlstack.provider.arm import ArmError
+
+    try:
+        return check(mending=versions_of(workspace) if workspace is not None else lambda _: None)
+    except (NoWorkspaceError, ArmError) as error:
+        say(f"error: {error}", err=True)
+        return 2
+
+
+def _mended(file: Path, findings: tuple[Finding, ...], pinned: Callable[[str], str | None], *, err: bool) -> bool:
+    """Edit a file, and show how; True where it was."""
+    from amlstack.cli.jobfiles.mending import mend
+
+    try:
+        difference = mend(file, findings, pinned)
+    except OSError as error:
+        say(f"error: {file}: {error.strerror}", err=True)
+        return False
+    if difference:
+        say(difference, err=err)
+    return bool(difference)
 
 
 def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[Finding, ...]) -> dict[str, Any]:

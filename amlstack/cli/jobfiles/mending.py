@@ -1,0 +1,214 @@
+"""Edits of job files that answer advice: a timeout, and the version of an environment. Nothing else of a file changes.
+
+A file is edited as text, at the places that its own syntax gives: comments, order and quotes stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from amlstack.base.files import read_regular, write_whole
+from amlstack.base.findings import Finding, Level
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+TIMEOUT: Final = 86_400
+"""Seconds of a timeout that is added: a day."""
+ADVICE: Final = {
+    "environment-pinned": ("The environment is ", "{} jobs name an environment without its version"),
+    "job-timeout": ("The job has no timeout", "{} jobs have no timeout"),
+}
+"""Advice that nearly every file gets, how it begins, and how it is told once."""
+
+
+def told_once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings, where each advice stands once: with its first place, a count, and the option that mends it."""
+    findings = tuple(findings)
+    for finding in findings:
+        if not _is_advice(finding):
+            yield finding
+            continue
+        alike = [each for each in findings if each.code == finding.code and _is_advice(each)]
+        if finding is alike[0]:
+            seen = finding.seen if len(alike) == 1 else ADVICE[finding.code][1].format(len(alike))
+            how = "--fix --workspace NAME" if finding.code == "environment-pinned" else "--fix"
+            remedy = finding.remedy if len(alike) == 1 else ""
+            mends = (
+                f"`amlstack check {how} FILES` writes {'it' if len(alike) == 1 else 'them'}, and shows the difference"
+            )
+            yield finding.changed(seen=seen, remedy=f"{remedy.rstrip('.')}. {mends}".removeprefix(". "))
+
+
+def _is_advice(finding: Finding) -> bool:
+    begins = ADVICE.get(finding.code)
+    return begins is not None and finding.level is Level.WARNING and finding.seen.startswith(begins[0])
+
+
+_UNPINNED: Final = re.compile(
+    r"azureml:(?P<own>[^:@/]+)(?:@latest)?"
+    r"|(?:azureml://registries/azureml/environments/)?(?P<curated>[\w.-]+)(?:/labels/latest)?"
+)
+
+
+class TextEdit(NamedTuple):
+    """A text in place of what stands between two offsets."""
+
+    begin: int
+    end: int
+    text: str
+
+
+def mend(file: Path, findings: Iterable[Finding], pinned: Callable[[str], str | None]) -> str:
+    """Write what answers the advice on one file.
+
+    Args:
+        file: The job file.
+        findings: Those on it; the others are left alone.
+        pinned: From an environment's reference to one with its version; None where nobody knows it.
+
+    Returns:
+        The difference as `diff -u` shows it; empty where nothing could be answered.
+
+    Raises:
+        OSError: The file cannot be read or written.
+    """
+    text = read_regular(file).decode("utf-8")
+    edits: list[TextEdit] = []
+    for finding in filter(_is_advice, findings):
+        try:
+            found = [*(_of_python if file.suffix == ".py" else _of_yaml)(text, finding, pinned)]
+        except (SyntaxError, ValueError):
+            continue
+        edits += [each for each in found if each not in edits]
+    made = text
+    for each in sorted(edits, reverse=True):
+        made = made[: each.begin] + each.text.replace("\n", "\r\n" if "\r\n" in text else "\n") + made[each.end :]
+    if made != text:
+        write_whole(file, made)
+    lines = difflib.unified_diff(text.splitlines(), made.splitlines(), str(file), str(file), lineterm="")
+    return "\n".join(lines)
+
+
+def versions_of(workspace: str) -> Callable[[str], str | None]:
+    """From the reference of an environment to the newest version that a workspace has of it; asks it once for each.
+
+    Args:
+        workspace: Its name, or its ARM id.
+
+    Raises:
+        NoWorkspaceError, ArmError: It is not known as a whole, or does not answer.
+    """
+    from amlstack.cli.workspace.options import AskedWorkspace
+    from amlstack.cli.workspace.workspace_place import find
+
+    place = find(AskedWorkspace(workspace=workspace), lambda _: None)
+
+    @cache
+    def pinned(reference: str) -> str | None:
+        found = _UNPINNED.fullmatch(reference)
+        if found is None:
+            return None
+        name = found["own"] or f"AzureML-{found['curated']}"
+        answer = place.arm.get(f"{place.workspace}/environments/{name}", allow=(404,)).body
+        version = (answer.get("properties") or {}).get("latestVersion")
+        return f"azureml:{name}:{version}" if version else None
+
+    return pinned
+
+
+def _of_yaml(text: str, finding: Finding, pinned: Callable[[str], str | None]) -> Iterator[TextEdit]:
+    import yaml
+
+    *way, last = finding.where.split(".")
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    if last == "timeout":
+        way.pop()
+    for name in way:
+        node = _value(node, name)
+    if last == "environment":
+        yield from _pin(_value(node, last), pinned, text)
+    elif isinstance(node, yaml.MappingNode) and not node.flow_style:
+        limits = _value(node, "limits")
+        if limits is None:
+            yield from _line_after(node, text, f"limits:\n{{0}}  timeout: {TIMEOUT}")
+        elif isinstance(limits, yaml.MappingNode) and not limits.flow_style and _value(limits, "timeout") is None:
+            yield from _line_after(limits, text, f"timeout: {TIMEOUT}")
+
+
+def _value(node: Any, name: str) -> Any:
+    pairs = node.value if isinstance(getattr(node, "value", None), list) else ()
+    return next((value for key, value in pairs if key.value == name), None)
+
+
+def _pin(node: Any, pinned: Callable[[str], str | None], text: str) -> Iterator[TextEdit]:
+    begin, end = node.start_mark.index, node.end_mark.index
+    if isinstance(node.value, str) and node.value in text[begin:end] and (right := pinned(node.value)):
+        yield TextEdit(begin, end, text[begin:end].replace(node.value, right))
+
+
+def _line_after(node: Any, text: str, line: str) -> Iterator[TextEdit]:
+    """A line below the last key of a mapping that is one line itself."""
+    for key, value in reversed(node.value):
+        if key.start_mark.line == value.end_mark.line and isinstance(value.value, str):
+            indent = " " * key.start_mark.column
+            end = text.find("\n", value.end_mark.index)
+            end = len(text) if end < 0 else end - (text[end - 1] == "\r")
+            yield TextEdit(end, end, f"\n{indent}{line.format(indent)}")
+            return
+
+
+def _of_python(text: str, finding: Finding, pinned: Callable[[str], str | None]) -> Iterator[TextEdit]:
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if finding.code == "environment-pinned":
+        for word in (each for call in calls for each in call.keywords if each.lineno == finding.line):
+            value = word.value
+            if word.arg == "environment" and isinstance(value, ast.Constant) and (right := pinned(str(value.value))):
+                begin = _offset(lines, value.lineno, value.col_offset)
+                end = _offset(lines, value.end_lineno or 0, value.end_col_offset or 0)
+                yield TextEdit(begin, end, text[begin:end].replace(str(value.value), right))
+        return
+    call = next((each for each in calls if each.lineno == finding.line and each.keywords), None)
+    if call is None or any(word.arg in {"limits", None} for word in call.keywords):
+        return
+    name, imports = _limits(tree, lines)
+    if name:
+        yield from imports
+        last = call.keywords[-1].value
+        end = _offset(lines, last.end_lineno or 0, last.end_col_offset or 0)
+        apart = lines[call.keywords[-1].lineno - 1][: call.keywords[-1].col_offset]
+        comma = int(text[end : end + 1] == ",")
+        between = f"\n{apart}" if not apart.strip() and comma else " "
+        yield TextEdit(
+            end + comma, end + comma, f"{'' if comma else ','}{between}limits={name}(timeout={TIMEOUT}){',' * comma}"
+        )
+
+
+def _limits(tree: ast.Module, lines: Sequence[str]) -> tuple[str, list[TextEdit]]:
+    """The name by which a file calls `jobs.Limits`, and the edit that imports it; no name where it imports no jobs."""
+    for node in tree.body:
+        if isinstance(node, ast.Import) and any(each.name == "jobs" and each.asname is None for each in node.names):
+            return "jobs.Limits", []
+        if isinstance(node, ast.ImportFrom) and node.module == "jobs" and node.level == 0:
+            if any(each.name == "Limits" for each in node.names):
+                return "Limits", []
+            for each in node.names:
+                if each.name > "Limits" or each is node.names[-1]:
+                    later, at = (
+                        each.name > "Limits",
+                        (each.lineno, each.col_offset if each.name > "Limits" else each.end_col_offset),
+                    )
+                    place = _offset(lines, at[0], at[1] or 0)
+                    return "Limits", [TextEdit(place, place, "Limits, " if later else ", Limits")]
+    return "", []
+
+
+def _offset(lines: Sequence[str], line: int, column: int) -> int:
+    """The offset of a place that `ast` gives, whose columns are bytes."""
+    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode(errors="ignore"))

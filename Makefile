@@ -32,7 +32,8 @@ test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and 
 	@tools/test_deps.sh
 
 # Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.
-TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest
+# No test draws from the module `random` itself: to seed it three times for each is a fiftieth of the time.
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --randomly-dont-reset-seed
 
 # Tests that start the engine, train, run a job's ranks or take seconds for another reason; all others share the cores.
 SLOW := engine or training or ranks or editor or tools

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Final
 
 from amlstack.base import paths
@@ -35,6 +36,8 @@ OTHERWISE: Final = {
     "policies/pack/archive.py": "a tar in memory",
 }
 """Files that write in another way, and why that is no loss."""
+WRITES: Final = re.compile(r"write_(text|bytes)|open\b")
+"""The words without which no file is written: most of the time goes into looking at every node."""
 
 
 def test_files_are_written_whole_or_a_reason_stands_here() -> None:
@@ -42,7 +45,7 @@ def test_files_are_written_whole_or_a_reason_stands_here() -> None:
         str(path.relative_to(paths.PROJECT))
         for room in ROOMS
         for path in sorted((paths.PROJECT / room).rglob("*.py"))
-        if any(map(_writes, ast.walk(tree_of(path))))
+        if WRITES.search(path.read_text("utf-8")) and any(map(_writes, ast.walk(tree_of(path))))
     }
     assert found - set(OTHERWISE) == set(), "write by amlstack.base.files.write_whole"
     assert set(OTHERWISE) - found - {"amlstack/base/files.py"} == set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 TESTS = PROJECT / "tests"
 SCENARIOS = TESTS / "policies" / "test_every_rule_runs_in_the_engine.py"
 """Its subject is the tests themselves: which of them runs a rule in the engine."""
+MODULES = {path.stem for path in TESTS.rglob("*.py") if path.stem.startswith("test_")} | {"conftest"}
 FILES = [path for path in TESTS.rglob("*.py") if "programs" not in path.parts and path != SCENARIOS]
 
 
 def imported(path: Path) -> set[str]:
     """The test modules and conftests that a file imports, or imports from."""
-    text = path.read_text("utf-8")
-    if "from tests" not in text:  # most of the time goes into parsing
+    words = set(re.findall(r"\b(?:test_\w+|conftest)\b", text := path.read_text("utf-8")))
+    if "from tests" not in text or words.isdisjoint(MODULES):  # most of the time goes into parsing
         return set()
     imports = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
     names = {node.module or "" for node in imports} | {

@@ -417,12 +417,11 @@ def rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     plain = body.replace("\r\n", "\n")
     try:
-        _, indent, offset = load_yaml_guess_indent(plain)
         writer = YAML()
         writer.preserve_quotes = True
         writer.width = 100_000
+        written, indent, offset = load_yaml_guess_indent(plain, yaml=writer)
         writer.indent(mapping=indent or 2, sequence=(offset or 0) + 2, offset=offset or 0)
-        written = writer.load(plain)
     except (YAMLError, ValueError):
         return None
     _change(written, before, after)

@@ -12,6 +12,7 @@ import io
 import os
 import signal
 import sys
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -85,6 +86,17 @@ class _NoInput(io.TextIOBase):
         raise EOFError("a job file gets no input")
 
 
+TRUSTED: ContextVar[bool] = ContextVar("TRUSTED", default=False)
+"""True where the files may do what they like; what they submit by azure-ai-ml is recorded even then."""
+
+
+def trusting(work: Callable[[], int]) -> Callable[[], int]:
+    """The same work with all files trusted."""
+    context = copy_context()
+    context.run(TRUSTED.set, True)
+    return lambda: context.run(work)
+
+
 @contextlib.contextmanager
 def guarded(file: str, folder: str) -> Iterator[Guarded]:
     """Run a file: its folder's modules can be imported, its output goes to standard error, and it gets no input.
@@ -97,6 +109,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
         folder: Where its neighbours lie.
     """
     guard = Guarded(file, folder)
+    refused = contextlib.nullcontext() if TRUSTED.get() else refusing(guard.refuse, guard.ask)
     path, here, stdin = list(sys.path), os.open(".", os.O_RDONLY), sys.stdin
     # At the end, so that a neighbour of the file can be imported and shadows nothing.
     sys.path.append(folder)
@@ -106,7 +119,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
             _output_to_errors(),
             contextlib.redirect_stdout(sys.stderr),
             replaced(_replacements(guard)),
-            refusing(guard.refuse, guard.ask),
+            refused,
         ):
             yield guard
     finally:

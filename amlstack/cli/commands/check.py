@@ -60,6 +60,10 @@ ReadGroup = Annotated[
         "--read-group", help="With --against: read location and tags of a resource group that exists from Azure."
     ),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option("--trust", help="Python job files may use network, credentials and processes while they are read."),
+]
 Form = Annotated[
     str | None,
     typer.Option(
@@ -103,6 +107,7 @@ def check(
     changed: Changed = False,
     policy_pack: PolicyPack = None,
     read_group: ReadGroup = False,
+    trust: Trust = False,
     only: Only = None,
     fix: Fix = False,
     workspace: Workspace = None,
@@ -170,9 +175,13 @@ def check(
         raise typer.BadParameter("--read-group says something to the policies of --against, and none are given.")
 
     def verb(doing: Callable[[str], None]) -> int:
-        check = partial(
+        check: Callable[[], int] = partial(
             _check, files, size, stack, policy_config, form=asked, doing=doing, only_errors=only is not None
         )
+        if trust:
+            from jobs.pythonfiles.guard import trusting
+
+            check = trusting(check)
         return _fixing(workspace, check) if fix else check()
 
     if not any(file.suffix.lower() == ".py" for file in files):

@@ -60,20 +60,22 @@ class Launch(NamedTuple):
     Attributes:
         name: Its row of `STARTERS`, `LIGHTNING`, or `VARIABLE`.
         options: Its options without dashes, with `-` for `_`; a flag's value is empty, an unknown one's holds `$`.
-        complete: False where more options stand in a variable that is not known.
         started: The words of what it starts.
+        complete: False where more options stand in a variable that is not known.
         unset: Variables that are taken out of its environment.
+        some_gpus: True where a variable says which GPUs of the node it sees.
         script: The script of the code in which it stands; empty for the command itself.
         line: Its line there; 0 for the command itself.
     """
 
     name: str
     options: Mapping[str, str]
-    complete: bool
-    started: tuple[str, ...]
-    unset: frozenset[str]
-    script: str
-    line: int
+    started: tuple[str, ...] = ()
+    complete: bool = True
+    unset: frozenset[str] = frozenset()
+    some_gpus: bool = False
+    script: str = ""
+    line: int = 0
 
 
 def launches_in(command: str, variables: Mapping[str, object], folder: str | None) -> Iterator[Launch]:
@@ -85,19 +87,22 @@ def launches_in(command: str, variables: Mapping[str, object], folder: str | Non
         folder: Its code on this machine; None where there is none.
     """
     if _MAY.search(command) is not None:
-        yield from _Reader({name: str(value) for name, value in variables.items()}, folder).read(command, "", 0)
+        known = {name: None if isinstance(value, dict) else str(value) for name, value in variables.items()}
+        yield from _Reader(known, {*known}, folder, [_FILES]).read(command, "")
 
 
 class _Reader:
-    """Follows a command as a shell does, with the variables that are known."""
+    """Follows a command as a shell does, with the variables that are known and those that its children get."""
 
-    def __init__(self, known: dict[str, str | None], folder: str | None) -> None:
-        self.known = known
-        self.folder = folder
+    def __init__(
+        self, known: dict[str, str | None], exported: set[str], folder: str | None, left: list[int], place: str = ""
+    ) -> None:
+        self.known, self.exported = known, exported
+        self.folder, self.place = folder, place
+        self.left = left
         self.unset: set[str] = set()
-        self.left = _FILES
 
-    def read(self, text: str, script: str, depth: int) -> Iterator[Launch]:
+    def read(self, text: str, script: str) -> Iterator[Launch]:
         """The launchers of a text, which is a command or a script."""
         blocks: list[str] = []
         array: list[str] | None = None
@@ -120,14 +125,16 @@ class _Reader:
                     kept = _opened([*words], blocks, function=after.startswith("()"))
                     maybe = "if" in blocks or after == "||" or (after == "&&" and _is_test(before))
                     if kept:
-                        yield from self._step(kept, script, line if script else 0, depth, maybe=maybe)
+                        yield from self._step(kept, script, line if script else 0, maybe=maybe)
                     before, after = (tuple(words), word) if words or word != "\n" else (before, after)
                     words = []
 
-    def _step(self, words: list[str], script: str, line: int, depth: int, *, maybe: bool) -> Iterator[Launch]:
+    def _step(self, words: list[str], script: str, line: int, *, maybe: bool) -> Iterator[Launch]:
         """One simple command."""
         if words[0] in _DECLARES:
-            words = [word for word in words[1:] if not word.startswith("-")]
+            names = [word for word in words[1:] if not word.startswith("-")]
+            self.exported |= {name.partition("=")[0] for name in names} if words[0] == "export" else set()
+            words = [word for word in names if "=" in word]
         own = 0
         while own < len(words) and _ASSIGNED.fullmatch(words[own]):
             own += 1
@@ -140,7 +147,7 @@ class _Reader:
                     found = f"{self.known.get(name) or UNKNOWN}{found}"
                 self.known[name] = None if maybe or "$" in found else found
                 if name == VARIABLE and not maybe:
-                    yield Launch(VARIABLE, {"value": found}, True, (), frozenset(), script, line)
+                    yield Launch(VARIABLE, {"value": found}, script=script, line=line)
             return
         given = [part for word in words[own:] for part in self._filled(word)]
         program = given[0].rsplit("/", 1)[-1] if given else ""
@@ -151,41 +158,39 @@ class _Reader:
             return
         if maybe or not given:
             return
+        if program == "cd" and "$" not in given[-1]:
+            self.place = os.path.normpath(os.path.join(self.place, given[-1]))  # noqa: PTH118 - a word of a command
+        child = {name: value for name, value in self.known.items() if name in self.exported}
+        for word in words[:own]:
+            child[word.partition("=")[0]] = " ".join(self._filled(word.partition("=")[2]))
         unset = {given[at + 1] for at, word in enumerate(given[:-1]) if word == "-u"} if program == "env" else set()
-        yield from self._started(given, frozenset(self.unset | unset), script, line, depth)
+        for each in self._started(given, child):
+            place = (each.script, each.line) if each.script else (script, line)
+            some = each.some_gpus or "CUDA_VISIBLE_DEVICES" in child
+            yield each._replace(unset=each.unset | self.unset | unset, some_gpus=some, script=place[0], line=place[1])
 
-    def _started(self, given: list[str], unset: frozenset[str], script: str, line: int, depth: int) -> Iterator[Launch]:
+    def _started(self, given: list[str], child: dict[str, str | None]) -> Iterator[Launch]:
         if given[0].rsplit("/", 1)[-1] in _BEFORE:
             given = given[next((at for at, word in enumerate(given) if _starts(word)), 0) :]
         program, *rest = given[0].rsplit("/", 1)[-1], *given[1:]
         name, begin = launch_of(program, rest) if program in STARTERS or program.startswith("python") else ("", 0)
         if name in STARTERS and name != "amlnode":
-            yield self._launch(name, rest[begin:], unset, script, line)
+            yield _launch(name, rest[begin:], child)
         elif program.startswith("python") and (trainer := trainer_options(rest)):
-            yield Launch(LIGHTNING, trainer, True, tuple(rest), unset, script, line)
-        elif program in {"bash", "sh"} and "-c" in rest[:-1] and depth < _FILES:
-            yield from self.read(rest[rest.index("-c") + 1], script, depth + 1)
-        elif (
-            (found := script_of(given)) is not None and self.folder is not None and found.endswith(".sh") and self.left
-        ):
-            self.left -= 1
-            text = (text_of(os.path.join(self.folder, found)) or "")[:_MOST]  # noqa: PTH118 - a name of a command
-            if program not in {"source", "."}:
-                here = given.index(found) + 1
-                self.known |= {str(at + 1): word for at, word in enumerate(given[here:])}
-                self.known |= {"@": " ".join(given[here:]), "*": " ".join(given[here:]), "#": str(len(given) - here)}
-            if program in {"source", "."} or _MAY.search(text):
-                yield from self.read(text, found.removeprefix("./"), depth + 1)
-
-    def _launch(self, name: str, words: list[str], unset: frozenset[str], script: str, line: int) -> Launch:
-        options, end = given_options(words), walked(words)[1]
-        complete = "$" not in "".join(words[end : end + 1])
-        if name == "torchrun":
-            for option in _TORCHRUN:
-                value = self.known.get("PET_" + option.upper().replace("-", "_"))
-                if value is not None:
-                    options.setdefault(option, value)
-        return Launch(name, options, complete, tuple(words[end:]), unset, script, line)
+            yield Launch(LIGHTNING, trainer, tuple(rest))
+        elif program in {"bash", "sh"} and (text := _text_of_shell(rest)):
+            yield from _Reader(child, {*child}, self.folder, self.left, self.place).read(text, "")
+        elif (found := script_of(given)) and found.endswith(".sh") and self.folder is not None and self.left[0]:
+            self.left[0] -= 1
+            path = os.path.normpath(os.path.join(self.place, found))  # noqa: PTH118 - a word of a command
+            text = (text_of(os.path.join(self.folder, path)) or "")[:_MOST]  # noqa: PTH118 - as above
+            if program in {"source", "."}:
+                yield from self.read(text, path)
+            elif _MAY.search(text):
+                own = given[given.index(found) + 1 :]
+                child |= {str(at + 1): word for at, word in enumerate(own)}
+                child |= {"@": " ".join(own), "*": " ".join(own), "#": str(len(own))}
+                yield from _Reader(child, {*child}, self.folder, self.left, self.place).read(text, path)
 
     def _filled(self, word: str) -> list[str]:
         """A word with its variables filled in, split where the shell splits their values."""
@@ -204,6 +209,22 @@ class _Reader:
             return self._values(found[3], depth + 1)
 
         return _VARIABLE.sub(value, word)
+
+
+def _launch(name: str, words: list[str], known: Mapping[str, str | None]) -> Launch:
+    options, end = given_options(words), walked(words)[1]
+    for option in _TORCHRUN if name == "torchrun" else ():
+        for short in [each for each in options if len(each) > 3 and option.startswith(each)]:
+            options[option] = options.pop(short)
+        if (value := known.get("PET_" + option.upper().replace("-", "_"))) is not None:
+            options.setdefault(option, value)
+    return Launch(name, options, tuple(words[end:]), complete="$" not in "".join(words[end : end + 1]))
+
+
+def _text_of_shell(words: list[str]) -> str:
+    """The command in ``bash -c 'command'``, whose option may hold others (``-lc``); empty for none."""
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), 0)
+    return words[at] if at and re.fullmatch(r"-\w*c", words[at - 1]) else ""
 
 
 def _starts(word: str) -> bool:

@@ -111,13 +111,19 @@ def scaled(program: str, words: list[str], counts: Counts) -> tuple[list[str], l
 
 def per_node(program: str, words: list[str], nodes: int) -> int | None:
     """Processes that a starter starts on each of a job's nodes by its own words; None where they name no number."""
-    program, at = launch_of(program, words)
-    words = words[at:]
-    given = given_options(words)
-    starter = STARTERS.get(program, Starter())
+    launcher, at = launch_of(program, words)
+    return counted_per_node(launcher, given_options(words[at:]), nodes)
+
+
+def counted_per_node(launcher: str, given: Mapping[str, str], nodes: int | None) -> int | None:
+    """Processes that a launcher starts on each of a number of nodes by its options; None where it is not known."""
+    starter = STARTERS.get(launcher, Starter())
+    if found := re.search(r"\bppr:(\d+):node\b", given.get("map-by", "")):
+        return int(found[1])
     for name in (*starter.ranks, *starter.total):
         if given.get(name, "").isdigit():
-            return int(given[name]) if name in starter.ranks else math.ceil(int(given[name]) / nodes)
+            count = int(given[name])
+            return count if name in starter.ranks else math.ceil(count / nodes) if nodes else None
     return None
 
 

@@ -69,7 +69,7 @@ def _machines(job: Job, lowered: Lowered, target: Target, folder: str | None) ->
     size, distribution = target.facts, lowered.distribution
     started = getattr(distribution, "process_count_per_instance", None) or 1
     return Machines(
-        nodes=1 if job.nodes is None else job.nodes if isinstance(job.nodes, int) else None,
+        nodes=None if job.max_instance_count or isinstance(job.nodes, str) else job.nodes or 1,
         gpus=size.gpus if size else None,
         size=size.name if size else "",
         started=started if isinstance(started, int) else None,
@@ -81,15 +81,10 @@ def _machines(job: Job, lowered: Lowered, target: Target, folder: str | None) ->
 def _words(machines: Machines) -> dict[str, Any]:
     """The words of every text."""
     nodes, gpus = machines.nodes, machines.gpus
-    return {
-        **machines._asdict(),
-        "nodes": nodes or "NODES",
-        "gpus": gpus or "GPUS",
-        "kind": machines.kind or "pytorch",
-        "total": nodes * gpus if nodes and gpus else "NODES × GPUS",
-        "s": "" if nodes == 1 else "s",
-        "s_gpus": "" if gpus == 1 else "s",
-    }
+    words = {name: value or name.upper() for name, value in machines._asdict().items()}
+    total = nodes * gpus if nodes and gpus else "NODES × GPUS"
+    several = {"s": "" if nodes == 1 else "s", "s_gpus": "" if gpus == 1 else "s"}
+    return words | several | {"total": total, "kind": machines.kind or "pytorch"}
 
 
 def _filled(job: Job) -> str:

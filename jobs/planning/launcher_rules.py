@@ -6,14 +6,13 @@ where it is given nothing; what only the run knows is never judged.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.launches import LIGHTNING, VARIABLE, Launch
-from amlstack.code_reading.starters import MODES, STARTERS, launch_of
+from amlstack.code_reading.starters import MODES, STARTERS, counted_per_node, launch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?)(?::.
 _SETTING = re.compile(r"^\s*(\w+):[ \t]*[\"']?([^\s\"'#]*)", re.MULTILINE)
 _HOSTS = frozenset({"H", "host", "hosts", "hostfile", "machinefile", "default-hostfile", "f", "host-discovery-script"})
 _ONE_OF = ("multi-gpu", "cpu", "tpu", "use-deepspeed", "use-fsdp")
+_ON_GPUS = re.compile(r"torch|horovod|deepspeed|tensorflow|\bjax|cuda")
 _WITHOUT_SSH = frozenset({"standard", "nossh"})
 
 
@@ -60,14 +60,19 @@ class Machines(NamedTuple):
         known = name and "$" not in name and self.folder is not None
         return text_of(os.path.join(str(self.folder), name)) if known else None  # noqa: PTH118 - of each of many jobs
 
+    def entry(self, launch: Launch) -> str:
+        """The text of the script that a launch starts; empty where it is not known."""
+        return self.text(next((word for word in launch.started if word.endswith(".py")), "")) or ""
+
 
 def judged(launch: Launch, machines: Machines) -> Wrong:
     """Everything that is wrong with one launch."""
     if launch.name in STARTERS and (machines.started or 1) > 1:
         yield "under-azure", {}
         return
+    machines = machines._replace(gpus=None) if launch.some_gpus else machines
     yield from _RULES[launch.name](launch, machines)
-    inner, count = _inner(launch), _per_node(launch, machines)
+    inner, count = _inner(launch), counted_per_node(launch.name, launch.options, machines.nodes)
     if inner and count is not None and count > 1:
         yield "in-each-other", {"inner": inner, "count": count}
 
@@ -119,7 +124,7 @@ def _accelerate(launch: Launch, machines: Machines) -> Wrong:
     known = launch.complete and text is not None
     if len(modes := [f"--{each.replace('-', '_')}" for each in _ONE_OF if each in launch.options]) > 1:
         yield "accelerate-modes", {"modes": " ".join(modes), "first": modes[0]}
-    if known and file and not machines.several and "num-processes" not in given:
+    if known and file and "num-processes" not in given:
         yield "accelerate-uncounted", {"file": file}
     count = given.get("num-machines", "1" if known else "")
     if machines.differs(count):
@@ -149,7 +154,7 @@ def _accelerate_count(count: int, given: Mapping[str, str], machines: Machines, 
     """Processes in total; ``file`` is accelerate's own, empty for none, None where more may be given than is known."""
     total = given.get("num-processes", "")
     one_process = not MODES & given.keys() and given.get("distributed-type", "NO").upper() == "NO"
-    if not total and file is not None and count > 1:
+    if not total and file == "" and count > 1:
         yield "accelerate-total", {}
     if not total.isdigit():
         return
@@ -205,12 +210,18 @@ def _mpirun(launch: Launch, machines: Machines) -> Wrong:
             return
     if launch.complete and machines.gpus != 0 and not {*row.ranks, *row.total, "map-by", "min-np"} & options.keys():
         yield "uncounted-horovod" if launch.name == "horovodrun" else "uncounted", {}
-    each = None if _inner(launch) else _per_node(launch, machines)
-    yield from _count("" if each is None else str(each), machines, "as many on each node as it has GPUs")
+    each = None if _inner(launch) else counted_per_node(launch.name, options, machines.nodes)
+    # MPI starts programs for the CPU, too: as many of them as there are cores may be meant.
+    unsure = {} if launch.name == "horovodrun" or _ON_GPUS.search(machines.entry(launch)) else {"level": "warning"}
+    for name, values in _count("" if each is None else str(each), machines, "as many on each node as it has GPUs"):
+        yield name, {**values, **unsure}
 
 
 def _lightning(launch: Launch, machines: Machines) -> Wrong:
     nodes, devices = launch.options.get("num-nodes", ""), launch.options.get("devices", "")
+    text = machines.entry(launch)
+    if "lightning" not in text and not any(word.startswith("--trainer.") for word in launch.started):
+        return  # another script may count other things by these names
     if machines.differs(nodes):
         yield "nodes", {"told": f"num_nodes {nodes}"}
     if not devices.isdigit():
@@ -219,9 +230,7 @@ def _lightning(launch: Launch, machines: Machines) -> Wrong:
         yield "lightning-count", {"count": devices}
         return
     alone = machines.kind == "pytorch" and machines.started == 1 and "LOCAL_RANK" not in launch.unset
-    script = next((word for word in launch.started if word.endswith(".py")), "")
-    text = machines.text(script) if alone and int(devices) > 1 else None
-    if text is not None and "lightning" in text and "LOCAL_RANK" not in text:
+    if alone and int(devices) > 1 and "lightning" in text and "LOCAL_RANK" not in text:
         yield "lightning-alone", {"count": devices}
     yield from _count(devices, machines, f"{machines.gpus} devices")
 
@@ -257,19 +266,6 @@ def _count(written: str, machines: Machines, write: str, missing: str = "", coun
         yield "beyond", {"what": what, "write": write, "total_of": total}
     elif count < machines.gpus:
         yield "idle", {"what": what, "write": write}
-
-
-def _per_node(launch: Launch, machines: Machines) -> int | None:
-    """Processes that a launcher starts on each node by its own words."""
-    row, options = STARTERS.get(launch.name, STARTERS["torchrun"]), launch.options
-    if found := re.search(r"ppr:(\d+):node", options.get("map-by", "")):
-        return int(found[1])
-    for name in (*row.ranks, *row.total):
-        if options.get(name, "").isdigit():
-            count = int(options[name])
-            total = name in row.total
-            return count if not total else None if machines.nodes is None else math.ceil(count / machines.nodes)
-    return None
 
 
 def _inner(launch: Launch) -> str:

@@ -76,6 +76,8 @@ FILES = {
           train.py
         """,
     "outer.sh": "echo begin\nbash nnodes.sh\n",
+    "tools/nested.sh": "torchrun --nproc_per_node 16 train.py",
+    "two.sh": "torchrun --nproc_per_node 2 train.py",
     "deep.sh": "deepspeed --num_gpus 8 train.py\n",
     "accelerate.sh": "accelerate launch --num_processes 8 --num_machines 2 " + ACCELERATE + " train.py\n",
     "right.sh": """\
@@ -182,12 +184,16 @@ WRONG = [
     Row("torchrun --nproc_per_node 8 --no-python torchrun --nproc_per_node 8 t.py",
         "launcher-in-command", "`torchrun` starts `torchrun` 8 times", "once"),
     Row("bash -c 'torchrun --nproc_per_node 16 t.py'", "processes-beyond-gpus", "16", "8"),
+    Row("bash -lc 'cd . && ./nnodes.sh --np 4'", "launcher-nodes", "--nnodes 4", "Write 2", nodes=2, line=3),
     Row("pip install -r r.txt && exec torchrun --nproc_per_node 16 t.py", "processes-beyond-gpus", "16", "8"),
     # scripts
     Row("bash nnodes.sh", "launcher-nodes", "--nnodes 4", "Write 2", nodes=2, line=3),
     Row("./outer.sh", "launcher-nodes", "--nnodes 4", "Write 2", nodes=2, line=3),
     Row("bash default.sh", "launcher-nodes", "--nnodes 1", "Write 2", nodes=2, line=3),
-    Row("GPUS=16 && bash default.sh", "processes-beyond-gpus", "16", "8", line=3),
+    Row("export GPUS=16 && bash default.sh", "processes-beyond-gpus", "16", "8", line=3),
+    Row("GPUS=16 bash default.sh", "processes-beyond-gpus", "16", "8", line=3),
+    Row("GPUS=16; source default.sh", "processes-beyond-gpus", "16", "8", line=3),
+    Row("cd tools && bash nested.sh", "processes-beyond-gpus", "16", "8", line=1),
     Row("bash default.sh", "gpus-idle", "4 processes", "8", line=3, level="warning",
         more="environment_variables: {GPUS: '4'}"),
     Row("bash array.sh --lr 1", "processes-beyond-gpus", "16 is the total", "8", nodes=2, line=8),
@@ -236,6 +242,8 @@ WRONG = [
     Row("accelerate launch --config_file two.yaml --num_processes 32 --machine_rank $NODE_RANK t.py",
         "processes-beyond-gpus", "16", "--num_processes 16", nodes=2),
     Row("accelerate launch --config_file no.yaml t.py", "launcher-alone", "no `--multi_gpu`", "--multi_gpu"),
+    Row(f"accelerate launch --config_file uncounted.yaml --num_machines 2 {ACCELERATE} t.py", "launcher-count",
+        "number of processes", "--num_processes 16", nodes=2),
     Row("accelerate launch --config_file uncounted.yaml t.py", "launcher-count", "number of processes",
         "--num_processes 8"),
     Row(f"accelerate launch --config_file zero.yaml {ACCELERATE} t.py", "launcher-hosts", "by ssh", "standard",
@@ -259,7 +267,7 @@ WRONG = [
         row
         for program in ("mpirun --allow-run-as-root", "mpiexec", "horovodrun")
         for row in (
-            Row(f"{program} -np 16 python t.py", "processes-beyond-gpus", "16", "GPUs"),
+            Row(f"{program} -np 16 python train.py", "processes-beyond-gpus", "16", "GPUs"),
             Row(f"{program} -np 4 python t.py", seen="4", remedy="GPUs", **IDLE),
             Row(f"{program} -np 16 python t.py", "launcher-hosts", "no hosts", "Azure ML", nodes=2, distribution=MPI_1),
             Row(f"{program} -np 16 -H localhost:16 python t.py", "launcher-address", "localhost:16", "Azure", nodes=2),
@@ -268,8 +276,9 @@ WRONG = [
     ),
     Row("mpirun python t.py", "launcher-count", "no number", "-np 8", level="warning"),
     Row("horovodrun python t.py", "launcher-count", "no number", "-np 8"),
-    Row("mpirun --map-by ppr:16:node python t.py", "processes-beyond-gpus", "16", "GPUs"),
-    Row("mpirun -H a,b -np 32 python t.py", "processes-beyond-gpus", "16", "GPUs", nodes=2),
+    Row("mpirun -np 64 ./simulation", "processes-beyond-gpus", "64", "GPUs", level="warning"),
+    Row("mpirun --map-by ppr:16:node python train.py", "processes-beyond-gpus", "16", "GPUs"),
+    Row("mpirun -H a,b -np 32 python train.py", "processes-beyond-gpus", "16", "GPUs", nodes=2),
     Row("mpirun -np 8 torchrun --nproc_per_node 8 t.py", "launcher-in-command", "`mpirun` starts `torchrun` 8", "once"),
     Row(f"mpirun -np 8 {RUN} --nproc_per_node 8 t.py", "launcher-in-command", "starts `torchrun` 8 times", "once"),
     # Lightning
@@ -306,6 +315,10 @@ RIGHT = [
     Row("pip install deepspeed accelerate torchrun && echo mpirun horovodrun && python train.py", distribution=EIGHT),
     Row("accelerate config default && accelerate test", distribution=EIGHT),
     Row("accelerate launch --num_processes 8 train.py"),
+    Row("GPUS=16 && bash default.sh"),
+    Row("torchrun --nproc 8 train.py"),
+    Row("CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node 2 train.py & CUDA_VISIBLE_DEVICES=2,3 bash two.sh"),
+    Row("python train.py --num_nodes 1000 --devices 8", nodes=2, distribution=EIGHT),
     Row("accelerate launch train.py"),
     Row(f"accelerate launch --multi_gpu --num_machines 2 --num_processes 16 {ACCELERATE} train.py", nodes=2),
     Row(f"accelerate launch --num_machines 2 --num_processes 16 {ACCELERATE} train.py", nodes=2),
@@ -341,6 +354,7 @@ def judged(folder: Path, row: Row) -> list[Finding]:
     """The findings on launchers of a job file; one whose `command` stands in line 3."""
     code = folder / "src"
     code.mkdir()
+    (code / "tools").mkdir()
     for name, text in FILES.items():
         (code / name).write_text(textwrap.dedent(text))
     target = f"  instance_type: {row.size}\n" if row.size else ""

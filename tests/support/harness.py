@@ -184,7 +184,7 @@ class Stack:
             "PULUMI_BACKEND_URL": f"{self.backend.as_uri()}?metadata=skip",  # as amlstack.engine has it, and why
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_HOME": str(folder / "pulumi-home"),
-            "PULUMI_PYTHON_CMD": str(_python(folder)),
+            "PULUMI_PYTHON_CMD": str(answering_python(folder)),
             "PULUMI_SKIP_UPDATE_CHECK": "1",
             # A provider that a test attaches is not on PATH; the engine would try to download the published one.
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
@@ -304,7 +304,7 @@ def _listing() -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def _python(folder: Path) -> Path:
+def answering_python(folder: Path) -> Path:
     """This interpreter, which has pip's answer at hand: one and the same for all stacks, half a second of work each."""
     python = folder / "python"
     # No shell script: a shell would correct PWD, which says by what name a person knows the folder.

@@ -18,6 +18,7 @@ from amlstack.sandbox.server import daemon
 from tests.support.deploy import state_place
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.github import JobRun, Runner
+from tests.support.harness import answering_python
 from tests.support.running import ended_with_us, running_sandbox
 from tests.support.stack.fresh_clone import Clone
 from tests.support.stack.small_jobs import store_of
@@ -199,6 +200,7 @@ def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
         "NO_COLOR": "1",
         "COLUMNS": "200",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PULUMI_PYTHON_CMD": str(answering_python(forge.folder)),
     }
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from amlstack.base.paths import PROJECT
+from tests.support.harness import answering_python
 from tests.support.running import FAULTS
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Clone:
     """The copy. Its ``.venv`` is a link to this clone's, which finds the copy's modules first."""
 
     folder: Path
+    python: Path
     started: list[Verb] = field(default_factory=list)
 
     @classmethod
@@ -100,7 +102,9 @@ class Clone:
             # With their bytecode, whose sources keep their times: nothing is compiled again.
             (shutil.copytree if entry.is_dir() else shutil.copy2)(entry, folder / entry.name)
         (folder / ".venv").symlink_to(PROJECT / ".venv")
-        return cls(folder)
+        beside = folder.with_name(f"{folder.name}-python")
+        beside.mkdir()
+        return cls(folder, answering_python(beside))
 
     @property
     def home(self) -> Path:
@@ -117,6 +121,7 @@ class Clone:
             "NO_COLOR": "1",
             "COLUMNS": "400",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PULUMI_PYTHON_CMD": str(self.python),
         }
 
     def start(self, *words: str) -> Verb:

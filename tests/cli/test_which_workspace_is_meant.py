@@ -239,3 +239,14 @@ def test_a_step_is_taken_by_its_own_name_and_never_for_another_that_is_shown_so(
     for wanted, names in (("p/2", "`p/p_1`, `p/p_2`"), ("p/prep", "`p/p_2`, `p/p_3`")):
         with pytest.raises(job_search.UnknownRunError, match=f"may be one of {names}"):
             job_search.find(where, wanted)
+
+
+def test_beside_another_one_the_workspace_of_rehearsals_is_not_meant() -> None:
+    own, other, rehearsal = (arm_id(SUBSCRIPTION, name, name) for name in ("own", "other", "rehearsal"))
+
+    def meant(*workspaces: str) -> str:
+        return workspace_place.WorkspacePlace(SimpleNamespace(endpoint="https://x"), workspaces, "").workspace
+
+    assert (meant(own, rehearsal), meant(rehearsal)) == (own, rehearsal)
+    with pytest.raises(workspace_place.NoWorkspaceError, match="2 workspaces may be meant: own, other"):
+        meant(own, other, rehearsal)

@@ -151,7 +151,8 @@ def _one(sending: Submission, run: Run, *, yes: bool) -> str | None:
     progress.step(f"submitting {run_id}")
     run_id = sending.send(run)
     progress.done(f"submitted {run_id}")
-    progress.note(f"studio: {job_search.studio_of_job(place.arm, job_search.find(place, run_id))}")
+    if not place.is_local:
+        progress.note(f"studio: {job_search.studio_of_job(place.arm, job_search.find(place, run_id))}")
     again = f" --stack {place.stack}" if place.stack else ""
     progress.note(f"`amlstack logs {run_id}{again}` follows it, `amlstack cancel {run_id}{again}` ends it")
     return run_id

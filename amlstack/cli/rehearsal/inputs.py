@@ -13,6 +13,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.base.text import did_you_mean, near
 from amlstack.cli.rehearsal import mapping_file
+from amlstack.cli.workspace.workspace_place import REHEARSAL
 from infra.names import Names
 from jobs.model.job import NotGiven
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import Chosen
 
-GROUP = "rehearsal"
+GROUP = REHEARSAL
 """The resource group and the workspace in which jobs are rehearsed."""
 BELOW = ".jobs."
 """Between the names of a step and of a step in it."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.sandbox.server.endpoint import Endpoint
 
+REHEARSAL: Final = "rehearsal"
+"""The workspace, and its group, in which the sandbox rehearses jobs."""
 FOLDERS: Final = (".azureml", "aml_config", "")
 NAMES: Final = ("config.json", "project.json")
 LEVELS: Final = 20
@@ -189,10 +191,12 @@ class WorkspacePlace:
         Raises:
             NoWorkspaceError: Several may be meant.
         """
-        if len(self.workspaces) == 1:
-            return self.workspaces[0]
-        names = ", ".join(_name(each) for each in self.workspaces[:_SHOWN])
-        raise NoWorkspaceError(f"{len(self.workspaces)} workspaces may be meant: {names}. Name one with --workspace.")
+        # A rehearsal's workspace is its own: nobody who has another one means it.
+        meant = [each for each in self.workspaces if _name(each) != REHEARSAL] or list(self.workspaces)
+        if len(meant) == 1:
+            return meant[0]
+        names = ", ".join(_name(each) for each in meant[:_SHOWN])
+        raise NoWorkspaceError(f"{len(meant)} workspaces may be meant: {names}. Name one with --workspace.")
 
     @property
     def is_local(self) -> bool:

@@ -14,25 +14,31 @@ from amlstack.code_reading.arguments import MANY, Interface, Option
 from amlstack.code_reading.code_files import ImportedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
 _NO_VALUE: Final = frozenset(("store_true", "store_false", "store_const", "append_const", "count", "help", "version"))
 _ADDED: Final = {"deepspeed.add_config_arguments": ("--deepspeed", "--deepscale")}
 """Functions that add options to a parser, by how these begin. https://github.com/deepspeedai/DeepSpeed"""
+_READS: Final = re.compile(r"parse_((known_)?(intermixed_)?args|args_into_dataclasses)")
+_CHANGED: Final = re.compile(
+    r"sys\.argv(\[[^\]]*\])?\s*\+?=[^=]|del\s+sys\.argv|sys\.argv\.(append|insert|extend|remove|pop)\("
+    r"|exit_on_error|fromfile_prefix_chars|prefix_chars|ArgumentParser\(\*\*"
+)
+"""Texts of scripts whose arguments are not those of the command, or are not read as others are."""
+_OPEN: Final = re.compile(r"add_subparsers|add_argparse_args|add_model_specific_args|parents\s*=|ArgumentParser\)\s*:")
+_ONCE: Final = re.compile(r"__name__|sys\.argv")
+"""Conditions that hold for a script; the other branch of a test of its words is for a file in place of arguments."""
 
 
-def interface_of(tree: ast.Module) -> Interface | None:
+def interface_of(tree: ast.Module, text: str) -> Interface | None:
     """The arguments that a script reads; None where it reads none, or in a way that is not known."""
-    if (fire_or_click := _decorated(tree)) is not None:
-        return fire_or_click
-    reader = _Parsers()
-    reader.visit(tree)
-    walked = [each for each in ast.walk(tree) if isinstance(each, ast.Name | ast.Attribute)]
-    return reader.interface({each.id if isinstance(each, ast.Name) else each.attr for each in walked})
+    names = ImportedNames()
+    names.visit(tree)
+    return _of_function(tree, names) or (None if _CHANGED.search(text) else _of_parser(tree, text, names))
 
 
-def _text(node: ast.expr | None) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+def _text(node: ast.expr | None) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _words(call: ast.Call) -> dict[str, ast.expr]:
@@ -43,222 +49,126 @@ def _is(node: ast.expr | None, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
 
-class _Parsers(ImportedNames, ast.NodeVisitor):
-    """Goes through a script that makes one parser, of argparse or transformers."""
+def _name(node: ast.AST) -> str:
+    """The last part of ``a.b.c``; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._made: list[ast.Call] = []
-        self._adds: list[tuple[ast.Call, bool]] = []
-        self._parses: list[tuple[ast.Call, bool, str]] = []
-        self._parsers: set[str] = set()
-        self._classes: dict[str, ast.ClassDef] = {}
-        self._functions: set[str] = set()
-        self._passed: list[ast.Call] = []
-        self._depth = 0
-        self._inside = ""
-        self._loose = False
-        self._open = False
 
-    def _below(self, node: ast.AST) -> None:
-        self._depth += 1
-        self.generic_visit(node)
-        self._depth -= 1
+def _placed(node: ast.AST, inside: str = "", *, always: bool = True) -> Iterator[tuple[ast.AST, str, bool]]:
+    """All below a node, each with the function around it, and whether no condition or loop is."""
+    for child in ast.iter_child_nodes(node):
+        yield child, inside, always
+        below = isinstance(child, ast.For | ast.While | ast.Try | ast.IfExp)
+        below |= isinstance(child, ast.If) and not _ONCE.search(ast.unparse(child.test))
+        yield from _placed(child, getattr(child, "name", inside) or inside, always=always and not below)
 
-    visit_For = visit_While = visit_Try = visit_IfExp = _below  # noqa: N815 - the visitor's names
 
-    def visit_If(self, node: ast.If) -> None:
-        # The other branch of a test of sys.argv is for a file in place of arguments.
-        if re.search(r"__name__|sys\.argv", ast.unparse(node.test)):
-            self.generic_visit(node)
-        else:
-            self._below(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self._classes[node.name] = node
-        self._open |= any("ArgumentParser" in (self.dotted(base) or "") for base in node.bases)
-        self.generic_visit(node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self._functions.add(node.name)
-        outer, self._inside = self._inside, node.name
-        self.generic_visit(node)
-        self._inside = outer
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self._loose |= any("sys.argv" in ast.unparse(each) for each in node.targets)
-        if self._makes(node.value):
-            self._parsers |= {ast.unparse(target) for target in node.targets}
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        self._loose |= "sys.argv" in ast.unparse(node.target)
-        self.generic_visit(node)
-
-    def visit_Delete(self, node: ast.Delete) -> None:
-        self._loose |= "sys.argv" in ast.unparse(node)
-
-    def _makes(self, node: ast.expr) -> bool:
-        name = self.dotted(node.func) or "" if isinstance(node, ast.Call) else ""
-        return name == "argparse.ArgumentParser" or name.endswith(".HfArgumentParser")
-
-    def visit_Call(self, node: ast.Call) -> None:
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if self._makes(node):
-            self._made.append(node)
-        elif method == "add_argument":
-            self._adds.append((node, self._depth == 0))
-        elif method in _READS_WORDS:
-            self._parses.append((node, self._depth == 0, self._inside))
-        elif method in {"add_subparsers", "add_argparse_args", "add_model_specific_args"}:
-            self._open = True
-        elif method in {"append", "insert", "extend", "remove", "pop"} and ast.unparse(node.func).startswith(
-            "sys.argv"
-        ):
-            self._loose = True
-        else:
-            self._passed.append(node)
-        self.generic_visit(node)
-
-    def interface(self, used: Collection[str]) -> Interface | None:
-        """The result; None where nothing can be said. Functions that are not among the used names do not run."""
-        if len(self._made) != 1 or not self._parses or self._loose:
+def _of_parser(tree: ast.Module, text: str, names: ImportedNames) -> Interface | None:
+    placed = [*_placed(tree)]
+    calls = [(node, inside, always) for node, inside, always in placed if isinstance(node, ast.Call)]
+    made = [
+        call
+        for call, _, _ in calls
+        if (names.dotted(call.func) or "").endswith((".HfArgumentParser", "argparse.ArgumentParser"))
+    ]
+    parses = [each for each in calls if _READS.fullmatch(_name(each[0].func))]
+    if len(made) != 1 or not parses:
+        return None
+    hf, words = "Hf" in (names.dotted(made[0].func) or ""), _words(made[0])
+    found = Interface("HfArgumentParser" if hf else "argparse", abbreviated=not _is(words.get("allow_abbrev"), False))
+    found.open = _OPEN.search(text) is not None
+    used = {_name(node) for node, _, _ in placed}
+    for call, inside, always in parses:
+        given = _words(call).get("args", call.args[0] if call.args else ast.Constant(None))
+        known = _is(given, None) or ast.unparse(given) == "sys.argv[1:]"
+        if not known and not isinstance(given, ast.Name):
             return None
-        made, words = self._made[0], _words(self._made[0])
-        hf = "HfArgumentParser" in (self.dotted(made.func) or "")
-        found = Interface(
-            "HfArgumentParser" if hf else "argparse", abbreviated=not _is(words.get("allow_abbrev"), False)
-        )
-        if words.keys() & {"exit_on_error", "fromfile_prefix_chars", "prefix_chars", "**"}:
-            return None
-        found.open = self._open or "parents" in words
-        for call, always, inside in self._parses:
-            method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "args")]
-            known = not given or _is(given[0], None) or ast.unparse(given[0]) == "sys.argv[1:]"
-            if not known and not isinstance(given[0], ast.Name):
-                return None
-            found.sure &= known
-            found.open |= "known" in method or "return_remaining_strings" in _words(call)
-            found.sure &= always and (not inside or inside in used)
-        if not _is(words.get("add_help"), False):
-            found.add(("-h", "--help"), Option(0, 0))
-        self._given_away(found)
-        for call, always in self._adds:
-            self._argument(found, call, always=always)
-        if hf:
-            self._dataclasses(found, made)
-        return found
-
-    def _given_away(self, found: Interface) -> None:
-        """Another module that gets the parser may add to it."""
-        for call in self._passed:
-            name = self.dotted(call.func)
-            if not any(ast.unparse(each) in self._parsers for each in (*call.args, *_words(call).values())):
-                continue
-            if name in _ADDED:
-                found.prefixes = (*found.prefixes, *_ADDED[name])
-            elif not (isinstance(call.func, ast.Name) and call.func.id in {*self._functions, "print", "isinstance"}):
-                found.open = True
-
-    def _argument(self, found: Interface, call: ast.Call, *, always: bool) -> None:
-        names, words = [_text(each) for each in call.args], _words(call)
-        if not names or None in names or "**" in words:
-            found.open, found.most = True, MANY
-            return
-        least, most = _span(words.get("nargs"), _text(words.get("action")), words)
-        spelt = [name for name in names if name is not None]
-        if not spelt[0].startswith("-"):
-            found.add_positional(least if always else 0, most)
-            return
-        if ast.unparse(words.get("action", ast.Constant(""))).endswith("BooleanOptionalAction"):
-            spelt += [f"--no-{name[2:]}" for name in spelt if name.startswith("--")]
-            least, most = 0, 0
-        found.add(spelt, Option(least, most, always and _is(words.get("required"), True), call.lineno))
-
-    def _dataclasses(self, found: Interface, made: ast.Call) -> None:
-        given = [*made.args, *(word.value for word in made.keywords if word.arg == "dataclass_types")]
-        listed = [each for one in given for each in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])]
-        for each in listed:
-            self._fields(found, each)
-
-    def _fields(self, found: Interface, name: ast.expr) -> None:
-        one = self._classes.get(name.id) if isinstance(name, ast.Name) else None
-        if one is None:
-            found.open = True
-            return
-        for base in one.bases:
-            self._fields(found, base)
-        for node in one.body:
-            if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
-                continue
-            kind = ast.unparse(node.annotation)
-            if kind.startswith(("ClassVar", "typing.ClassVar")):
-                continue
-            made = _words(node.value) if isinstance(node.value, ast.Call) else {}
-            plain_field = isinstance(node.value, ast.Call) and ast.unparse(node.value.func).endswith("field")
-            required = node.value is None or (
-                plain_field and not made.keys() & {"default", "default_factory", "init", "**"}
-            )
-            names = [f"--{node.target.id}", *(each for each in (_text(made.get("aliases")),) if each)]
-            if "bool" in kind:
-                names.append(f"--no_{node.target.id}")
-            many = re.search(r"\b[Ll]ist\b|Dict|dict|Sequence", kind) is not None
-            least = 0 if "bool" in kind else 1
-            found.add(names, Option(least, MANY if many else 1, required and "bool" not in kind, node.lineno))
+        found.sure &= known and always and (not inside or inside in used)
+        found.open |= "known" in _name(call.func) or "return_remaining_strings" in _words(call)
+    if not _is(words.get("add_help"), False):
+        found.add(("-h", "--help"), Option(0, 0))
+    own = {"print", "isinstance", *(node.name for node, _, _ in placed if isinstance(node, ast.FunctionDef))}
+    assigned = [node for node, _, _ in placed if isinstance(node, ast.Assign) and node.value is made[0]]
+    parsers = {_name(target) for node in assigned for target in node.targets} - {""}
+    for call, _, always in calls:
+        if _name(call.func) == "add_argument":
+            _argument(found, call, always=always)
+        elif parsers & {_name(each) for each in (*call.args, *_words(call).values())}:
+            # Another module that gets the parser may add to it.
+            found.prefixes += (added := _ADDED.get(names.dotted(call.func) or "", ()))
+            found.open |= not added and not (isinstance(call.func, ast.Name) and call.func.id in own)
+    classes = {node.name: node for node, _, _ in placed if isinstance(node, ast.ClassDef)}
+    for one in (*made[0].args, *words.values()) if hf else ():
+        for each in one.elts if isinstance(one, ast.Tuple | ast.List) else [one]:
+            _fields(found, each, classes)
+    return found
 
 
-_READS_WORDS: Final = frozenset(
-    ("parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args")
-) | {"parse_args_into_dataclasses"}
+def _argument(found: Interface, call: ast.Call, *, always: bool) -> None:
+    names, words = [_text(each) for each in call.args], _words(call)
+    if not all(names) or not names or "**" in words:
+        found.open, found.most = True, MANY
+        return
+    least, most = _span(words)
+    if not names[0].startswith("-"):
+        found.add_positional(least if always else 0, most)
+        return
+    if "action" in words and _name(words["action"]) == "BooleanOptionalAction":
+        names, least, most = [*names, *(f"--no-{name[2:]}" for name in names if name[:2] == "--")], 0, 0
+    found.add(names, Option(least, most, always and _is(words.get("required"), True), call.lineno))
 
 
-def _span(nargs: ast.expr | None, action: str | None, words: dict[str, ast.expr]) -> tuple[int, int]:
+def _fields(found: Interface, name: ast.expr, classes: dict[str, ast.ClassDef]) -> None:
+    """Takes over the fields of a dataclass; one of another module has fields that are not known."""
+    one = classes.get(name.id) if isinstance(name, ast.Name) else None
+    classes = {key: each for key, each in classes.items() if each is not one}
+    found.open |= one is None
+    for base in one.bases if one is not None else ():
+        _fields(found, base, classes)
+    for node in one.body if one is not None else ():
+        kind = ast.unparse(node.annotation) if isinstance(node, ast.AnnAssign) else "ClassVar"
+        if not isinstance(node, ast.AnnAssign) or kind.startswith(("ClassVar", "typing.ClassVar")):
+            continue
+        call, flag = node.value if isinstance(node.value, ast.Call) else None, "bool" in kind
+        words = _words(call) if call is not None else {}
+        free = words.keys() & {"default", "default_factory", "init", "**"} or (call and _name(call.func) != "field")
+        required = node.value is None or (call is not None and not free)
+        names = [f"--{_name(node.target)}", *([f"--no_{_name(node.target)}"] if flag else [])]
+        most = MANY if re.search(r"\b[Ll]ist\b|[Dd]ict|Sequence", kind) else 1
+        found.add(names, Option(int(not flag), most, required and not flag, node.lineno))
+
+
+def _span(words: dict[str, ast.expr]) -> tuple[int, int]:
     """The least and the most words of an argument."""
-    if action in _NO_VALUE:
-        return 0, 0
-    if "action" in words and action is None:
-        return 0, MANY
-    if nargs is None or _is(nargs, None):
-        return 1, 1
-    value = nargs.value if isinstance(nargs, ast.Constant) else None
-    if isinstance(value, int):
-        return value, value
-    return {"?": (0, 1), "+": (1, MANY)}.get(str(value), (0, MANY))
+    action, nargs = words.get("action"), words.get("nargs", ast.Constant(None))
+    if _text(action) in _NO_VALUE or (action is not None and not _text(action)):
+        return 0, 0 if _text(action) else MANY
+    value: object = nargs.value if isinstance(nargs, ast.Constant) else ""
+    known: dict[object, tuple[int, int]] = {None: (1, 1), "?": (0, 1), "+": (1, MANY)}
+    return (value, value) if isinstance(value, int) else known.get(value, (0, MANY))
 
 
-def _decorated(tree: ast.Module) -> Interface | None:
+def _of_function(tree: ast.Module, names: ImportedNames) -> Interface | None:
     """The arguments of the one function that click, typer or fire calls."""
-    names = ImportedNames()
-    names.visit(tree)
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    apps = {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and names.dotted(node.value.func) == "typer.Typer"
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    found: list[Interface] = []
+    made = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    typers = [
+        node for node in made if isinstance(node.value, ast.Call) and names.dotted(node.value.func) == "typer.Typer"
+    ]
+    apps = {_name(target) for node in typers for target in node.targets}
+    found: list[Interface | None] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and names.dotted(node.func) in {"typer.run", "fire.Fire"}:
-            called = functions.get(node.args[0].id) if node.args and isinstance(node.args[0], ast.Name) else None
-            if called is None or len(node.args) + len(node.keywords) > 1:
-                return None
-            found.append(_of_fire(called) if names.dotted(node.func) == "fire.Fire" else _of_typer(called, names))
+        if isinstance(node, ast.Call) and (started := names.dotted(node.func)) in {"typer.run", "fire.Fire"}:
+            called = functions.get(_name(node.args[0])) if len(node.args) == 1 and not node.keywords else None
+            of_fire = started == "fire.Fire"
+            found.append(None if called is None else _of_fire(called) if of_fire else _of_typer(called, names))
     for function in functions.values():
         for one in function.decorator_list:
             target = one.func if isinstance(one, ast.Call) else one
-            if names.dotted(target) in {"click.command", "rich_click.command"}:
-                found.append(_of_click(function, names))
-            elif names.dotted(target) in {"click.group", "rich_click.group"}:
-                return None
-            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in apps:
-                if target.attr != "command":
-                    return None
-                found.append(_of_typer(function, names))
+            if (names.dotted(target) or "").startswith(("click.command", "click.group")):
+                found.append(None if _name(target) == "group" else _of_click(function, names))
+            elif isinstance(target, ast.Attribute) and _name(target.value) in apps:
+                found.append(_of_typer(function, names) if target.attr == "command" else None)
     return found[0] if len(found) == 1 else None
 
 
@@ -266,25 +176,21 @@ def _of_click(function: ast.FunctionDef, names: ImportedNames) -> Interface:
     found = Interface("click")
     found.add(("--help",), Option(0, 0))
     for one in reversed(function.decorator_list):
-        name = (names.dotted(one.func) or "" if isinstance(one, ast.Call) else "").rpartition(".")[2]
-        words = _words(one) if isinstance(one, ast.Call) else {}
-        spelt = [text for each in (one.args if isinstance(one, ast.Call) else ()) if (text := _text(each)) is not None]
+        call = one if isinstance(one, ast.Call) else ast.Call(one, [], [])
+        name, words = (names.dotted(call.func) or "").rpartition(".")[2], _words(call)
         if name == "command":
             found.open |= bool(words.keys() - {"name", "help", "short_help", "epilog"})
             break
-        if name == "option" and spelt and "**" not in words:
-            options = [each for text in spelt for each in re.split(r"\s*/\s*", text) if each.startswith("-")]
-            flag = bool("/" in "".join(spelt) or words.keys() & {"is_flag", "count", "flag_value"})
-            least, most = (
-                (0, 0 if not _is(words.get("is_flag"), False) else 1) if flag else _span(words.get("nargs"), None, {})
-            )
-            free = bool(words.keys() & {"default", "envvar", "prompt"})
+        free = bool(words.keys() & {"default", "envvar", "prompt"})
+        least, most = _span({key: each for key, each in words.items() if key == "nargs"})
+        options = [each.strip() for text in call.args for each in _text(text).split("/") if each.strip()[:1] == "-"]
+        if name == "option" and options and "**" not in words:
+            if words.keys() & {"is_flag", "count", "flag_value"} or any("/" in _text(each) for each in call.args):
+                least, most = 0, int(_is(words.get("is_flag"), False))
             found.add(options, Option(least, most, _is(words.get("required"), True) and not free, one.lineno))
         elif name == "argument" and "**" not in words:
-            least, most = _span(words.get("nargs"), None, {})
-            free = bool(words.keys() & {"default", "envvar"}) or _is(words.get("required"), False)
-            found.add_positional(0 if free else least, most)
-        elif name not in {"pass_context", "pass_obj"} and not (isinstance(one, ast.Attribute) and "pass_" in one.attr):
+            found.add_positional(0 if free or _is(words.get("required"), False) else least, most)
+        elif not _name(call.func).startswith("pass_"):
             found.open = True
     return found
 
@@ -298,42 +204,27 @@ def _parameters(function: ast.FunctionDef) -> Iterator[tuple[ast.arg, ast.expr |
 
 
 def _of_typer(function: ast.FunctionDef, names: ImportedNames) -> Interface:
-    found = Interface("typer", open=function.args.kwarg is not None or function.args.vararg is not None)
+    found = Interface("typer", open=bool(function.args.kwarg or function.args.vararg))
     found.add(("--help", "--install-completion", "--show-completion"), Option(0, 1))
     for parameter, default in _parameters(function):
-        kind = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+        kind = ast.unparse(parameter.annotation) if parameter.annotation else ""
+        inside = [each for part in (parameter.annotation, default) if part for each in ast.walk(part)]
+        calls = [
+            each for each in inside if isinstance(each, ast.Call) and (names.dotted(each.func) or "")[:6] == "typer."
+        ]
+        call = calls[0] if calls else ast.Call(ast.Name(""), [], [])
+        words = _words(call)
+        value = words.get("default", call.args[0] if call.args else None) if call is default else default
+        required = (value is None or _is(value, ...)) and "envvar" not in words
         if kind.endswith("Context"):
             continue
-        inside = [*ast.walk(parameter.annotation or ast.Constant(None)), *([default] if default is not None else [])]
-        info = next(
-            (
-                each
-                for each in inside
-                if isinstance(each, ast.Call) and (names.dotted(each.func) or "").startswith("typer.")
-            ),
-            None,
-        )
-        words, role = (_words(info), names.dotted(info.func)) if info is not None else ({}, "")
-        value = (
-            default
-            if info is not default
-            else words.get("default", info.args[0] if info is not None and info.args else None)
-        )
-        required = (value is None or _is(value, ...)) and "envvar" not in words
-        many = re.search(r"\b([Ll]ist|[Tt]uple|Sequence)\b", kind) is not None
-        if role == "typer.Argument" or (not role and value is None):
-            found.add_positional(int(required), MANY if many else 1)
+        if _name(call.func) == "Argument" or (not calls and value is None):
+            found.add_positional(int(required), MANY if re.search(r"\b([Ll]ist|[Tt]uple|Sequence)\b", kind) else 1)
             continue
-        spelt = [
-            text for each in (info.args if info is not None else ()) if (text := _text(each) or "").startswith("-")
-        ]
-        name = f"--{parameter.arg.replace('_', '-')}"
-        options = [each for text in spelt for each in text.split("/")] or [
-            name,
-            *([f"--no-{name[2:]}"] if "bool" in kind else []),
-        ]
-        tuples = "uple" in kind
-        least, most = (0, 0) if "bool" in kind else (0, MANY) if tuples else (1, 1)
+        name, flag = parameter.arg.replace("_", "-"), "bool" in kind
+        spelt = [each for text in call.args if _text(text)[:1] == "-" for each in _text(text).split("/")]
+        options = spelt or [f"--{name}", *([f"--no-{name}"] if flag else [])]
+        least, most = (0, 0) if flag else (0, MANY) if "uple" in kind else (1, 1)
         found.add(options, Option(least, most, required, parameter.lineno))
     return found
 
@@ -345,6 +236,5 @@ def _of_fire(function: ast.FunctionDef) -> Interface:
     found.add(("--help", "-h"), Option(0, 0))
     for parameter, default in _parameters(function):
         found.add((f"--{parameter.arg}",), Option(0, 1, default is None, parameter.lineno))
-        found.add_positional(0, 1)
-    found.add_positional(0, MANY if function.args.vararg is not None else 0)
+        found.add_positional(0, MANY if function.args.vararg else 1)
     return found

@@ -199,7 +199,7 @@ class Job(RunFields, Resources):
             environment_variables: Mapping[str, Any] = ...,
             launcher: Launcher = ...,
             compute: str | None = None,
-            limits: Limits | None = None,
+            limits: Limits | Mapping[str, int | str] | None = None,
             queue_settings: QueueSettings | None = None,
             identity: Identity | None = None,
             services: Mapping[str, Service] | None = None,

@@ -84,13 +84,13 @@ def changed(before: str, after: str) -> tuple[list[str], list[str]]:
         (PIPELINE, [], ["    limits:", "      timeout: 86400"]),
         (
             PYTHON,
-            ["from jobs import Job, TorchRun"],
-            ["from jobs import Job, Limits, TorchRun", "    limits=Limits(timeout=86400),"],
+            [],
+            ['    limits={"timeout": 86400},'],
         ),
         (
             ONE_LINE,
             [ONE_LINE.splitlines()[1]],
-            [ONE_LINE.splitlines()[1].replace(")", ", limits=jobs.Limits(timeout=86400))")],
+            [ONE_LINE.splitlines()[1].replace(")", ', limits={"timeout": 86400})')],
         ),
         (PYTHON.replace("launcher=", "limits=None, launcher="), [], []),
     ],
@@ -130,7 +130,7 @@ def test_an_environment_gets_the_version_that_a_workspace_has(
     file.write_text(text)
     main(["check", file.name, "--fix", "--workspace", "w"])
     made = [line for line in file.read_text().splitlines() if "imit" not in line and "timeout" not in line]
-    assert made == [line for line in text.replace(before, after).splitlines() if "from jobs" not in line]
+    assert made == text.replace(before, after).splitlines()
 
 
 def test_a_workspace_that_is_not_known_is_told_without_a_change(

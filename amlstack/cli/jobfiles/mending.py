@@ -164,51 +164,29 @@ def _line_after(node: Any, text: str, line: str) -> Iterator[TextEdit]:
 
 
 def _of_python(text: str, finding: Finding, pinned: Callable[[str], str | None]) -> Iterator[TextEdit]:
-    tree, lines = ast.parse(text), text.splitlines(keepends=True)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    lines = text.splitlines(keepends=True)
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     if finding.code == "environment-pinned":
         for word in (each for call in calls for each in call.keywords if each.lineno == finding.line):
-            value = word.value
-            if word.arg == "environment" and isinstance(value, ast.Constant) and (right := pinned(str(value.value))):
-                begin = _offset(lines, value.lineno, value.col_offset)
-                end = _offset(lines, value.end_lineno or 0, value.end_col_offset or 0)
-                yield TextEdit(begin, end, text[begin:end].replace(str(value.value), right))
+            given = word.value.value if isinstance(word.value, ast.Constant) else None
+            if word.arg == "environment" and isinstance(given, str) and (right := pinned(given)):
+                begin, end = _span(lines, word.value)
+                yield TextEdit(begin, end, text[begin:end].replace(given, right))
         return
     call = next((each for each in calls if each.lineno == finding.line and each.keywords), None)
-    if call is None or any(word.arg in {"limits", None} for word in call.keywords):
-        return
-    name, imports = _limits(tree, lines)
-    if name:
-        yield from imports
-        last = call.keywords[-1].value
-        end = _offset(lines, last.end_lineno or 0, last.end_col_offset or 0)
-        apart = lines[call.keywords[-1].lineno - 1][: call.keywords[-1].col_offset]
-        comma = int(text[end : end + 1] == ",")
-        between = f"\n{apart}" if not apart.strip() and comma else " "
-        yield TextEdit(
-            end + comma, end + comma, f"{'' if comma else ','}{between}limits={name}(timeout={TIMEOUT}){',' * comma}"
-        )
+    if call is not None and not any(word.arg in {"limits", None} for word in call.keywords):
+        last = call.keywords[-1]
+        end = _span(lines, last.value)[1]
+        comma, before = text[end : end + 1] == ",", lines[last.lineno - 1][: last.col_offset]
+        between = f"\n{before}" if comma and not before.strip() else " "
+        added = f'{between}limits={{"timeout": {TIMEOUT}}}'
+        yield TextEdit(end + comma, end + comma, f"{added}," if comma else f",{added}")
 
 
-def _limits(tree: ast.Module, lines: Sequence[str]) -> tuple[str, list[TextEdit]]:
-    """The name by which a file calls `jobs.Limits`, and the edit that imports it; no name where it imports no jobs."""
-    for node in tree.body:
-        if isinstance(node, ast.Import) and any(each.name == "jobs" and each.asname is None for each in node.names):
-            return "jobs.Limits", []
-        if isinstance(node, ast.ImportFrom) and node.module == "jobs" and node.level == 0:
-            if any(each.name == "Limits" for each in node.names):
-                return "Limits", []
-            for each in node.names:
-                if each.name > "Limits" or each is node.names[-1]:
-                    later, at = (
-                        each.name > "Limits",
-                        (each.lineno, each.col_offset if each.name > "Limits" else each.end_col_offset),
-                    )
-                    place = _offset(lines, at[0], at[1] or 0)
-                    return "Limits", [TextEdit(place, place, "Limits, " if later else ", Limits")]
-    return "", []
+def _span(lines: Sequence[str], node: ast.expr) -> tuple[int, int]:
+    """The offsets of a node, whose columns are bytes."""
 
+    def offset(line: int, column: int) -> int:
+        return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode(errors="ignore"))
 
-def _offset(lines: Sequence[str], line: int, column: int) -> int:
-    """The offset of a place that `ast` gives, whose columns are bytes."""
-    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode(errors="ignore"))
+    return offset(node.lineno, node.col_offset), offset(node.end_lineno or 0, node.end_col_offset or 0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import script_of, split_words
-from amlstack.code_reading.starters import STARTERS, given_options, launch_of, trainer_options, walked
+from amlstack.code_reading.starters import MAY_START, STARTERS, given_options, launch_of, trainer_options, walked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,9 +28,6 @@ OF_AZURE = re.compile(
 )
 """Variables that a process may find set, whatever the job says."""
 
-_MAY = re.compile(
-    r"torchrun|torch\.distributed|accelerate|deepspeed|mpirun|mpiexec|horovodrun|MASTER_ADDR=|num[-_]nodes|devices|\.sh\b"
-)
 _SEPARATORS = ";&|()<>\n"
 _BEFORE = frozenset(
     ("exec", "env", "nohup", "time", "timeout", "numactl", "sudo", "nice", "stdbuf", "conda", "uv", "poetry", "command",
@@ -86,7 +83,7 @@ def launches_in(command: str, variables: Mapping[str, object], folder: str | Non
         variables: The job's own.
         folder: Its code on this machine; None where there is none.
     """
-    if _MAY.search(command) is not None:
+    if MAY_START.search(command) is not None:
         known = {name: None if isinstance(value, dict) else str(value) for name, value in variables.items()}
         yield from _Reader(known, {*known}, folder, [_FILES]).read(command, "")
 
@@ -186,7 +183,7 @@ class _Reader:
             text = (text_of(os.path.join(self.folder, path)) or "")[:_MOST]  # noqa: PTH118 - as above
             if program in {"source", "."}:
                 yield from self.read(text, path)
-            elif _MAY.search(text):
+            elif MAY_START.search(text):
                 own = given[given.index(found) + 1 :]
                 child |= {str(at + 1): word for at, word in enumerate(own)}
                 child |= {"@": " ".join(own), "*": " ".join(own), "#": str(len(own))}

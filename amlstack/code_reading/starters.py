@@ -74,6 +74,12 @@ _BY_DEVICES = frozenset({"gpu", "auto", "cpu"})
 _OF_TWO_VALUES = frozenset({"mca", "gmca", "prtemca", "pmixmca", "genv"})
 
 
+MAY_START = re.compile(
+    r"torchrun|torch\.distributed|accelerate|deepspeed|mpirun|mpiexec|horovodrun|MASTER_ADDR=|num[-_]nodes|devices|\.sh\b"
+)
+"""Words of a command or script without which it starts no ranks, in a script of its own either."""
+
+
 class ScaledCount(NamedTuple):
     """A count that was changed: the option, the value in the command, the value that is used."""
 

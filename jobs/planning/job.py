@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import fabric
+from amlstack.code_reading.starters import MAY_START
 from jobs.launchers.base import MpiDistribution, Shape
 from jobs.launchers.per_process import Custom
-from jobs.planning import job_checks, launcher_checks, program_checks, script_checks
+from jobs.planning import job_checks, program_checks, script_checks
 from jobs.planning.plans import Added, Plan, Target
 from jobs.planning.program_checks import check_environment
 from jobs.values import Source
@@ -264,4 +265,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from program_checks.check_build_context(job, target, base)
     yield from job_checks.ranks_per_node(lowered, count, target)
     yield from program_checks.idle_gpus(job, lowered, target, base)
-    yield from launcher_checks.launchers(job, lowered, target, base)
+    if MAY_START.search(job.command):
+        from jobs.planning import launcher_checks  # noqa: PLC0415 - loaded for the jobs that need it
+
+        yield from launcher_checks.launchers(job, lowered, target, base)

@@ -243,7 +243,8 @@ class Cost:
     source: str
 
     def __str__(self) -> str:
-        until = "" if self.most is None else f", at most {self.most:,.2f} USD in {self.hours:g} h until its timeout"
+        end = "until its trials' timeouts" if self.hours is None else f"in {self.hours:g} h until its timeout"
+        until = "" if self.most is None else f", at most {self.most:,.2f} USD {end}"
         return f"{self.per_hour:,.2f} USD per hour{until} ({self.region}, {self.checked:%Y-%m}, {self.source})"
 
 

@@ -65,3 +65,10 @@ def test_with_a_price_the_bound_follows_from_the_timeout(monkeypatch: pytest.Mon
     bounded = costs(planned(limits=jobs.Limits(timeout=5400)))[""]
     assert (bounded.per_hour, bounded.most) == (20.0, 30.0)
     assert "at most 30.00 USD in 1.5 h" in str(bounded)
+
+
+def test_timeouts_of_trials_alone_bound_the_cost_of_a_sweep() -> None:
+    loaded = jobs.load(PROJECT / "examples" / "sweep" / "sweep.py")
+    (sweep,) = loaded.jobs
+    (price,) = costs(jobs.resolve(sweep, lambda _: (jobs.Target("Standard_ND96asr_v4"), ()))).values()
+    assert "until its trials' timeouts" in str(price)

@@ -71,7 +71,7 @@ def judged(launch: Launch, machines: Machines) -> Wrong:
         yield "under-azure", {}
         return
     machines = machines._replace(gpus=None) if launch.some_gpus else machines
-    yield from _RULES[launch.name](launch, machines)
+    yield from _RULES.get(launch.name, _counted)(launch, machines)
     inner, count = _inner(launch), counted_per_node(launch.name, launch.options, machines.nodes)
     if inner and count is not None and count > 1:
         yield "in-each-other", {"inner": inner, "count": count}
@@ -215,6 +215,12 @@ def _mpirun(launch: Launch, machines: Machines) -> Wrong:
     unsure = {} if launch.name == "horovodrun" or _ON_GPUS.search(machines.entry(launch)) else {"level": "warning"}
     for name, values in _count("" if each is None else str(each), machines, "as many on each node as it has GPUs"):
         yield name, {**values, **unsure}
+
+
+def _counted(launch: Launch, machines: Machines) -> Wrong:
+    """A launcher of `STARTERS` without a rule of its own."""
+    each = counted_per_node(launch.name, launch.options, machines.nodes)
+    yield from _count("" if each is None else str(each), machines, "as many on each node as it has GPUs")
 
 
 def _lightning(launch: Launch, machines: Machines) -> Wrong:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,8 @@ import pytest
 
 import jobs
 from amlstack.base.findings import Level
+from amlstack.code_reading import launches, starters
+from jobs.planning import job as job_planning
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -390,3 +393,14 @@ def test_a_mistake_of_a_launcher_is_found_with_line_and_remedy(row: Row, tmp_pat
 @pytest.mark.parametrize("row", RIGHT, ids=lambda row: f"{row.nodes} {row.command}")
 def test_a_right_launcher_raises_nothing(row: Row, tmp_path: Path) -> None:
     assert [str(each) for each in judged(tmp_path, row)] == []
+
+
+def test_a_launcher_without_rules_of_its_own_is_judged_by_its_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(starters.STARTERS, "colossalai", starters.Starter(ranks=("nproc-per-node",), verb="run"))
+    monkeypatch.setattr(launches, "MAY_START", re.compile("colossalai"))
+    monkeypatch.setattr(job_planning, "MAY_START", re.compile("colossalai"))
+
+    (found,) = judged(tmp_path, Row("colossalai run --nproc_per_node 16 train.py"))
+    assert found.code == "processes-beyond-gpus"

@@ -14,7 +14,6 @@ import stat
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -228,21 +227,20 @@ def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> 
     }
     if not installed:
         return
-    yield from absent_imports(folder, entries, installed, MOST_FILES)
+    yield from absent_imports(folder, files(folder, entries), installed)
 
 
-def absent_imports(folder: Path, entries: Sequence[str], known: Collection[str], most: int) -> Iterator[Import]:
-    """The same, beside the modules of a set; of a number of files at most.
+def absent_imports(folder: Path, read: Iterable[CodeFile], known: Collection[str]) -> Iterator[Import]:
+    """The same of files that were read, beside the modules of a set.
 
     Args:
         folder: The code folder.
-        entries: Scripts or folders that the command starts, relative to it.
+        read: Its files.
         known: Modules that are there.
-        most: Files that are read.
     """
     own: set[str] | None = None
     seen: set[str] = set()
-    for file in islice(files(folder, entries), most):
+    for file in read:
         for line, module in _top_imports(file.tree) if file.tree is not None else ():
             if module in seen or module in known or module in _NOT_INSTALLED:
                 continue

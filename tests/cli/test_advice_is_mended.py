@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from amlstack.cli.jobfiles import mending
 from amlstack.cli.main import main
+from amlstack.cli.workspace import workspace_place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,3 +194,24 @@ def test_wrong_use_is_told(words: list[str], capfd: pytest.CaptureFixture[str], 
     (tmp_path / "job.yml").write_text(YAML)
     assert main(["check", "job.yml", *words]) == 2
     assert "`--only` is `errors`, and `--workspace` goes with --fix." in capfd.readouterr().err.replace("\n", " ")
+
+
+def test_the_newest_version_is_asked_of_the_workspace_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Arm:
+        def get(self, path: str, *, allow: tuple[int, ...]) -> SimpleNamespace:
+            asked.append(path)
+            known = path.endswith(("/mine", "/AzureML-acpt-pytorch-2.8-cuda12.6"))
+            body = {"properties": {"latestVersion": "7"}} if known else {"error": {}}
+            return SimpleNamespace(status=200 if known else allow[0], body=body)
+
+    monkeypatch.setattr(workspace_place, "find", lambda *_: SimpleNamespace(arm=Arm(), workspace="/w"))
+    pinned = mending.versions_of("w")
+    curated = "acpt-pytorch-2.8-cuda12.6"
+    registry = f"azureml://registries/azureml/environments/{curated}/labels/latest"
+    assert pinned("azureml:mine@latest") == pinned("azureml:mine") == "azureml:mine:7"
+    assert pinned(registry) == pinned(curated) == f"azureml:AzureML-{curated}:7"
+    assert pinned("azureml:other@latest") is None
+    assert pinned("azureml://registries/ours/environments/x/labels/latest") is None
+    assert asked[0] == "/w/environments/mine"

@@ -125,6 +125,10 @@ RIGHT = {
     "dataclasses": (DATACLASSES, "--model_name x --lora False --modules a b --output_dir o"),
     "dataclasses: a file": (DATACLASSES, "config.json"),
     "dataclasses: negated, with dashes": (OWN_DATACLASSES, "--model-name x --no_lora"),
+    "dataclasses: a base of the same name": (
+        DATACLASSES.replace("class ModelArguments:", "class ModelArguments(lib.ModelArguments):"),
+        "--model_name x --other 1",
+    ),
     "click": (CLICK, "--lr 1 --data d --no-fp16 --verbose out"),
     "click: unknown ones are passed on": (
         CLICK.replace("command()", "command(context_settings=S)"),

@@ -115,8 +115,8 @@ def versions_of(workspace: str) -> Callable[[str], str | None]:
         if found is None:
             return None
         name = found["own"] or f"AzureML-{found['curated']}"
-        answer = place.arm.get(f"{place.workspace}/environments/{name}", allow=(404,)).body
-        version = (answer.get("properties") or {}).get("latestVersion")
+        answer = place.arm.get(f"{place.workspace}/environments/{name}", allow=(404,))
+        version = (answer.body.get("properties") or {}).get("latestVersion") if answer.status == 200 else None
         return f"azureml:{name}:{version}" if version else None
 
     return pinned

@@ -72,7 +72,7 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
     if isinstance(given, str):
         whose, more = f"known of `{given}`", "the image may hold more"
-    for each in code_files.absent_imports(folder, entries, known, _MOST_FILES):
+    for each in code_files.absent_imports(folder, read, known):
         if (plain := _plain(each.module)) not in known and not any(plain in name for name in names):
             seen = f"`{each.module}` is imported, and no package {whose} is called like it"
             rule = f"A script ends at an import that neither its environment nor its code folder has; {more}"

@@ -11,6 +11,7 @@ import posixpath
 import re
 import warnings
 from functools import lru_cache
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def scripts_of(job: Job, base: Path) -> Iterator[Finding]:
     done = steps(_REDIRECTION.sub(" ", parts))
     ends, changed = _GOES_ON.search(parts.replace("\\\n", "").strip()) is None, False
     for words in done:
-        named = [word for word in words if not ASSIGNMENT.fullmatch(word)]
+        named = list(dropwhile(ASSIGNMENT.fullmatch, words))
         if not named or named[0] in {"cd", "pushd", "popd"}:
             return
         script, rest = _started(named)

@@ -112,6 +112,7 @@ RIGHT = {
     "argparse: lines": (ARGPARSE, "--epochs 1 \\\n  --lr 2"),
     "argparse: output into a file": (ARGPARSE, "--epochs 1 > log.txt 2>&1"),
     "argparse: an empty value": (ARGPARSE, "--epochs '' --lr 1"),
+    "argparse: a value with an equals sign": (ARGPARSE, "--epochs 1 --layers a=1 b=2 --lr x=1"),
     "argparse: help": (ARGPARSE, "--epochs 1 --help"),
     "argparse: known ones only": (KNOWN, "--epochs 1 --other 3"),
     "argparse: parents": (ARGPARSE.replace("ArgumentParser()", "ArgumentParser(parents=[p])"), "--epochs 1 --x 1"),

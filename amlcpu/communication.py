@@ -125,7 +125,7 @@ def _groups(dist: Any) -> None:
         kwargs.pop("pg_options", None)
         wait_at_exit()
         result = init(gloo(backend), *args, **kwargs)
-        note_world(dist.get_rank(), dist.get_world_size())
+        note_world(dist)
         return result
 
     @functools.wraps(new)
@@ -144,12 +144,12 @@ def _groups(dist: Any) -> None:
     replace(dist, "new_group", new_group)
 
 
-def note_world(rank: int, size: int) -> None:
+def note_world(dist: Any) -> None:
     """Leaves a file that says which rank of how many this process has become, where the job is asked for that."""
     if folder := os.environ.get(WORLDS):
         name = f"{time.time_ns()}-{os.getpid()}"
         with contextlib.suppress(OSError):
-            (Path(folder) / name).write_text(f"{rank} {size}\n")
+            (Path(folder) / name).write_text(f"{dist.get_rank()} {dist.get_world_size()}\n")
 
 
 class Divided:

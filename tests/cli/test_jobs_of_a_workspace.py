@@ -147,7 +147,7 @@ def test_what_a_job_is_called_and_prints_does_not_act(space: Workspace) -> None:
     command = f"cat {space.folder / 'hostile.txt'}; exit 1"
     name = space.submit("hostile", command, display_name=hostile, tags={"a": hostile}, description=hostile)
     space.verbs("logs", name, "--follow")
-    of_job = ("logs", "status", "open", "download", "diagnose", "report", "cancel")
+    of_job = ("logs", "status", "compare", "open", "download", "diagnose", "report", "cancel", "resubmit")
     for asked in (*([verb, name] for verb in of_job), ["status"], ["status", name, "--json"], ["logs", hostile]):
         ran = space.verbs(*asked)
         assert acting(ran.out) == acting(ran.err) == [], asked

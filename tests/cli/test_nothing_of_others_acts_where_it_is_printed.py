@@ -181,7 +181,7 @@ OFFLINE: dict[str, Callable[[Path, str], list[list[str]]]] = {
     "sandbox": named("sandbox", "evict"), "import-ids": named("import-ids"), "drift": named("drift"),
     "up": named("up", "--stack"), "down": named("down", "--stack"), "submit": named("submit"),
 }  # fmt: skip
-OF_A_WORKSPACE = {"status", "logs", "cancel", "download", "open"}
+OF_A_WORKSPACE = {"status", "compare", "resubmit", "logs", "cancel", "download", "open"}
 """Asked of a service, with hostile answers, in ``test_jobs_of_a_workspace``."""
 
 

@@ -107,10 +107,10 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
             "Did you mean `nodes`?",
         ),
         (
-            "from jobs import TorchRun\nTorchRun(nproc_per_nod=2)\n",
+            "from jobs import TorchRun\nTorchRun(processes_per_nod=2)\n",
             "key-unknown",
             2,
-            "Did you mean `nproc_per_node`?",
+            "Did you mean `processes_per_node`?",
         ),
         ("from jobs import Job\njob = Job(command='x')\n", "key-missing", 2, "`environment` is not given"),
         (

@@ -21,7 +21,7 @@ job = Job(
     nodes="two",
     node_count=2,
     launcher=TorchRun(
-        nproc=2,
+        processes=2,
     ),
     limits=Limits(timeout=-1),
     inputs={"d": Input(mode="mounted")},
@@ -43,7 +43,7 @@ def test_all_mistakes_of_a_file_come_together_at_their_own_lines(tmp_path: Path)
         (3, 18, "Limits.timeout", "value-kind"),
         (7, 5, "nodes", "value-kind"),
         (8, 5, "node_count", "key-unknown"),
-        (10, 9, "launcher.nproc", "key-unknown"),
+        (10, 9, "launcher.processes", "key-unknown"),
         (12, 19, "limits.timeout", "value-kind"),
         (13, 24, "inputs.d.mode", "value-kind"),
         (14, 5, "on_edit", "value-kind"),
@@ -56,7 +56,7 @@ def test_all_mistakes_of_a_file_come_together_at_their_own_lines(tmp_path: Path)
 def test_an_unknown_field_names_the_one_that_was_meant(tmp_path: Path) -> None:
     remedies = {each.where: each.remedy for each in written(tmp_path, WRONG).findings}
     assert remedies["node_count"] == "Did you mean `nodes`?"
-    assert remedies["launcher.nproc"].startswith("Did you mean `nproc_per_node`")
+    assert remedies["launcher.processes"].startswith("Did you mean `processes_per_node`")
 
 
 def test_what_only_follows_from_a_mistake_is_not_shown(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jobs.azureml.fields import Cursor
     from jobs.pythonfiles.guard import Guarded
     from jobs.pythonfiles.mistakes import Mistake
-    from jobs.pythonfiles.sdk import SubmissionRecorder
+    from jobs.pythonfiles.sdk import SdkJobs
     from jobs.values import Place
 
 YAML_SUFFIXES = (".yml", ".yaml")
@@ -165,31 +165,36 @@ class _Ran:
         raised: What ended it; None where it came to its end.
         guard: What it tried.
         mistakes: The declarations that their models refused.
-        recorder: What it would have submitted by azure-ai-ml; None where it does not use that.
+        sdk: Its jobs of azure-ai-ml; None where it does not use that.
     """
 
     module: dict[str, Any]
     raised: BaseException | None
     guard: Guarded
     mistakes: list[Mistake]
-    recorder: SubmissionRecorder | None
+    sdk: SdkJobs | None = None
+
+    @property
+    def failed(self) -> bool:
+        """True where it was left before its end, or azure-ai-ml does not take a job of it."""
+        return self.raised is not None or (self.sdk is not None and any(each.error for each in self.sdk.jobs))
 
 
-def _run(path: Path, content: bytes, recorder: SubmissionRecorder | None, name: str) -> _Ran:
+def _run(path: Path, whole: Path, content: bytes, name: str) -> _Ran:
     """Run a Python file.
 
     Args:
-        path: The file.
+        path: The file, as its frames and findings name it.
+        whole: The same from the root on.
         content: What it holds.
-        recorder: Takes what it submits.
         name: Its ``__name__``.
     """
     from jobs.pythonfiles.guard import guarded  # noqa: PLC0415 - a YAML file runs nothing
     from jobs.pythonfiles.mistakes import noted  # noqa: PLC0415 - nor needs it a syntax tree
 
-    module: dict[str, Any] = {"__name__": name, "__file__": str(path.resolve())}
+    module: dict[str, Any] = {"__name__": name, "__file__": str(whole)}
     raised: BaseException | None = None
-    with guarded(str(path), str(path.parent.resolve())) as guard, noted(str(path)) as mistakes:
+    with guarded(str(path), str(whole.parent)) as guard, noted(str(path)) as mistakes:
         try:
             code = compile(content, str(path), "exec", dont_inherit=True)
             exec(code, module)  # noqa: S102 - a Python job file is the user's own program
@@ -197,7 +202,7 @@ def _run(path: Path, content: bytes, recorder: SubmissionRecorder | None, name: 
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a user's file raises is a finding
             raised = error
-    return _Ran(module, raised, guard, mistakes, recorder)
+    return _Ran(module, raised, guard, mistakes)
 
 
 def _load_python(path: Path) -> Loaded:
@@ -209,20 +214,32 @@ def _load_python(path: Path) -> Loaded:
     except OSError as error:
         return Loaded((), (_raised(error, path),), source)
     source = replace(source, place=place_of(content))
-    name = f"amlstack_job_{path.stem}"
+    whole, name = path.resolve(), f"amlstack_job_{path.stem}"
     if SDK not in content:
-        return _read(_run(path, content, None, name), path, content, source)
-    from jobs.pythonfiles import sdk  # noqa: PLC0415 - most files do not use it
-
+        return _read(_run(path, whole, content, name), path, content, source)
     try:
-        with sdk.recording(path) as recorder:
-            ran = _run(path, content, recorder, name)
-            found = ran.raised or ran.guard.tried or ran.mistakes or sdk.jobs_in(ran.module, recorder)
-            if not found and "job" not in ran.module and b"__main__" in content:
-                ran = _run(path, content, recorder, "__main__")  # a program that makes and submits its job there
-            return _read(ran, path, content, source)
+        first = _run_with_sdk(path, whole, content, whole.parent)
+        # Programs name files from their own folder on, or from where they are started.
+        other = first.failed and whole.parent != Path.cwd() and _run_with_sdk(path, whole, content, Path.cwd())
     except ImportError:
+        from jobs.pythonfiles import sdk  # noqa: PLC0415 - most files do not use it
+
         return Loaded((), (sdk.MISSING.at(str(path)),), source)
+    return _read(other if other and not other.failed else first, path, content, source)
+
+
+def _run_with_sdk(path: Path, whole: Path, content: bytes, folder: Path) -> _Ran:
+    """Run a Python file in a folder, with a recorder in place of azure-ai-ml's client."""
+    from jobs.pythonfiles import sdk  # noqa: PLC0415 - as above
+
+    with sdk.recording(path, whole, folder) as recorder:
+        ran = _run(path, whole, content, f"amlstack_job_{path.stem}")
+        ran.sdk = sdk.written(ran.module, recorder, whole.parent)
+        left = ran.raised or ran.guard.tried or ran.mistakes or ran.sdk.jobs or "job" in ran.module
+        if not left and b"__main__" in content:  # a program that makes and submits its job there
+            ran = _run(path, whole, content, "__main__")
+            ran.sdk = sdk.written(ran.module, recorder, whole.parent)
+    return ran
 
 
 def _read(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
@@ -243,7 +260,7 @@ def _read(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
         line = _line_in(raised, path)
         return Loaded((), tuple(finding.at(str(path), line) for finding in findings_of(raised)), source)
     if raised is not None:
-        if ran.recorder is None or not ran.recorder.sent:
+        if ran.sdk is None or not ran.sdk.submitted:
             return Loaded((), (_raised(raised, path),), source)
         loaded = _from_module(ran, path, content, source)
         return replace(loaded, findings=(_raised(raised, path).changed(level=Level.WARNING), *loaded.findings))
@@ -256,8 +273,8 @@ def _from_module(ran: _Ran, path: Path, content: bytes, source: Source) -> Loade
     values = value if isinstance(value, (list, tuple)) else (value,)
     if values and all(isinstance(each, Declared) for each in values):
         return Loaded(tuple(values), (), source)
-    if ran.recorder is not None and (made := _of_sdk(ran.recorder, module, path, content)) is not None:
-        return made
+    if ran.sdk is not None and ran.sdk.jobs:
+        return _of_sdk(ran.sdk, path, content)
     seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
     finding = Finding(
         "job-missing",
@@ -271,32 +288,26 @@ def _from_module(ran: _Ran, path: Path, content: bytes, source: Source) -> Loade
     return Loaded((), (finding,), source)
 
 
-def _of_sdk(recorder: SubmissionRecorder, module: dict[str, Any], path: Path, content: bytes) -> Loaded | None:
-    """The jobs of azure-ai-ml that a file has made; None where there is none.
-
-    Each is read as the file of Azure ML's CLI that azure-ai-ml would write of it.
-    """
+def _of_sdk(made: SdkJobs, path: Path, content: bytes) -> Loaded:
+    """The jobs of azure-ai-ml that a file has made: each is read as the CLI's file that azure-ai-ml writes of it."""
     from amlstack.base.yamltext import parse  # noqa: PLC0415 - as above
     from jobs.pythonfiles import sdk  # noqa: PLC0415 - as above
 
-    made = sdk.jobs_in(module, recorder)
     jobs: list[Declared] = []
-    findings: list[Finding] = []
+    findings = list(sdk.assumed(made.assumed, path))
     source = Source(str(path), path.parent)
-    for job, name, line in made:
-        place = sdk.place_of(content, name, line)
-        try:
-            text = parse(sdk.as_text(job, path.resolve().parent), str(path))
-        except Exception as error:  # noqa: BLE001 - azure-ai-ml raises what it will
-            findings.append(sdk.unread(error, path, place("")[0]))
+    for job in made.jobs:
+        place = sdk.place_of(content, job.name, job.line)
+        if job.error is not None:
+            findings.append(sdk.unread(job.error, path, place("")[0]))
             continue
-        loaded = from_text(text, path.parent)
+        loaded = from_text(parse(job.text, str(path)), path.parent)
         for finding in loaded.findings:
             at, column = place(finding.where)
             findings.append(finding.changed(line=at, column=column))
         jobs += loaded.jobs
         source = replace(loaded.source, place=_placed_by(loaded.source, place))
-    return Loaded(tuple(jobs), tuple(findings), source) if made else None
+    return Loaded(tuple(jobs), tuple(findings), source)
 
 
 def _placed_by(source: Source, place: Callable[[str], tuple[int | None, int | None]]) -> Callable[[str], Place]:
@@ -344,6 +355,7 @@ def _raised(error: BaseException, path: Path) -> Finding:
         "",
         f"Running the file raised {type(error).__name__}{f': {lines[0]}' if lines else ''}",
         "A Python job file runs to its end and leaves `job` behind",
+        "Install the module into the environment of amlstack." if isinstance(error, ModuleNotFoundError) else "",
         file=str(path),
         line=_line_in(error, path),
     )

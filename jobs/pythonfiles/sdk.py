@@ -6,6 +6,7 @@ becomes what azure-ai-ml itself would write of it, its own ``_to_dict``, and is 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import json
@@ -14,9 +15,9 @@ import sys
 import warnings
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, Level
 from jobs.pythonfiles.refusals import replaced
 
 if TYPE_CHECKING:
@@ -41,10 +42,12 @@ class SubmissionRecorder:
     Attributes:
         file: Its name, as its frames bear it.
         sent: Each job with the line of its submission, in their order; a job that is submitted twice is there once.
+        assumed: Arguments that the file requires of its command line, each with the word that stands in for it.
     """
 
     file: str
     sent: list[tuple[Any, int]] = field(default_factory=list)
+    assumed: dict[str, str] = field(default_factory=dict)
 
     def take(self, entity: Any, changes: dict[str, Any]) -> Any:
         """The answer to ``create_or_update``: a job with a name and an address, anything else as it was given."""
@@ -106,7 +109,16 @@ class _Operations:
         else:
             made = _Reference(f"{root}:{version}" if version else f"{root}@{label or 'latest'}")
         made.name, made.version = name, version or ""
+        if self.kind == "data":  # other than an environment, azure-ai-ml takes it as an object alone
+            from azure.ai.ml.entities import Data  # noqa: PLC0415 - as above
+
+            data = Data(name=name, version=version, path=str(made))
+            data._id = data._path = str(made)  # noqa: SLF001 - an asset of a workspace has both, and lies on no disk
+            return data
         return made
+
+    def get_default(self, **_: Any) -> Any:
+        return self.get("workspaceblobstore")  # the name that Azure gives the default datastore
 
     def list(self, *_: Any, **__: Any) -> list[Any]:
         return []
@@ -131,6 +143,9 @@ def _client(recorder: SubmissionRecorder) -> type:
         def create_or_update(self, entity: Any, **changes: Any) -> Any:
             return recorder.take(entity, changes)
 
+        def begin_create_or_update(self, entity: Any, **changes: Any) -> Any:
+            return _Operations("", self._registry, recorder).begin_create_or_update(entity, **changes)
+
         def __getattr__(self, kind: str) -> _Operations:
             if kind.startswith("_"):
                 raise AttributeError(kind)
@@ -149,9 +164,33 @@ class _Credential:
         return SimpleNamespace(token="", expires_on=0)
 
 
+def _answering(recorder: SubmissionRecorder) -> Callable[..., Any]:
+    """A function in place of argparse's, which puts a word in the place of what is required and not given."""
+    parse = argparse.ArgumentParser.parse_known_args
+
+    def parse_known_args(self: Any, args: Any = None, namespace: Any = None) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        for action in self._actions:
+            if not action.required or any(word.partition("=")[0] in action.option_strings for word in given):
+                continue
+            plain = action.dest if action.type in (None, str) else "1"
+            word = str(next(iter(action.choices))) if action.choices else plain
+            recorder.assumed[action.option_strings[-1] if action.option_strings else action.dest] = word
+            count = action.nargs if isinstance(action.nargs, int) else 1
+            given = [*given, action.option_strings[-1], *[word] * count] if action.option_strings else [word, *given]
+        return parse(self, given, namespace)
+
+    return parse_known_args
+
+
 @contextlib.contextmanager
-def recording(path: Path) -> Iterator[SubmissionRecorder]:
-    """Within, azure-ai-ml sends nothing; the working folder is the file's, and the command line is its name alone.
+def recording(path: Path, whole: Path, folder: Path) -> Iterator[SubmissionRecorder]:
+    """Within, azure-ai-ml sends nothing, and the command line is the file's name alone.
+
+    Args:
+        path: The file, as its frames name it.
+        whole: The same from the root on.
+        folder: The working folder.
 
     Raises:
         ImportError: azure-ai-ml is not installed.
@@ -164,14 +203,49 @@ def recording(path: Path) -> Iterator[SubmissionRecorder]:
         recorder = SubmissionRecorder(str(path))
         places: list[tuple[Any, str, Any]] = [(azure.ai.ml, "MLClient", _client(recorder))]
         places += [(azure.identity, name, _Credential) for name in dir(azure.identity) if name.endswith("Credential")]
-        places += [(sys, "argv", [str(path)])]
+        places += [(sys, "argv", [str(whole)]), (argparse.ArgumentParser, "parse_known_args", _answering(recorder))]
         log, level = logging.getLogger("azure.ai.ml"), logging.getLogger("azure.ai.ml").level
         log.setLevel(logging.CRITICAL)
         try:
-            with replaced(places), contextlib.chdir(path.resolve().parent):
+            with replaced(places), contextlib.chdir(folder):
                 yield recorder
         finally:
             log.setLevel(level)
+
+
+class SdkJob(NamedTuple):
+    """A job of azure-ai-ml.
+
+    Attributes:
+        name: What the file calls it; empty where it has no name there.
+        line: Of its submission; 0 where it is not submitted.
+        text: The CLI's file of it.
+        error: Why azure-ai-ml does not write one.
+    """
+
+    name: str
+    line: int
+    text: str = ""
+    error: Exception | None = None
+
+
+class SdkJobs(NamedTuple):
+    """The jobs of a file; `SubmissionRecorder` has the words on the others."""
+
+    jobs: list[SdkJob]
+    submitted: bool
+    assumed: dict[str, str]
+
+
+def written(module: dict[str, Any], recorder: SubmissionRecorder, base: Path) -> SdkJobs:
+    """The jobs of a file that has run, each as the text of a CLI's file whose paths start at a folder."""
+    made: list[SdkJob] = []
+    for job, name, line in jobs_in(module, recorder):
+        try:
+            made.append(SdkJob(name, line, as_text(job, base)))
+        except Exception as error:  # noqa: BLE001 - azure-ai-ml raises what it will
+            made.append(SdkJob(name, line, error=error))
+    return SdkJobs(made, bool(recorder.sent), recorder.assumed)
 
 
 def jobs_in(module: dict[str, Any], recorder: SubmissionRecorder) -> list[tuple[Any, str, int]]:
@@ -289,6 +363,17 @@ def _maker(call: ast.expr) -> str:
         return ""
     function = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     return function.id if isinstance(function, ast.Name) else ""
+
+
+def assumed(words: dict[str, str], path: Path) -> Iterator[Finding]:
+    """That a file was run with words in place of what it requires of its command line."""
+    if words:
+        shown = ", ".join(f"{name} {word}" for name, word in words.items())
+        seen, rule = (
+            f"The file was run with `{shown}`",
+            "It requires these arguments, and a job file has no command line",
+        )
+        yield Finding("arguments-assumed", "", seen, rule, level=Level.INFO, file=str(path))
 
 
 def unread(error: Exception, path: Path, line: int | None) -> Finding:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The modules of azure.ai.ml warn of others at their import, and a job file's garbage is its own.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.tools, pytest.mark.filterwarnings("ignore")]
 
 HEAD = """from azure.ai.ml import Input, MLClient, MpiDistribution, Output, PyTorchDistribution, command, dsl, load_job
 from azure.ai.ml.entities import Environment
@@ -139,6 +139,8 @@ SUBMITTED = {
     "with a change": "client.jobs.create_or_update(training(), compute='c1')",
     "twice": "job = training(compute='c1')\nfor _ in 'ab':\n    client.jobs.create_or_update(job)",
     "with a poller": "client.jobs.begin_create_or_update(training(compute='c1')).result().studio_url",
+    "after a cluster is asked for": "client.begin_create_or_update(object()).wait()\n"
+    "client.create_or_update(training(compute='c1'))",
     "in a function": "def go(job):\n    return client.jobs.create_or_update(job)\n"
     "client.jobs.stream(go(training(compute='c1')).name)",
     "as a program": "if __name__ == '__main__':\n    client.jobs.create_or_update(training(compute='c1'))",
@@ -159,6 +161,7 @@ def test_a_submission_is_recorded_and_not_sent(case: str, place: Path) -> None:
 
 ASSETS = {
     "client.environments.get('e', version='3')": "azureml:e:3",
+    "f'azureml:{client.datastores.get_default().name}:1'": "azureml:workspaceblobstore:1",
     "client.environments.get('e', label='latest').id": "azureml:e@latest",
     "MLClient(DefaultAzureCredential(), registry_name='azureml').environments.get('acpt', '7')": (
         "azureml://registries/azureml/environments/acpt/versions/7"
@@ -171,6 +174,62 @@ def test_an_asset_that_is_asked_for_becomes_its_address(expression: str, place: 
     loaded = jobs.load(written(place, f"{CLIENT}job = training(environment={expression})"))
     assert loaded.findings == ()
     assert loaded.jobs[0].environment == ASSETS[expression]
+
+
+def test_data_that_is_asked_for_is_an_input(place: Path) -> None:
+    data = "client.data.get('mnist', version='2')"
+    for expression in (f"{data}.path", f"{data}.id"):
+        text = f"{CLIENT}job = training(inputs={{'lr': 1, 'data': Input(type='uri_folder', path={expression})}})"
+        loaded = jobs.load(written(place, text))
+        assert loaded.findings == ()
+        assert loaded.jobs[0].inputs["data"].path == "azureml:mnist:2"
+
+
+REQUIRED = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("data")
+parser.add_argument("-c", "--compute", required=True)
+parser.add_argument("--nodes", type=int, required=True)
+parser.add_argument("--kind", choices=["a", "b"], required=True)
+parser.add_argument("--lr", default="0.1")
+words = parser.parse_args()
+job = training(compute=words.compute, instance_count=words.nodes, tags={"kind": words.kind, "data": words.data})
+"""
+
+
+def test_a_word_stands_in_for_an_argument_that_the_file_requires(place: Path) -> None:
+    loaded = jobs.load(written(place, REQUIRED))
+    (found,) = loaded.findings
+    assert (found.code, found.level.value) == ("arguments-assumed", "info")
+    assert "`data data, --compute compute, --nodes 1, --kind a`" in found.seen
+    assert loaded.jobs[0].compute == "azureml:compute"
+    assert loaded.jobs[0].tags == {"kind": "a", "data": "data"}
+
+
+@pytest.mark.parametrize("start", ["folder", "."])
+def test_a_program_finds_its_neighbours_and_files_from_either_folder(
+    start: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some programs name paths from their own folder on, and some from where they are started."""
+    folder = place.parent / "folder"
+    folder.mkdir()
+    (folder / "settings_of_a_program.py").write_text("COMPUTE = 'c1'\n")
+    near = folder if start == "folder" else place.parent
+    (near / "own.yml").write_text("dependencies: [python=3.10]\n")
+    (near / "own").mkdir()
+    text = """import settings_of_a_program as s
+from pathlib import Path
+assert (Path(__file__).resolve().parent / "settings_of_a_program.py").is_file()
+environment = Environment(image="i:1", conda_file="own.yml")
+job = training(code="own", compute=s.COMPUTE, environment=environment)
+"""
+    written(folder / "submit.py", text)
+    monkeypatch.chdir(place.parent)
+    loaded = jobs.load("folder/submit.py")
+    assert [each.message for each in loaded.findings] == []
+    (job,) = loaded.jobs
+    assert (loaded.source.base / job.code.path).resolve() == near / "own"
 
 
 def test_what_comes_after_the_submission_may_fail(place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import random
 import statistics
@@ -32,11 +33,12 @@ TURN = 50
 SIZE = "Standard_ND96asr_v4"
 CLUSTERS = 20
 _ANCHOR = """\
-import sys
+import inspect, sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tests.support.jobs import oracle
 for file in sys.argv[2:]:
-    oracle.body(file)
+    inspect.unwrap(oracle.body)(Path(file))
 """
 _JOB = """\
 command: python train.py --lr ${{{{inputs.lr}}}} --seed {number}
@@ -120,7 +122,8 @@ def job_files(*, quick: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         count = 100 if quick else 1_000
         files = _files(Path(folder), count)
-        spent = dict.fromkeys((check, rendered, oracle.body), 0.0)
+        anew = inspect.unwrap(oracle.body)  # tests keep its answers
+        spent = dict.fromkeys((check, rendered, anew), 0.0)
         for work in spent:
             _all(work, files[:20])
         for first in range(0, count, TURN):

@@ -30,11 +30,14 @@ ADVICE: Final = {
 def told_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings, where each advice stands once: with its first place, a count, and the option that mends it."""
     findings = tuple(findings)
+    told: dict[str, list[Finding]] = {}
+    for finding in filter(_is_advice, findings):
+        told.setdefault(finding.code, []).append(finding)
     for finding in findings:
         if not _is_advice(finding):
             yield finding
             continue
-        alike = [each for each in findings if each.code == finding.code and _is_advice(each)]
+        alike = told[finding.code]
         if finding is alike[0]:
             seen = finding.seen if len(alike) == 1 else ADVICE[finding.code][1].format(len(alike))
             how = "--fix --workspace NAME" if finding.code == "environment-pinned" else "--fix"

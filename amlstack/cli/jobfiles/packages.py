@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,8 +66,8 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     installs = any("pip" in file.text and re.search(r"\bpip3?\b.{0,9}\binstall\b", file.text) for file in read)
     if not declared or installs or _PATHS.search(f"{listed}\n{command}"):
         return
-    names = {_plain(word) for word in re.findall(r"[A-Za-z][\w.-]*", f"{declared}\n{listed}\n{command}")}
-    known = {each for name in names for each in (name, *_modules(name))} | _SHARED | _common()
+    names = _names(declared) | _names(listed) | _names(command)
+    known = _with_modules(declared) | _with_modules(listed) | _with_modules(command) | _SHARED | _common()
     known |= {Path(str(name)).stem for name in (*code.includes, *part.beside)}
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
     if isinstance(given, str):
@@ -81,6 +81,18 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
             )
             found = Finding("import-not-declared", "", seen, rule, remedy, Level.WARNING)
             yield found.at(os.path.normpath(folder / each.path), each.line, 1)
+
+
+@lru_cache(maxsize=256)  # jobs share environments, and commands
+def _names(text: str) -> frozenset[str]:
+    """The words of a text that may be names of packages."""
+    return frozenset(_plain(word) for word in re.findall(r"[A-Za-z][\w.-]*", text))
+
+
+@lru_cache(maxsize=256)
+def _with_modules(text: str) -> frozenset[str]:
+    """The same, with the modules that such packages bring under other names."""
+    return frozenset(each for name in _names(text) for each in (name, *_modules(name)))
 
 
 def _left_out(folder: Path, modules: Iterable[str]) -> Iterator[Finding]:
@@ -102,17 +114,30 @@ def _conda(part: jobs.Plan) -> Iterator[Sequence[str]]:
     given = getattr(part.enriched.environment, "conda_file", None)
     if not given:
         return
-    import yaml
-
     file = part.base / given if isinstance(given, str) else part.base / "conda.yml"
     try:
-        read = yaml.safe_load(file.read_text("utf-8-sig")) if isinstance(given, str) else given
+        read = _loaded(file.read_text("utf-8-sig")) if isinstance(given, str) else given
         dependencies: list[Any] = read["dependencies"]
         of_pip = [line for each in dependencies if isinstance(each, dict) for line in each.get("pip") or ()]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, yaml.YAMLError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return  # a file that is none is a finding elsewhere
     yield [str(each).rpartition("::")[2] for each in dependencies if not isinstance(each, dict)]
     yield [line for each in of_pip for line in _requirements(str(each), file.parent)]
+
+
+@lru_cache(maxsize=64)
+def _loaded(text: str) -> Any:
+    """The value of a conda file, which is only read.
+
+    Raises:
+        ValueError: It is no YAML.
+    """
+    import yaml
+
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
 
 
 def _installed(command: str, folder: Path | None) -> Iterator[Sequence[str]]:

@@ -163,6 +163,21 @@ def confirmed(question: str) -> bool:
         return False
 
 
+def submission_confirmed(progress: Progress, question: str) -> bool:
+    """Asks before something is submitted that costs something.
+
+    Raises:
+        typer.Exit: There is no terminal to ask on.
+    """
+    if not on_a_terminal():
+        progress.fail("nothing was sent: there is no terminal to ask on. `--yes` submits without a question")
+        raise typer.Exit(2)
+    if confirmed(question):
+        return True
+    progress.note("nothing was sent")
+    return False
+
+
 def losses_confirmed(progress: Progress, home: Path, losses: Iterable[str], *, yes: bool) -> bool:
     """Names what is removed with a home, and asks on a terminal; a script is not asked. Nothing to lose is a yes."""
     lines = tuple(losses)

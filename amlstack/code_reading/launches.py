@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LIGHTNING = "Lightning"
 """The name of a launch by the Trainer's arguments, which starts its ranks from the script itself."""
 VARIABLE = "MASTER_ADDR"
-"""The name of a launch that is none: the variable is given a value that all processes get."""
+"""Stands for a launch where a command gives all processes this variable, without starting a launcher."""
 UNKNOWN = "$?"
 """In the place of a value that only the run knows."""
 OF_AZURE = re.compile(

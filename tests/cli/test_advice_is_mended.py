@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base.findings import Finding, Level
 from amlstack.cli.jobfiles import mending
 from amlstack.cli.main import main
 from amlstack.cli.workspace import workspace_place
@@ -75,6 +76,16 @@ def changed(before: str, after: str) -> tuple[list[str], list[str]]:
     """Lines that are gone and lines that are new."""
     old, new = before.splitlines(), after.splitlines()
     return [line for line in old if line not in new], [line for line in new if line not in old]
+
+
+def test_a_job_of_azure_ai_ml_gets_no_limits_of_ours(tmp_path: Path) -> None:
+    text = 'from azure.ai.ml import command\njob = command(command="echo", environment="azureml:e:1", compute="c")\n'
+    (tmp_path / "job.py").write_text(text)
+    advice = Finding("job-timeout", "limits.timeout", "The job has no timeout", "", level=Level.WARNING, line=2)
+    assert mending.mend(tmp_path / "job.py", [advice], lambda _: None) == ""
+    (tmp_path / "job.py").write_text(ours := text.replace("azure.ai.ml import command", "jobs import Job as command"))
+    assert mending.mend(tmp_path / "job.py", [advice], lambda _: None) != ""
+    assert (tmp_path / "job.py").read_text() != ours
 
 
 @pytest.mark.parametrize(

@@ -231,13 +231,9 @@ def resubmit(
         if where.arm.get(f"{found.workspace}/jobs/{made}", allow=(404,)).status != 404:
             say(f"There is a job `{made}` already.", err=True)
             return 2
-        if not yes and not where.is_local:
-            if not on_a_terminal():
-                progress.fail("nothing was sent: there is no terminal to ask on. `--yes` submits without a question")
-                return 2
-            if not console.confirmed(f"Submit {made} to {found.workspace.rpartition('/')[2]}?"):
-                progress.note("nothing was sent")
-                return 1
+        question = f"Submit `{made}` to the workspace {found.workspace.rpartition('/')[2]}?"
+        if not yes and not where.is_local and not console.submission_confirmed(progress, question):
+            return 1
         where.arm.put(f"{found.workspace}/jobs/{made}", body, version_for(body["properties"]))
     progress.done(f"submitted {made}")
     progress.note(f"`amlstack compare {found.name} {made}` shows what differs")

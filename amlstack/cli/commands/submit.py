@@ -141,13 +141,9 @@ def _one(sending: Submission, run: Run, *, yes: bool) -> str | None:
         return run_id
     for line in _plan(run):
         progress.note(line)
-    if not yes and not place.is_local:
-        if not console.on_a_terminal():
-            progress.fail("nothing was sent: there is no terminal to ask on. `--yes` submits without a question")
-            raise typer.Exit(2)
-        if not console.confirmed(f"Submit `{run.name}` to the workspace {place.workspace.rpartition('/')[2]}?"):
-            progress.note("nothing was sent")
-            return None
+    question = f"Submit `{run.name}` to the workspace {place.workspace.rpartition('/')[2]}?"
+    if not yes and not place.is_local and not console.submission_confirmed(progress, question):
+        return None
     progress.step(f"submitting {run_id}")
     run_id = sending.send(run)
     progress.done(f"submitted {run_id}")

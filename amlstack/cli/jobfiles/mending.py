@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base.files import read_regular, write_whole
 from amlstack.base.findings import Finding, Level
+from jobs.loading import SDK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -175,6 +176,8 @@ def _of_python(text: str, finding: Finding, pinned: Callable[[str], str | None])
             if word.arg == "environment" and isinstance(given, str) and (right := pinned(given)):
                 begin, end = _span(lines, word.value)
                 yield TextEdit(begin, end, text[begin:end].replace(given, right))
+        return
+    if SDK.decode() in text:  # a job of azure-ai-ml takes its limits by a method
         return
     call = next((each for each in calls if each.lineno == finding.line and each.keywords), None)
     if call is not None and not any(word.arg in {"limits", None} for word in call.keywords):

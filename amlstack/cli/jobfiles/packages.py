@@ -120,7 +120,7 @@ def _conda(part: jobs.Plan) -> Iterator[Sequence[str]]:
         dependencies: list[Any] = read["dependencies"]
         of_pip = [line for each in dependencies if isinstance(each, dict) for line in each.get("pip") or ()]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return  # a file that is none is a finding elsewhere
+        return  # what is wrong with the file has a finding of its own
     yield [str(each).rpartition("::")[2] for each in dependencies if not isinstance(each, dict)]
     yield [line for each in of_pip for line in _requirements(str(each), file.parent)]
 

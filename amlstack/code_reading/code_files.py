@@ -63,7 +63,7 @@ def files(folder: Path, entries: Sequence[str]) -> Iterator[CodeFile]:
             continue
         seen.add(path)
         text = text_of(path) or ""
-        tree = _parsed(text) if path.suffix == ".py" else None
+        tree = tree_of(text) if path.suffix == ".py" else None
         yield CodeFile(path, path.relative_to(folder).as_posix(), text, tree)
         if path.suffix == ".sh":
             waiting += [inside(folder, match["script"]) for match in _STARTED.finditer(text)]
@@ -107,10 +107,11 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)  # jobs share scripts, and several checks of a job read them
-def _parsed(text: str) -> ast.Module | None:
+def tree_of(text: str | bytes) -> ast.Module | None:
+    """The syntax tree of a Python text; None where it is no Python, or is nested deeper than the parser follows."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

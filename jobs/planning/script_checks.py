@@ -125,7 +125,7 @@ def _parsed(text: str, path: str) -> Interface | Finding | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return interface_of(ast.parse(text), text)
-    except RecursionError:
+    except (RecursionError, MemoryError):  # nested deeper than the parser follows
         return None
     except (SyntaxError, ValueError) as error:
         line, column = getattr(error, "lineno", None) or 1, max(1, getattr(error, "offset", None) or 1)

@@ -21,6 +21,7 @@ from amlstack.base.findings import Finding
 from amlstack.base.models import models_in, must
 from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean
+from amlstack.code_reading.code_files import tree_of
 from jobs.launchers import LAUNCHERS
 from jobs.model.job import Component, Job
 from jobs.model.pipeline import Pipeline, Schedule, Step, SweepStep
@@ -133,12 +134,9 @@ def place_of(code: bytes) -> Callable[[str], Place]:
     Args:
         code: The file, which is Python.
     """
-    try:
-        module = ast.parse(code)
-        job = _assigned(module, "job")
-        several = _assigned(module, "jobs") or job
-    except (SyntaxError, ValueError, RecursionError):
-        module, job, several = ast.parse(b""), None, None
+    module = tree_of(code) or ast.Module([], [])
+    job = _assigned(module, "job")
+    several = _assigned(module, "jobs") or job
 
     def place(where: str) -> Place:
         one, inner = job, where
@@ -151,11 +149,8 @@ def place_of(code: bytes) -> Callable[[str], Place]:
 
 def assigns_jobs(code: bytes) -> bool:
     """True where a module assigns `job` or `jobs`, also where it is no Python; a text in it does not count."""
-    try:
-        module = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return True
-    return any(_assigned(module, name) for name in ("job", "jobs"))
+    module = tree_of(code)
+    return module is None or any(_assigned(module, name) for name in ("job", "jobs"))
 
 
 def _nearest(spot: ast.stmt | ast.expr | ast.keyword, value: ast.expr, where: str) -> tuple[int, int]:

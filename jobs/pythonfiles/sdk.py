@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from amlstack.base.findings import Finding, Level
+from amlstack.code_reading.code_files import tree_of
 from jobs.pythonfiles.refusals import replaced
 
 if TYPE_CHECKING:
@@ -327,9 +328,8 @@ def place_of(content: bytes, name: str, line: int) -> Callable[[str], tuple[int 
         name: What the job is called in it.
         line: Where it is submitted; 0 where it is not.
     """
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = tree_of(content)
+    if tree is None:
         return lambda _: (line or None, None)
     made: dict[str, ast.expr] = {}
     for node in ast.walk(tree):

@@ -85,3 +85,13 @@ def test_models_raise_again_after_a_file_was_read(tmp_path: Path) -> None:
     written(tmp_path, WRONG)
     with pytest.raises(ValueError, match="timeout"):
         jobs.Limits(timeout=-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("job = " + "-" * 100_000 + "1", "python-raised"), ("job = " + "[" * 10_000, "python-syntax")],
+    ids=["minus", "brackets"],
+)
+def test_a_file_nested_deeper_than_python_reads_is_a_finding(text: str, code: str, tmp_path: Path) -> None:
+    (found,) = written(tmp_path, text).findings
+    assert found.code == code

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base.files import read_regular, write_whole
 from amlstack.base.findings import Finding, Level
+from amlstack.code_reading.code_files import tree_of
 from jobs.loading import SDK
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def _line_after(node: Any, text: str, line: str) -> Iterator[TextEdit]:
 
 def _of_python(text: str, finding: Finding, pinned: Callable[[str], str | None]) -> Iterator[TextEdit]:
     lines = text.splitlines(keepends=True)
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree_of(text) or ast.Module([], [])) if isinstance(node, ast.Call)]
     if finding.code == "environment-pinned":
         for word in (each for call in calls for each in call.keywords if each.lineno == finding.line):
             given = word.value.value if isinstance(word.value, ast.Constant) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.signatures import table
@@ -26,11 +27,14 @@ DIGITS = b"0123456789"
 NUMBERS = DIGITS + b"abcdef"
 """Of what numbers consist; a line without them is its form."""
 _NO_DIGITS = bytes(set(range(256)) - set(DIGITS))
+_NO_NAME = _NO_DIGITS.replace(b"\n", b"")
 STORM = 200
 """Lines of one form that are read from any writer; afterwards as many of each writer as `OF_A_WRITER`."""
 OF_A_WRITER = 2
 MOST_WRITERS = 2048
 """Writers of one form: where there are more, a number that counts stands where others have their name."""
+SPENT = slice(0)
+"""The place of a writer's name in lines of which no more are read."""
 _TIMES = re.compile(rb"\d{1,4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d[.,\d]*")
 EVERY = 32
 """Lines of which one stands for all where it only matters that something repeats."""
@@ -154,15 +158,26 @@ class _Forms:
     def promising(self, keys: list[int], texts: list[bytes]) -> list[int]:
         """The places of lines that may be worth a look: not known to be dull, nor one more of their writer's storm.
 
-        One expression for all lines: it is what the largest logs cost.
+        The names of all lines of a storm are taken in one step: it is what the largest logs cost.
         """
-        dull, storm_of = self.dull, self.storms.get
-        return [
-            index
-            for index, key in enumerate(keys)
-            if key not in dull
-            and ((storm := storm_of(key)) is None or texts[index][storm[0]].translate(None, _NO_DIGITS) not in storm[1])
-        ]
+        dull, storms = self.dull, self.storms
+        places = [index for index, key in enumerate(keys) if key not in dull]
+        if not storms:
+            return places
+        found: list[int] = []
+        of: dict[int, list[int]] = {key: [] for key in storms}
+        append = {key: each.append for key, each in of.items()}
+        for index in places:
+            append.get(keys[index], found.append)(index)
+        for key, own in of.items():
+            place, known = storms[key]
+            if not own or place is SPENT:
+                continue
+            shown = b"\n".join(map(itemgetter(place), map(texts.__getitem__, own)))
+            names = shown.translate(None, _NO_NAME).split(b"\n")
+            if not known.issuperset(names):
+                found += [index for index, name in zip(own, names, strict=True) if name not in known]
+        return sorted(found)
 
     def stormy(self, keys: list[int]) -> list[int]:
         """Every so many lines the place of the first of these, if one of them belongs to a storm."""
@@ -200,7 +215,10 @@ class _Forms:
         name = line[place].translate(None, _NO_DIGITS)
         counts = self._writers[key]
         count = counts.get(name, 0)
-        if name in known or (not count and len(counts) >= MOST_WRITERS):
+        if name in known:
+            return True
+        if not count and len(counts) >= MOST_WRITERS:
+            self.storms[key] = SPENT, known
             return True
         counts[name] = count + 1
         if count + 1 >= OF_A_WRITER:

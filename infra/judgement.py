@@ -100,11 +100,13 @@ def _worded(finding: Finding, words: Mapping[str, str]) -> Finding:
     return finding
 
 
-def _in_job(finding: Finding, planned: object, file: str | None) -> Finding:
+def _in_job(finding: Finding, planned: object, source: jobs.Source) -> Finding:
     python = "Write limits=jobs.Limits(timeout=SECONDS)"
-    if isinstance(planned, jobs.SweepPlan):
+    if source.sdk:
+        python = "Call its set_limits(timeout=SECONDS)"
+    elif isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
-    words = python if (file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
+    words = python if (finding.file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
     return _worded(finding, {JOB_TIMEOUT_REMEDY: words})
 
 
@@ -140,12 +142,12 @@ def of_plan(gate: Gate, name: str, planned: jobs.Planned, source: jobs.Source) -
     found = [finding for each in placed if (finding := gate.at_level(each, name)) is not None]
     if not isinstance(planned, jobs.SchedulePlan):
         ruled = tuple(judged(gate, name, planned, source))
-        return tuple(_in_job(finding, planned, finding.file) for finding in (*found, *ruled))
+        return tuple(_in_job(finding, planned, source) for finding in (*found, *ruled))
     if planned.started is not None:
         own_file = planned.job.source
         prefix = "" if own_file else "create_job"
         found += judged(gate, name, planned.started, own_file or source, timed=True, prefix=prefix)
-        found = [_in_job(finding, planned.started, finding.file) for finding in found]
+        found = [_in_job(finding, planned.started, source) for finding in found]
     return tuple(found)
 
 

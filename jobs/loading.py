@@ -306,7 +306,7 @@ def _of_sdk(made: SdkJobs, path: Path, content: bytes) -> Loaded:
             at, column = place(finding.where)
             findings.append(finding.changed(line=at, column=column))
         jobs += loaded.jobs
-        source = replace(loaded.source, place=_placed_by(loaded.source, place))
+        source = replace(loaded.source, place=_placed_by(loaded.source, place), sdk=True)
     return Loaded(tuple(jobs), tuple(findings), source)
 
 

@@ -60,12 +60,14 @@ class Source:
         place: From a path in the job (`nodes`) to the path, line and column in the file
             (`resources.instance_count`, 12, 3).
         unreadable: Keys in the file whose values could not be read; the reader's findings say so.
+        sdk: True where its jobs are objects of azure-ai-ml.
     """
 
     file: str | None = None
     base: Path = field(default_factory=Path)
     place: Callable[[str], Place] = field(default=_nowhere, compare=False)
     unreadable: frozenset[tuple[str, ...]] = frozenset()
+    sdk: bool = False
 
     def locate(self, finding: Finding) -> Finding:
         """The finding with its place in the file."""

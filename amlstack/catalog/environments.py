@@ -1,7 +1,7 @@
 """Curated environments of Azure ML for training, as far as their names were looked up.
 
-A name is no promise of its content: what the image is really built with stands beside what the name says. Live version
-numbers are known only to the registry: look one up once, pin it.
+A name is no promise of its content: what the image is really built with stands beside what the name says. Which version
+is the newest only the registry knows: the catalogue has one that was there.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class CatalogEnvironment:
             what its definition does not say is left out.
         changed: Last change of its definition; what was registered before may contain something else.
         architectures: CPUs that it is built for, as sizes write them.
+        version: One that there is: the tag of its image in the newest vuln-remediation-tracking.md of its definition,
+            whose builds are tagged by version; empty where none was found.
     """
 
     name: str
@@ -55,6 +57,7 @@ class CatalogEnvironment:
     contains: Mapping[str, str]
     changed: date
     architectures: tuple[str, ...]
+    version: str = ""
 
     def describe(self) -> str:
         """The contents, e.g. ``torch 2.10.0+cu126, CUDA 12.6, Python 3.10, Ubuntu 22.04``."""

@@ -6,7 +6,7 @@ For clusters whose priority is LowPriority. A node that is taken away takes `out
 
 from __future__ import annotations
 
-from jobs import Job, Output, PerProcess
+from jobs import Job, Limits, Output, PerProcess
 
 NODES = 2
 
@@ -24,8 +24,9 @@ job = Job(
             mode="rw_mount", path="azureml://datastores/workspaceblobstore/paths/checkpoints/checkpoint-resume"
         )
     },
-    environment="acpt-pytorch-2.8-cuda12.6",
+    environment="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/13",
     compute="a100",
+    limits=Limits(timeout="1h"),
     nodes=NODES,
     launcher=PerProcess(processes_per_node=1),
     experiment_name="examples",

@@ -5,7 +5,7 @@ It replaces the `launch.py` of Azure's guides; `python -m amlnode write . launch
 
 from __future__ import annotations
 
-from jobs import Job, Mpi
+from jobs import Job, Limits, Mpi
 
 NODES = 2
 # Two, so that a laptop trains it within a minute; 8 is the full width of Standard_ND96asr_v4, one rank per GPU.
@@ -19,8 +19,9 @@ job = Job(
     ),
     code=".",
     inputs={"epochs": 6, "world_size": NODES * RANKS_PER_NODE},
-    environment="acpt-pytorch-2.8-cuda12.6",
+    environment="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/13",
     compute="a100",
+    limits=Limits(timeout="1h"),
     nodes=NODES,
     launcher=Mpi(processes_per_node=1, backend="nccl"),
     experiment_name="examples",

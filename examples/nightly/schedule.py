@@ -16,7 +16,8 @@ job = Schedule(
             "train": Job(
                 command="train.py --epochs 8",
                 code="../ddp_torchrun",
-                environment="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest",
+                environment="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/13",
+                environment_variables={"CUDA_VISIBLE_DEVICES": "0,1"},
                 compute="a100",
                 nodes=2,
                 limits=Limits(timeout=3600),

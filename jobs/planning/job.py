@@ -263,7 +263,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
         return
     yield from job_checks.node_count(job, count, target)
     yield from program_checks.check_build_context(job, target, base)
-    yield from job_checks.ranks_per_node(lowered, count, target)
+    yield from job_checks.ranks_per_node(job, lowered, count, target)
     yield from program_checks.idle_gpus(job, lowered, target, base)
     if MAY_START.search(job.command):
         from jobs.planning import launcher_checks  # noqa: PLC0415 - loaded for the jobs that need it

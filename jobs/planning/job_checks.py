@@ -348,7 +348,7 @@ def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Findin
     yield Finding("fabric-block", "fabric", seen, rule, remedy)
 
 
-def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
+def ranks_per_node(job: Job, lowered: Lowered, count: int, target: Target) -> Iterator[Finding]:
     """Ranks against the GPUs of a node, where a launcher starts them inside one process of Azure ML.
 
     What Azure ML starts itself stands in the body, where the rules see it.
@@ -357,7 +357,7 @@ def ranks_per_node(lowered: Lowered, count: int, target: Target) -> Iterator[Fin
     if ranks is not None and ranks != started and (size := target.facts):
         if (found := check_processes(ranks, size, nodes=count)) is not None:
             yield found
-        idle = check_gpus_idle(ranks, size, where="launcher")
+        idle = check_gpus_idle(ranks, size, job.environment_variables, where="launcher")
         if idle is not None and not isinstance(lowered.distribution, TensorFlowDistribution):  # its worker takes all
             yield replace(idle, level=Level.WARNING)
 

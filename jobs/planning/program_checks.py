@@ -21,7 +21,7 @@ from jobs.planning.job_checks import PLACEHOLDER
 from jobs.values import Environment
 from policies.checks.job_command import SPEAKS, check_nebula_gone_file
 from policies.checks.job_environment import check_image_runs
-from policies.checks.job_limits import GPUS_IDLE_RULE
+from policies.checks.job_limits import GPUS_IDLE_RULE, SOME_GPUS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -181,6 +181,8 @@ def idle_gpus(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterato
     """
     size, one = target.facts, lowered.processes_per_node == 1
     if size is None or size.gpus < 2 or not one or job.code is None or not job.code.local:
+        return
+    if SOME_GPUS in job.environment_variables:
         return
     if not isinstance(lowered.distribution, PyTorchDistribution | MpiDistribution | None):
         return

@@ -58,7 +58,8 @@ GPUS_IDLE_RULE = Rule(
     title="A PyTorch or MPI job uses every GPU of its nodes.",
     what=(
         "Flags a job whose distribution starts several processes per node, but fewer than the nodes have GPUs. "
-        "One process per node is left alone: torchrun and DeepSpeed start the others themselves."
+        "One process per node is left alone: torchrun and DeepSpeed start the others themselves. So is a job whose "
+        "variables choose GPUs (`CUDA_VISIBLE_DEVICES`)."
     ),
     why=("A process drives one GPU: the others of the node wait, at the full price."),
     example=job(distribution="{distributionType: PyTorch, processCountPerInstance: 4}"),
@@ -68,15 +69,22 @@ GPUS_IDLE_RULE = Rule(
 )
 
 
-def check_gpus_idle(processes: int, size: Size, *, where: str = "distribution") -> Finding | None:
+SOME_GPUS = "CUDA_VISIBLE_DEVICES"
+"""The variable by which a job chooses GPUs of its nodes."""
+
+
+def check_gpus_idle(
+    processes: int, size: Size, variables: Collection[str], *, where: str = "distribution"
+) -> Finding | None:
     """Judge the number of processes per node.
 
     Args:
         processes: Processes that Azure ML starts on each node.
         size: The size of the nodes as the catalogue knows it.
+        variables: Names of the job's variables.
         where: Path of the number in the declaration.
     """
-    if not 1 < processes < size.gpus:
+    if not 1 < processes < size.gpus or SOME_GPUS in variables:
         return None
     return Finding(
         GPUS_IDLE_RULE.code,

@@ -291,7 +291,8 @@ def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Foun
 def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     count = subject.facts.number("processes")
     if count is not None and (size := size_of(subject, context)):
-        yield checks.job_limits.check_gpus_idle(count, size, where=subject.facts.at("processes"))
+        facts = subject.facts
+        yield checks.job_limits.check_gpus_idle(count, size, facts.mapping("variables"), where=facts.at("processes"))
 
 
 def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:

@@ -16,6 +16,7 @@ def test_each_environment_is_listed_with_what_its_name_does_not_say(capsys: pyte
 
     for each in environments.all_environments():
         assert f"{each.name}\n  contains {each.describe()}\n  changed  {each.changed}" in out
+    assert out.count("\n  version  ") == sum(bool(each.version) for each in environments.all_environments())
     assert "acpt-pytorch-2.2-cuda12.1\n  contains torch 2.10.0+cu126, CUDA 12.6" in out
     assert "tensorflow-2.16-cuda11\n  contains CUDA 12.3.2" in out
 

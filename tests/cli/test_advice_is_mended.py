@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.findings import Finding, Level
+from amlstack.catalog import environments
 from amlstack.cli.jobfiles import mending
 from amlstack.cli.main import main
 from amlstack.cli.workspace import workspace_place
@@ -78,14 +78,15 @@ def changed(before: str, after: str) -> tuple[list[str], list[str]]:
     return [line for line in old if line not in new], [line for line in new if line not in old]
 
 
-def test_a_job_of_azure_ai_ml_gets_no_limits_of_ours(tmp_path: Path) -> None:
+def test_a_job_of_azure_ai_ml_gets_no_limits_of_ours(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text = 'from azure.ai.ml import command\njob = command(command="echo", environment="azureml:e:1", compute="c")\n'
     (tmp_path / "job.py").write_text(text)
-    advice = Finding("job-timeout", "limits.timeout", "The job has no timeout", "", level=Level.WARNING, line=2)
-    assert mending.mend(tmp_path / "job.py", [advice], lambda _: None) == ""
-    (tmp_path / "job.py").write_text(ours := text.replace("azure.ai.ml import command", "jobs import Job as command"))
-    assert mending.mend(tmp_path / "job.py", [advice], lambda _: None) != ""
-    assert (tmp_path / "job.py").read_text() != ours
+    main(["check", "job.py", "--fix"])
+    assert (tmp_path / "job.py").read_text() == text
+    said = capfd.readouterr().out
+    assert "Call its set_limits(timeout=SECONDS)." in said
+    assert "Limits(" not in said
+    assert "--fix" not in said
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_a_job_of_azure_ai_ml_gets_no_limits_of_ours(tmp_path: Path) -> None:
         (f"{YAML}limits:\n  # none yet\n  timeout: 0\n", [], []),
         (PIPELINE, [], ["    limits:", "      timeout: 86400"]),
         (
-            PYTHON,
+            PYTHON.replace("acpt-pytorch-2.8-cuda12.6", "azureml:mine:3"),
             [],
             ['    limits={"timeout": 86400},'],
         ),
@@ -105,7 +106,11 @@ def test_a_job_of_azure_ai_ml_gets_no_limits_of_ours(tmp_path: Path) -> None:
             [ONE_LINE.splitlines()[1]],
             [ONE_LINE.splitlines()[1].replace(")", ', limits={"timeout": 86400})')],
         ),
-        (PYTHON.replace("launcher=", "limits=None, launcher="), [], []),
+        (
+            PYTHON.replace("launcher=", "limits=None, launcher=").replace("acpt-pytorch-2.8-cuda12.6", "azureml:e:3"),
+            [],
+            [],
+        ),
     ],
 )
 def test_a_timeout_is_added_and_nothing_else_changes(
@@ -144,6 +149,27 @@ def test_an_environment_gets_the_version_that_a_workspace_has(
     main(["check", file.name, "--fix", "--workspace", "w"])
     made = [line for line in file.read_text().splitlines() if "imit" not in line and "timeout" not in line]
     assert made == text.replace(before, after).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("label", "pinned"),
+    [
+        ("azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest", True),
+        ("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest", True),
+        ("azureml://registries/azureml/environments/acpt-pytorch-1.13-cuda11.7/labels/latest", False),
+        ("azureml:acpt-pytorch-2.8-cuda12.6@latest", False),  # the workspace's own, whatever its name
+    ],
+)
+def test_without_a_workspace_the_catalogue_pins_what_it_knows_and_the_rest_is_named(
+    label: str, pinned: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.yml").write_text(YAML.replace("azureml:mine@latest", label))
+    main(["check", "job.yml", "--fix"])
+    one = environments.get("acpt-pytorch-2.8-cuda12.6")
+    assert one is not None
+    written = one.version_id(one.version) if pinned else label
+    assert f'environment: "{written}"  # ours' in (tmp_path / "job.yml").read_text()
+    assert (f"the catalogue knows no version of {label}" in capfd.readouterr().out) is not pinned
 
 
 def test_a_workspace_that_is_not_known_is_told_without_a_change(

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from amlstack.base.findings import Finding, in_file_order
+from amlstack.base.paths import PROJECT
 from amlstack.catalog import sizes
 from amlstack.catalog.prices import Price
 from amlstack.cli.main import main
@@ -61,6 +62,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def result(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
+
+
+def test_the_projects_own_examples_get_no_advice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(PROJECT)
+    files = [
+        str(file.relative_to(PROJECT))
+        for stem in ("job", "pipeline", "sweep", "schedule")
+        for file in sorted(PROJECT.glob(f"examples/*/{stem}.*"))
+    ]
+    assert len(files) == len([*PROJECT.glob("examples/*")])
+    assert main(["check", *files]) == 0
+    assert f"{len(files)} files: nothing wrong" in capsys.readouterr().out
 
 
 def test_a_good_file_is_zero(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -422,6 +422,8 @@ def list_environments(name: Environment = None, *, as_json: Json = False) -> Non
         say(style(each.name, bold=True))
         say(f"  contains {each.describe()}")
         say(f"  changed  {each.changed}, read {each.checked}, {', '.join(each.source)}")
+        if each.version:
+            say(f"  version  {each.version}, or newer")
         if each.note:
             say(f"  note     {each.note}")
 

@@ -78,12 +78,17 @@ Fix = Annotated[
     bool,
     typer.Option(
         "--fix",
-        help="Write what answers `job-timeout` and, with --workspace, `environment-pinned`, and show the difference.",
+        help="Write what answers `job-timeout` and `environment-pinned`, and show the difference.",
     ),
 ]
 Workspace = Annotated[
     str | None,
-    typer.Option("--workspace", "-w", metavar="NAME|ID", help="With --fix: the workspace that knows versions."),
+    typer.Option(
+        "--workspace",
+        "-w",
+        metavar="NAME|ID",
+        help="With --fix: the workspace that knows versions; unset: the catalogue.",
+    ),
 ]
 Changed = Annotated[
     bool,
@@ -140,7 +145,8 @@ def check(
         amlstack check --against initiative.json definitions/ --stack prod --exempt e413671a
 
     Advice that nearly every file gets stands once, with a count. `--fix` writes it: a timeout of a day, and of each
-    environment the newest version that a workspace has. Nothing else of a file changes, and the difference is shown.
+    environment the newest version that a workspace has, else, of a curated one, a version that the catalogue knows.
+    Nothing else of a file changes, and the difference is shown.
 
         amlstack check workloads/*.yml --only errors
 
@@ -282,12 +288,12 @@ def _check(
 
 def _fixing(workspace: str | None, check: Callable[..., int]) -> int:
     """The verb with a way to find versions; 2 where the workspace does not say them."""
-    from amlstack.cli.jobfiles.mending import versions_of
+    from amlstack.cli.jobfiles.mending import catalogued, versions_of
     from amlstack.cli.workspace.workspace_place import NoWorkspaceError
     from amlstack.provider.arm import ArmError
 
     try:
-        return check(mending=versions_of(workspace) if workspace is not None else lambda _: None)
+        return check(mending=versions_of(workspace) if workspace is not None else catalogued)
     except (NoWorkspaceError, ArmError) as error:
         say(f"error: {error}", err=True)
         return 2

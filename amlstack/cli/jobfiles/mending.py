@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base.files import read_regular, write_whole
 from amlstack.base.findings import Finding, Level
+from amlstack.catalog import environments
 from amlstack.code_reading.code_files import tree_of
-from jobs.loading import SDK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,17 +42,24 @@ def told_once(findings: Iterable[Finding]) -> Iterator[Finding]:
         alike = told[finding.code]
         if finding is alike[0]:
             seen = finding.seen if len(alike) == 1 else ADVICE[finding.code][1].format(len(alike))
-            how = "--fix --workspace NAME" if finding.code == "environment-pinned" else "--fix"
+            named = [each.seen.removeprefix("The environment is ") for each in alike if each.code != "job-timeout"]
+            unknown = [*dict.fromkeys(name for name in named if catalogued(name) is None)]
+            how = "--fix --workspace NAME" if unknown else "--fix"
             remedy = finding.remedy if len(alike) == 1 else ""
             mends = (
                 f"`amlstack check {how} FILES` writes {'it' if len(alike) == 1 else 'them'}, and shows the difference"
             )
+            if unknown:
+                mends += f"; the catalogue knows no version of {', '.join(unknown)}"
             yield finding.changed(seen=seen, remedy=f"{remedy.rstrip('.')}. {mends}".removeprefix(". "))
 
 
 def _is_advice(finding: Finding) -> bool:
     begins = ADVICE.get(finding.code)
-    return begins is not None and finding.level is Level.WARNING and finding.seen.startswith(begins[0])
+    known = begins is not None and finding.level is Level.WARNING and finding.seen.startswith(begins[0])
+    return (
+        known and "set_limits" not in finding.remedy
+    )  # of azure-ai-ml's objects: a call, which nobody writes for them
 
 
 _UNPINNED: Final = re.compile(
@@ -98,6 +105,14 @@ def mend(file: Path, findings: Iterable[Finding], pinned: Callable[[str], str | 
         write_whole(file, made)
     lines = difflib.unified_diff(text.splitlines(), made.splitlines(), str(file), str(file), lineterm="")
     return "\n".join(lines)
+
+
+def catalogued(reference: str) -> str | None:
+    """The reference of a curated environment with the version that the catalogue knows; None where it knows none."""
+    if _UNPINNED.fullmatch(reference) is None:
+        return None
+    one = environments.curated(reference) or environments.get(reference)
+    return one.version_id(one.version) if one is not None and one.version else None
 
 
 def versions_of(workspace: str) -> Callable[[str], str | None]:
@@ -177,8 +192,6 @@ def _of_python(text: str, finding: Finding, pinned: Callable[[str], str | None])
             if word.arg == "environment" and isinstance(given, str) and (right := pinned(given)):
                 begin, end = _span(lines, word.value)
                 yield TextEdit(begin, end, text[begin:end].replace(given, right))
-        return
-    if SDK.decode() in text:  # a job of azure-ai-ml takes its limits by a method
         return
     call = next((each for each in calls if each.lineno == finding.line and each.keywords), None)
     if call is not None and not any(word.arg in {"limits", None} for word in call.keywords):

@@ -378,10 +378,13 @@ def environment(
     variables = {
         **base_variables(built, own_home, own_temp),
         "OMP_NUM_THREADS": str(threads(spec, cores)),
-        "CUDA_VISIBLE_DEVICES": gpus(spec, place, gpus_here()),
         **torchrun_variables(torchrun_logs(folder, place.rank), error, addresses[0]),
         **run,
         **spec.variables,
+        # A job's choice is one of the cluster's GPUs; none at all it may choose here too.
+        "CUDA_VISIBLE_DEVICES": gpus(spec, place, gpus_here())
+        if spec.variables.get("CUDA_VISIBLE_DEVICES", "0")
+        else "",
         **(carrying.apply(spec.variables) if carrying is not None else {}),
         **STAND_INS,
         **rank_variables(spec, place, addresses),

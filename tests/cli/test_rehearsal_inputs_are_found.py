@@ -147,6 +147,65 @@ def test_the_inputs_of_pipelines_reach_the_steps_that_bind_them(job: Path, tmp_p
     assert {each.where for each in data(job).findings} == {"inputs.raw.path", "jobs.first.inputs.more.path"}
 
 
+FAR = "azureml://datastores/far/paths/model"
+WRITES = f"""\
+type: pipeline
+settings: {{default_compute: azureml:a100}}
+outputs:
+  report: {{type: uri_file, path: "azureml://datastores/far/paths/report.txt"}}
+jobs:
+  first:
+    type: command
+    command: echo > ${{{{outputs.model}}}}/a
+    environment: {{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}}
+    outputs:
+      model: {{type: uri_folder, path: "{FAR}"}}
+      near: {{type: uri_folder, path: "azureml://datastores/workspaceblobstore/paths/near"}}
+  then:
+    type: command
+    command: cat ${{{{inputs.model}}}}/a > ${{{{outputs.report}}}}
+    environment: {{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}}
+    inputs: {{model: "${{{{parent.jobs.first.outputs.model}}}}"}}
+    outputs: {{report: "${{{{parent.outputs.report}}}}"}}
+"""
+
+
+def test_outputs_of_datastores_that_are_not_here_are_named_before_the_start(job: Path) -> None:
+    job.write_text(WRITES)
+    ended = CliRunner().invoke(app_of(VERBS["rehearse"]), [str(job), "--dry-run"], env={"COLUMNS": "400"})
+    assert ended.exit_code == 2, ended.output
+    words = " ".join(ended.output.split())
+    assert f"`{FAR}`, which this machine cannot write to" in words
+    assert "Give `--output first.model=PATH`, or write under `[outputs]`" in words
+    assert "Give `--output report=PATH`" in words
+    assert "2 things are in the way" in words
+
+
+def test_outputs_that_are_put_here_reach_the_steps_that_write_and_read_them(job: Path, tmp_path: Path) -> None:
+    job.write_text(WRITES)
+    (job.parent / "rehearsal.toml").write_text(f'[outputs]\n"{FAR}" = "own"\n')
+    found = data(job, put=("report=text/report.txt",))
+    assert found.findings == ()
+    report = tmp_path / "text/report.txt"
+    assert found.outputs == {"": {"report": report}, "first": {"model": job.parent / "own"}, "then": {"report": report}}
+    assert found.by_step == {"then": {"model": job.parent / "own"}}
+    assert f"output report: {report}, instead of azureml://datastores/far/paths/report.txt (--output)" in found.lines
+
+
+@pytest.mark.parametrize("option", ["first.model=work/job.yml", "report=work", "first.model=work/job.yml/below"])
+def test_a_place_for_an_output_that_does_not_fit_is_refused(job: Path, option: str) -> None:
+    job.write_text(WRITES)
+    found = [each for each in data(job, put=(option,)).findings if each.code == "output-substitute"]
+    assert len(found) == 1
+    assert "cannot be written as a" in found[0].message
+
+
+def test_an_unknown_output_is_told_the_near_one(job: Path) -> None:
+    job.write_text(WRITES)
+    _, (finding,) = inputs.options(["first.modle=x"], (plan(job),), "outputs")
+    assert (finding.code, finding.remedy) == ("output-unknown", "Did you mean `first.model`?")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [

@@ -51,6 +51,24 @@ def test_an_input_is_read_from_this_machine_and_the_body_keeps_its_address(lab: 
     assert f"input cifar: {own} of this machine, instead of {CIFAR}" in (lab.folder("job") / "runner.log").read_text()
 
 
+def test_an_output_is_written_to_this_machine_and_the_body_keeps_its_address(lab: Lab, tmp_path: Path) -> None:
+    away = "azureml://datastores/mnist/paths/all"
+    declared = {
+        "model": {"jobOutputType": "uri_folder", "uri": away, "mode": "Upload", "assetName": "best"},
+        "line": {"jobOutputType": "uri_file", "uri": f"{away}.txt"},
+    }
+    own = {"model": tmp_path / "deep" / "model", "line": tmp_path / "other" / "line.txt"}
+    origins.write_inputs(lab.home, "job", {}, (), {"": own})
+    job = lab.run(lab.job("echo a > ${{outputs.model}}/a; echo b > ${{outputs.line}}", outputs=declared))
+
+    assert job.status == "Completed", job.error
+    assert job.properties["outputs"] == declared
+    assert ((own["model"] / "a").read_text(), own["line"].read_text()) == ("a\n", "b\n")
+    report = json.loads((lab.folder("job") / "report.json").read_text())
+    assert report["replaced"]["outputs.model.path"] == [away, str(own["model"])]
+    assert report["named_outputs"] == {name: [str(path)] for name, path in own.items()}
+
+
 def test_a_step_takes_the_substitutes_of_its_pipeline_and_a_trial_those_of_its_sweep(lab: Lab, tmp_path: Path) -> None:
     def add(name: str, kind: str) -> str:
         return lab.store.jobs.add(WORKSPACE, name, {"properties": {"jobType": kind}}).id

@@ -34,12 +34,14 @@ def plan(file: Path) -> jobs.Planned:
     return found
 
 
-def data(file: Path, *options: str) -> inputs.Data:
-    """The places from which its inputs are read, with these options of ``--input``."""
-    planned = plan(file)
+def data(file: Path, *options: str, put: tuple[str, ...] = ()) -> inputs.Data:
+    """The places of its inputs and outputs, with these options of ``--input`` and ``--output``."""
+    planned, mapped = plan(file), mapping_file.read_all(file)
     chosen, wrong = inputs.options(options, (planned,))
-    assert wrong == ()
-    return inputs.resolve(planned, chosen, mapping_file.read_all(file).inputs, file, lambda _: False)
+    written, also_wrong = inputs.options(put, (planned,), "outputs")
+    assert (*wrong, *also_wrong) == ()
+    puts = inputs.Puts(written, mapped.outputs)
+    return inputs.resolve(planned, chosen, mapped.inputs, file, lambda _: False, put=puts)
 
 
 def made(folder: Path, *names: str) -> None:

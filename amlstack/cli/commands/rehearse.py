@@ -28,6 +28,15 @@ Inputs = Annotated[
         show_default=False,
     ),
 ]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        metavar="NAME=PATH",
+        help="Write an output to a folder or file of this machine; of a pipeline's step STEP.NAME=PATH. Repeatable.",
+        show_default=False,
+    ),
+]
 Secrets = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,6 +67,7 @@ def rehearse(
     stack: Stack = None,
     only: Only = None,
     inputs: Inputs = None,
+    outputs: Outputs = None,
     secrets: Secrets = None,
     nodes: scales.Nodes = None,
     ranks: scales.Ranks = None,
@@ -84,7 +94,7 @@ def rehearse(
 
         amlstack rehearse job.yml --size Standard_ND96isr_H100_v5
 
-        amlstack rehearse job.yml --input cifar=./data
+        amlstack rehearse job.yml --input cifar=./data --output model=./model
 
         amlstack rehearse job.yml --only-rank 3
 
@@ -103,6 +113,7 @@ def rehearse(
         inputs or (),
         secrets or (),
         scales.chosen(nodes, ranks, both),
+        outputs or (),
         fresh=fresh,
         shim=not no_shim,
         yes=yes,

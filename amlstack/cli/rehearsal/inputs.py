@@ -1,7 +1,8 @@
-"""The inputs of a job file: by which name `--input` gives them, and where their data lie on this machine."""
+"""The inputs and outputs of a job file: by which name an option gives them, and where they lie on this machine."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,32 +24,35 @@ if TYPE_CHECKING:
     import jobs
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import Chosen
+    from amlstack.sandbox.files.storage import Storage
 
 GROUP = REHEARSAL
 """The resource group and the workspace in which jobs are rehearsed."""
 BELOW = ".jobs."
 """Between the names of a step and of a step in it."""
-_BOUND = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
+_BOUND = re.compile(r"\$\{\{\s*parent\.(?:in|out)puts\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 _WRITTEN = re.compile(r"\$\{\{\s*parent\.jobs\.(?P<step>[^}\s.]+)\.outputs\.(?P<name>[^}\s]+?)(?:\.path)?\s*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredInput:
-    """An input of a job, a pipeline or a step.
+class DeclaredPort:
+    """An input or output of a job, a pipeline or a step.
 
     Attributes:
         step: The step's name; empty for a job or the pipeline itself.
         name: Its name.
         value: As it is declared: data, or a value.
+        side: ``inputs`` or ``outputs``.
     """
 
     step: str
     name: str
-    value: jobs.Input | object
+    value: jobs.Input | jobs.Output | object
+    side: str = "inputs"
 
     @property
     def label(self) -> str:
-        """The name of the input in ``--input``: ``NAME`` or ``STEP.NAME``."""
+        """Its name in ``--input`` and ``--output``: ``NAME`` or ``STEP.NAME``."""
         return f"{self.step}.{self.name}" if self.step else self.name
 
     @property
@@ -60,7 +64,7 @@ class DeclaredInput:
     def where(self) -> str:
         """Its place in the declaration."""
         steps = "".join(f"jobs.{step}." for step in self.step.split(BELOW)) if self.step else ""
-        return f"{steps}inputs.{self.name}.path"
+        return f"{steps}{self.side}.{self.name}.path"
 
     @property
     def path(self) -> str:
@@ -69,7 +73,7 @@ class DeclaredInput:
 
     @property
     def bound(self) -> str:
-        """The pipeline's input that it is; empty for none."""
+        """The pipeline's input, or output, that it is; empty for none."""
         text = self.path or self.value
         found = _BOUND.fullmatch(text.strip()) if isinstance(text, str) else None
         return found["name"] if found else ""
@@ -95,33 +99,33 @@ def within(step: str, steps: Collection[str]) -> bool:
     return any(f"{step}{BELOW}".startswith(f"{each}{BELOW}") for each in steps)
 
 
-def declared(plan: jobs.Planned) -> Iterator[DeclaredInput]:
-    """The inputs of a job, of a sweep's trial, or of a pipeline and its steps."""
+def declared(plan: jobs.Planned, side: str = "inputs") -> Iterator[DeclaredPort]:
+    """The inputs, or ``outputs``, of a job, of a sweep's trial, or of a pipeline and its steps."""
     import jobs
 
     if isinstance(plan, jobs.PipelinePlan):
-        for name, value in plan.job.inputs.items():
-            yield DeclaredInput("", name, value)
-        yield from _of_pipelines(plan.job.jobs, "")
+        for name, value in getattr(plan.job, side).items():
+            yield DeclaredPort("", name, value, side)
+        yield from _of_pipelines(plan.job.jobs, "", side)
     for place, part in plan.parts.items():
-        for name, value in part.job.inputs.items():
-            yield DeclaredInput(plan.step(place), name, value)
+        for name, value in getattr(part.job, side).items():
+            yield DeclaredPort(plan.step(place), name, value, side)
 
 
-def _of_pipelines(steps: Mapping[str, Any], above: str) -> Iterator[DeclaredInput]:
-    """Yield the inputs of steps that are pipelines: a plan's parts are the commands in them."""
+def _of_pipelines(steps: Mapping[str, Any], above: str, side: str) -> Iterator[DeclaredPort]:
+    """Yield the inputs or outputs of steps that are pipelines: a plan's parts are the commands in them."""
     for name, step in steps.items():
         if step.steps:
-            for port, value in step.inputs.items():
-                yield DeclaredInput(f"{above}{name}", port, value)
-            yield from _of_pipelines(step.steps, f"{above}{name}{BELOW}")
+            for port, value in getattr(step, side).items():
+                yield DeclaredPort(f"{above}{name}", port, value, side)
+            yield from _of_pipelines(step.steps, f"{above}{name}{BELOW}", side)
 
 
 OPTION = "--input"
 
 
 def given_steps(
-    inputs: Sequence[DeclaredInput], chosen: Mapping[str, Path], job: Path
+    inputs: Sequence[DeclaredPort], chosen: Mapping[str, Path], job: Path
 ) -> tuple[frozenset[str], tuple[Finding, ...]]:
     """Steps with an output that is given, and what else other steps read of them and is missing.
 
@@ -156,6 +160,7 @@ class Data:
 
     Attributes:
         by_step: Paths of this machine by step and input, as the sandbox takes them beside the body.
+        outputs: The same of outputs.
         lines: What was substituted, a sentence each.
         findings: Inputs that cannot be read here, and substitutes that cannot be used.
         given: Steps that are not run, as ``--input STEP.OUTPUT=PATH`` gives what others read of them.
@@ -165,6 +170,7 @@ class Data:
     """
 
     by_step: dict[str, dict[str, Path]] = field(default_factory=dict)
+    outputs: dict[str, dict[str, Path]] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     given: frozenset[str] = frozenset()
@@ -186,27 +192,44 @@ def _of_stack(path: str, where: Targets | None) -> tuple[Path | None, str]:
     return absolute(asset.spec.path, where.root), f"Pulumi.{where.stack}.yaml"
 
 
-def options(given: Sequence[str], plans: Sequence[jobs.Planned]) -> tuple[dict[str, Path], tuple[Finding, ...]]:
-    """The paths of ``--input NAME=PATH`` by label, a value's text as a path too, and the findings about them."""
-    labels = {each.label: each for plan in plans for each in declared(plan)}
-    written = {each.written for each in labels.values()} - {""}
+@dataclass(frozen=True, slots=True)
+class Puts:
+    """Where outputs are put on this machine.
+
+    Attributes:
+        chosen: Paths of ``--output`` by label.
+        mapped: Those of `rehearsal.toml`: path and ``FILE:LINE``, by declared path.
+    """
+
+    chosen: Mapping[str, Path] = field(default_factory=dict)
+    mapped: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
+
+
+def options(
+    given: Sequence[str], plans: Sequence[jobs.Planned], side: str = "inputs"
+) -> tuple[dict[str, Path], tuple[Finding, ...]]:
+    """The paths of ``--input NAME=PATH`` (or ``--output``) by label, a value's text too, and findings on them."""
+    what = side.removesuffix("s")
+    option, labels = f"--{what}", {each.label: each for plan in plans for each in declared(plan, side)}
+    written = {each.written for each in labels.values() if side == "inputs"} - {""}
     paths: dict[str, Path] = {}
     found: list[Finding] = []
     for text in given:
         label, equals, path = text.partition("=")
         if not equals or not label or not path:
-            seen, remedy = f"`{text}` has no name or no path", f"Write `{OPTION} NAME=PATH`."
-            found.append(Finding("input-option", OPTION, seen, "An input is given as NAME=PATH", remedy))
+            seen, remedy = f"`{text}` has no name or no path", f"Write `{option} NAME=PATH`."
+            found.append(Finding(f"{what}-option", option, seen, f"An {what} is given as NAME=PATH", remedy))
         elif label in written and label not in labels:
             paths[label] = Path(path).expanduser().absolute()
         elif label not in labels:
             known = (*labels, *sorted(written - labels.keys()))
-            none = "The job has no inputs." if not known else f"It has {', '.join(known)}."
+            none = f"The job has no {side}." if not known else f"It has {', '.join(known)}."
             remedy = did_you_mean(label, known, otherwise=none)
-            found.append(Finding("input-unknown", OPTION, f"The job has no input `{label}`", "", remedy))
+            found.append(Finding(f"{what}-unknown", option, f"The job has no {what} `{label}`", "", remedy))
         else:
             here = Path(path).expanduser()
-            paths[label] = here.absolute() if labels[label].is_data or exists(here) else Path(path)
+            is_data = side == "outputs" or labels[label].is_data or exists(here)
+            paths[label] = here.absolute() if is_data else Path(path)
     return paths, tuple(found)
 
 
@@ -219,8 +242,9 @@ def resolve(
     *,
     alone: bool = False,
     where: Targets | None = None,
+    put: Puts = Puts(),
 ) -> Data:
-    """Finds the data of every input of a job.
+    """Finds the data of every input of a job, and the place of every output.
 
     Args:
         plan: The job.
@@ -230,6 +254,7 @@ def resolve(
         stored: Whether the sandbox's own storage holds what an address names.
         alone: The file is a component, whose inputs a pipeline would give.
         where: The stack whose data the jobs name; None for none.
+        put: Where outputs are put.
     """
     by_step: dict[str, dict[str, Path]] = {}
     lines: list[str] = []
@@ -238,11 +263,16 @@ def resolve(
     given, missing = given_steps(inputs, chosen, job)
     found += missing
     lines += [f"step {step}: not run, what other steps read of it is given" for step in sorted(given)]
+    outputs = tuple(each for each in declared(plan, "outputs") if not within(each.step, given))
+    written = _outputs(outputs, put, job, lines, found)
     for each in inputs:
         if within(each.step, given):
             continue
         path, origin = _substitute(each, chosen, mapped, where)
-        if path is not None:
+        step, _, output = each.written.rpartition(".")
+        if path is None and output in written.get(step, {}):
+            path = written[step][output]
+        elif path is not None:
             found += _unusable(each, path, origin, job) if each.is_data else ()
             declared_as = each.path if each.is_data else str(each.value)
             lines.append(f"input {each.label}: {path}{f', instead of {declared_as}' if declared_as else ''} ({origin})")
@@ -258,11 +288,50 @@ def resolve(
                 lines.append(f"input {each.label}: {path}")
         if path is not None:
             by_step.setdefault(each.step, {})[each.name] = path
-    for each in inputs:
+    _hand_down(inputs, by_step)
+    return Data(by_step, written, tuple(lines), tuple(found), given)
+
+
+def _hand_down(ports: Sequence[DeclaredPort], by_step: dict[str, dict[str, Path]]) -> None:
+    """Gives what is bound to an input or output of the pipeline the path of that."""
+    for each in ports:
         of_pipeline = by_step.get(each.around, {})
         if each.bound in of_pipeline and each.name not in by_step.get(each.step, {}):
             by_step.setdefault(each.step, {})[each.name] = of_pipeline[each.bound]
-    return Data(by_step, tuple(lines), tuple(found), given)
+
+
+def _outputs(
+    ports: Sequence[DeclaredPort], put: Puts, job: Path, lines: list[str], found: list[Finding]
+) -> dict[str, dict[str, Path]]:
+    """The places of outputs on this machine, by step; what is put there and what cannot be is noted."""
+    by_step: dict[str, dict[str, Path]] = {}
+    for each in ports:
+        path, origin = put.chosen.get(each.label), "--output"
+        if path is None:
+            path, origin = put.mapped.get(each.path, (None, ""))
+        if path is not None:
+            there, file = next(one for one in (path, *path.parents) if exists(one)), _kind(each) in _FILES
+            if is_dir(there) == (file and there == path) or not os.access(there, os.W_OK):
+                seen = f"`{path}` cannot be written as a {'file' if file else 'folder'}"
+                rule = f"The output `{each.label}` is of the type {_kind(each)}"
+                found.append(Finding("output-substitute", each.where, seen, rule, "Correct the path.", file=str(job)))
+            lines.append(f"output {each.label}: {path}{f', instead of {each.path}' if each.path else ''} ({origin})")
+            by_step.setdefault(each.step, {})[each.name] = path
+        elif each.path and "${{" not in each.path and not can_be_written(each.path):
+            found.append(_elsewhere(each, job, put.mapped))
+    _hand_down(ports, by_step)
+    return by_step
+
+
+def can_be_written(uri: str) -> bool:
+    """True where an output can go to an address: a datastore that the sandbox's workspace has, or will have."""
+    from amlstack.sandbox.files.storage import DATASTORE, Location
+    from amlstack.sandbox.kinds.machine_learning.workspaces import OWN_DATASTORES
+
+    named = DATASTORE.fullmatch(uri)
+    if named is not None and not named["workspace"] and named["store"] in OWN_DATASTORES:
+        return True
+    return bool(_stored(lambda storage: isinstance(storage.locate(uri, "The output"), Location)))
 
 
 def local(path: str, base: Path) -> Path | None:
@@ -283,7 +352,7 @@ def without_substituted(
 
 
 def _substitute(
-    each: DeclaredInput, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], where: Targets | None
+    each: DeclaredPort, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], where: Targets | None
 ) -> tuple[Path | None, str]:
     for label in (each.label, each.written):
         if label in chosen:
@@ -291,8 +360,8 @@ def _substitute(
     return mapped.get(each.path) or _of_stack(each.path, where)
 
 
-def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterator[Finding]:
-    kind = getattr(each.value, "type", "")
+def _unusable(each: DeclaredPort, path: Path, origin: str, job: Path) -> Iterator[Finding]:
+    kind = _kind(each)
     where, at = (f"{OPTION} {each.label}", str(job)) if origin == OPTION else (each.where, origin)
     if not exists(path):
         seen, rule = f"`{path}` does not exist", f"The input `{each.label}` is read from there"
@@ -303,28 +372,33 @@ def _unusable(each: DeclaredInput, path: Path, origin: str, job: Path) -> Iterat
         yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
 
 
-def _without(each: DeclaredInput, job: Path) -> Finding:
+def _kind(each: DeclaredPort) -> str:
+    return str(getattr(each.value, "type", ""))
+
+
+def _without(each: DeclaredPort, job: Path) -> Finding:
     what = "PATH" if each.is_data else "VALUE"
     seen, rule = f"`{each.label}` has no default", "The inputs of a component are given by the step that runs it"
     remedy = f"Give `{OPTION} {each.label}={what}`."
     return Finding("input-elsewhere", f"inputs.{each.name}", seen, rule, remedy, file=str(job))
 
 
-def _missing(each: DeclaredInput, path: Path) -> Finding:
+def _missing(each: DeclaredPort, path: Path) -> Finding:
     seen, rule = f"`{each.path}` does not exist: {path}", "A rehearsal reads local data in place"
     remedy = f"Make it, or give `{OPTION} {each.label}=PATH`."
     return Finding("input-path-missing", each.where, seen, rule, remedy)
 
 
-def _elsewhere(each: DeclaredInput, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:
+def _elsewhere(each: DeclaredPort, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:
     beside = job.absolute().parent / mapping_file.NAME
     close = "".join(f" {mapped[key][1]} has `{key}`." for key in near(each.path, mapped, 1))
+    what, does, reads = ("input", "read", "reads") if each.side == "inputs" else ("output", "write to", "writes")
     return Finding(
-        "input-elsewhere",
+        f"{what}-elsewhere",
         each.where,
-        f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot read",
-        f"A rehearsal reads data of this machine.{close}",
-        f"Give `{OPTION} {each.label}=PATH`, or write under `[inputs]` in {beside}: "
+        f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot {does}",
+        f"A rehearsal {reads} data of this machine.{close}",
+        f"Give `--{what} {each.label}=PATH`, or write under `[{each.side}]` in {beside}: "
         f"`{mapping_file.line_for(each.path)}`.",
     )
 
@@ -338,17 +412,23 @@ def rehearsal_workspace() -> str:
 
 def is_stored(uri: str) -> bool:
     """True where the sandbox's storage has files at an address: earlier rehearsals put there what they wrote."""
+    return bool(_stored(lambda storage: storage.has_files(uri)))
+
+
+def _stored(asked: Callable[[Storage], bool]) -> bool | None:
+    """The answer of the sandbox's storage; None where there is no sandbox, or it refuses."""
     from contextlib import closing
 
+    from amlstack.sandbox.contract.spec import RefusedError
     from amlstack.sandbox.files.storage import Storage
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.folders import folder
     from amlstack.sandbox.store.store import Store
 
     if not (folder(paths.home()) / "state.db").is_file():
-        return False
+        return None
     try:
         with closing(Store(paths.home())) as store:
-            return Storage(store, rehearsal_workspace()).has_files(uri)
-    except StateError:
-        return False
+            return asked(Storage(store, rehearsal_workspace()))
+    except (StateError, RefusedError):
+        return None

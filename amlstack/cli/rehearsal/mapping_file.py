@@ -1,9 +1,10 @@
 """`rehearsal.toml`: what a rehearsal takes from this machine in place of data, environments and secrets.
 
 One may lie beside the job file, another one, for all jobs of a user, in the user's configuration folder. Its table
-`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file; a table
-`[stand_in."ENVIRONMENT"]` says what an environment holds; `[secrets]` says where a secret is. The secrets themselves go
-into the request alone, and from there into the processes of the job; no file of a rehearsal shows them.
+`[inputs]` maps an input's path, as the job declares it, to a path that is relative to the file, `[outputs]` an
+output's; a table `[stand_in."ENVIRONMENT"]` says what an environment holds; `[secrets]` says where a secret is. The
+secrets themselves go into the request alone, and from there into the processes of the job; no file of a rehearsal shows
+them.
 """
 
 from __future__ import annotations
@@ -90,6 +91,7 @@ class Tables(_Model):
     """The whole file."""
 
     inputs: dict[str, Text] = {}
+    outputs: dict[str, Text] = {}
     stand_in: dict[str, StandInTable] = {}
     secrets: dict[str, Variable] = {}
 
@@ -103,12 +105,14 @@ class MappingFile:
 
     Attributes:
         inputs: From an input's path, as it is declared, to where its data are on this machine, and ``FILE:LINE``.
+        outputs: The same of outputs.
         stand_ins: What an environment holds, by its reference or image.
         secrets: Where a secret is on this machine, ``env:VARIABLE``, by its name.
         findings: What is wrong with the files.
     """
 
     inputs: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
     stand_ins: Mapping[str, OwnStandIn] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -147,10 +151,13 @@ def read(file: Path, other: MappingFile = MappingFile()) -> MappingFile:
     from amlstack.images.environments import OwnStandIn
 
     folder = file.parent
-    inputs = {
-        key: ((folder / Path(value).expanduser()).absolute(), f"{file}:{_line(lines, ('inputs', key))}")
-        for key, value in tables.inputs.items()
-    }
+    inputs, outputs = (
+        {
+            key: ((folder / Path(value).expanduser()).absolute(), f"{file}:{_line(lines, (side, key))}")
+            for key, value in table.items()
+        }
+        for side, table in (("inputs", tables.inputs), ("outputs", tables.outputs))
+    )
     stand_ins = {
         name: OwnStandIn(
             each.requirements,
@@ -164,6 +171,7 @@ def read(file: Path, other: MappingFile = MappingFile()) -> MappingFile:
     }
     return MappingFile(
         {**other.inputs, **inputs},
+        {**other.outputs, **outputs},
         {**other.stand_ins, **stand_ins},
         {**other.secrets, **tables.secrets},
         (*findings, *other.findings),

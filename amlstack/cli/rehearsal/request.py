@@ -34,6 +34,7 @@ class RehearsalRequest:
         stack: Name of a stack, or None.
         only: Name of one job; None for all.
         inputs: ``NAME=PATH`` each.
+        outputs: ``NAME=PATH`` each.
         secrets: ``NAME=env:VARIABLE`` each.
         scale: What is started at most; None for all.
         fresh: Earlier outputs are set aside.
@@ -50,6 +51,7 @@ class RehearsalRequest:
     inputs: Sequence[str] = ()
     secrets: Sequence[str] = ()
     scale: RehearsalScale | None = None
+    outputs: Sequence[str] = ()
     fresh: bool = False
     shim: bool = True
     yes: bool = False
@@ -107,12 +109,14 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     plans = tuple(plan for plan in meant if not plan.timed)
     mapped = mapping_file.read_all(file)
     chosen, wrong = inputs.options(request.inputs, plans)
+    written, also_wrong = inputs.options(request.outputs, plans, "outputs")
+    put = inputs.Puts(written, mapped.outputs)
     secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, mapped.secrets)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
     on, sources = where.of_file(file), []
     for plan in plans:
-        data = inputs.resolve(plan, chosen, mapped.inputs, file, inputs.is_stored, alone=alone, where=on)
+        data = inputs.resolve(plan, chosen, mapped.inputs, file, inputs.is_stored, alone=alone, where=on, put=put)
         stand_ins, lines = environments.resolve(plan, mapped.stand_ins, data.given)
         placed = ((each if each.file else checked.source.locate(each)).at(str(file)) for each in data.findings)
         sources.append(replace(data, findings=tuple(placed), stand_ins=stand_ins, environments=lines, secrets=secrets))
@@ -125,7 +129,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         mapped.stand_ins,
         folders,
         (*where.findings, *found, *others, *_left_out(meant, where, file)),
-        (*wrong, *mapped.findings, *(each for one in sources for each in one.findings), *of_secrets),
+        (*wrong, *also_wrong, *mapped.findings, *(each for one in sources for each in one.findings), *of_secrets),
     )
 
 

@@ -85,7 +85,7 @@ def _submit(
         arm.finish(arm.put(resource, body, version))
     register(Services(arm, Runs(arm), Host(), threading.Event()), names.workspace_id, registration)
     run = f"{name}-{os.urandom(3).hex()}"
-    origins.write_inputs(endpoint.home, run, source.by_step, source.given)
+    origins.write_inputs(endpoint.home, run, source.by_step, source.given, source.outputs)
     files_environments.write(endpoint.home, run, source.stand_ins)
     origins.write_code(endpoint.home, run, code_folders(plan))
     if not known.request.shim:

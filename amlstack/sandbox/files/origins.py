@@ -1,9 +1,10 @@
-"""Origins of a rehearsed job's inputs and code on this machine; the submitted body keeps its production addresses.
+"""Where a rehearsed job's data and code are on this machine; the submitted body keeps its production addresses.
 
 Files in the folder of the outermost job hold them, by step (empty for a job that is no pipeline). The trials of a sweep
-and the steps of a pipeline look there. ``inputs.json`` has paths by input. ``given.json`` lists the steps that are not
-run, because this machine has their outputs. ``code.json`` has the folders of the author's own code, of which each node
-runs a copy: messages name the file that a person edits. A job that another client submitted has none of them.
+and the steps of a pipeline look there. ``inputs.json`` has paths by input, ``outputs.json`` by output. ``given.json``
+lists the steps that are not run, because this machine has their outputs. ``code.json`` has the folders of the author's
+own code, of which each node runs a copy: messages name the file that a person edits. A job that another client
+submitted has none of them.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import JobRow, Store
 
-INPUTS, GIVEN, CODE = "inputs.json", "given.json", "code.json"
+INPUTS, OUTPUTS, GIVEN, CODE = "inputs.json", "outputs.json", "given.json", "code.json"
 _BELOW = ".jobs."
 """Between the names of a step and of a step in it."""
 
 
-def write_inputs(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]], given: Collection[str] = ()) -> None:
+def write_inputs(
+    home: Path,
+    job: str,
+    by_step: Mapping[str, Mapping[str, Path]],
+    given: Collection[str] = (),
+    outputs: Mapping[str, Mapping[str, Path]] | None = None,
+) -> None:
     """Notes the substitutes of a job that is about to be submitted; none make no file.
 
     Args:
@@ -36,10 +43,12 @@ def write_inputs(home: Path, job: str, by_step: Mapping[str, Mapping[str, Path]]
         job: The job's name, one that no job had before.
         by_step: From step and input to an absolute path of this machine.
         given: Steps that are not run, as what others read of them is given.
+        outputs: From step and output to an absolute path of this machine.
     """
     _write(home, job, GIVEN, sorted(given))
-    data = {step: {name: str(path) for name, path in inputs.items()} for step, inputs in by_step.items() if inputs}
-    _write(home, job, INPUTS, data)
+    for file, ports in ((INPUTS, by_step), (OUTPUTS, outputs or {})):
+        data = {step: {name: str(path) for name, path in paths.items()} for step, paths in ports.items() if paths}
+        _write(home, job, file, data)
 
 
 def _write(home: Path, job: str, name: str, data: Collection[Any]) -> None:
@@ -47,10 +56,10 @@ def _write(home: Path, job: str, name: str, data: Collection[Any]) -> None:
         write_whole(private(job_folder(home, job)) / name, json.dumps(data, indent=1) + "\n")
 
 
-def inputs_of(store: Store, job: JobRow) -> dict[str, Path]:
-    """The substitutes of one job's inputs, by name; of a trial or step those that its outermost job was given."""
-    inputs, step = _read(store, job, INPUTS)
-    return {name: Path(path) for name, path in inputs.get(step, {}).items()}
+def inputs_of(store: Store, job: JobRow, file: str = INPUTS) -> dict[str, Path]:
+    """The substitutes of one job's inputs (or `OUTPUTS`), by name; of a trial or step as its outermost job has them."""
+    ports, step = _read(store, job, file)
+    return {name: Path(path) for name, path in ports.get(step, {}).items()}
 
 
 def is_given(store: Store, job: JobRow) -> bool:

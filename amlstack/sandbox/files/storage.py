@@ -39,7 +39,7 @@ def locate_blob(uri: str) -> tuple[str, str, str] | None:
     return None
 
 
-_DATASTORE = re.compile(
+DATASTORE = re.compile(
     r"azureml://(?:subscriptions/(?P<subscription>[^/]+)/resourcegroups/(?P<group>[^/]+)/(?:providers/[^/]+/)?"
     r"workspaces/(?P<workspace>[^/]+)/)?datastores/(?P<store>[^/]+)(?:/paths)?/(?P<path>.*)",
     re.IGNORECASE,
@@ -85,7 +85,7 @@ class Storage:
         Raises:
             RefusedError: It is something that the sandbox cannot read.
         """
-        if found := _DATASTORE.fullmatch(uri):
+        if found := DATASTORE.fullmatch(uri):
             return self._datastore(found, what)
         if found := _ASSET.fullmatch(uri):
             return self.locate(self._data_uri(found, uri, what), what)

@@ -14,6 +14,7 @@ from amlstack.base.text import camel
 from amlstack.sandbox.contract.spec import RefusedError
 from amlstack.sandbox.files import datastores, registration
 from amlstack.sandbox.files.datastores import DEFAULT_STORE, MODELS, output_uri
+from amlstack.sandbox.files.origins import OUTPUTS, inputs_of
 from amlstack.sandbox.files.storage import JOB_OUTPUT, Storage
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
 from amlstack.sandbox.orchestration.pipeline_body import BindingValues, wire_mode
@@ -332,8 +333,10 @@ def _error(parent: Parent, failed: Mapping[str, JobRow], left: list[str]) -> Job
 
 def _collect(parent: Parent) -> None:
     """Put what the pipeline's outputs hold into its folder under ``outputs/<name>``."""
-    storage = Storage(parent.store, parent.job.workspace)
+    storage, here = Storage(parent.store, parent.job.workspace), inputs_of(parent.store, parent.job, OUTPUTS)
     for name, uri in pipeline_outputs(parent.store, parent.job, parent.children).items():
+        if name in here:
+            continue
         target = parent.folder / "outputs" / name
         try:
             storage.fetch(storage.locate(uri, f"The output {name!r}"), target, f"The output {name!r}", link=True)

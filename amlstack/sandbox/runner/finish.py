@@ -229,9 +229,10 @@ class Ending:
         job = self.store.jobs[self.job]
         keeper = storage.Storage(self.store, job.workspace)
         for folder, place in stage.mounts.values():
-            keeper.publish(folder, place)
-        if (default := _default_artifacts(self.spec, job.name)) in stage.mounts and self.preempted is None:
-            place = stage.mounts[default][1]
+            if place is not None:
+                keeper.publish(folder, place)
+        _, place = stage.mounts.get(_default_artifacts(self.spec, job.name), (None, None))
+        if place is not None and self.preempted is None:
             for name in ("outputs", "logs", launch.LOGS):
                 keeper.publish(stage.folder / name, replace(place, path=f"{place.path}/{name}"))
         for upload in stage.uploads:

@@ -93,7 +93,7 @@ class Stage:
         plans: Of the nodes, by node, each with the file that shows it.
         places: Every process that the service starts.
         uploads: Outputs to collect.
-        mounts: Folders mounted for writing, by output.
+        mounts: Folders mounted for writing, by output; without a place in the storage where it is one of this machine.
         replaced: Job variables and shared memory overridden on one machine: name → (declared, used); an empty ``used``
             means dropped.
         image: Folder of the environment.
@@ -103,7 +103,7 @@ class Stage:
     plans: tuple[tuple[Path, NodePlan], ...]
     places: tuple[launch.RankPlace, ...]
     uploads: tuple[Upload, ...]
-    mounts: dict[str, tuple[Path, Location]]
+    mounts: dict[str, tuple[Path, Location | None]]
     replaced: dict[str, tuple[str, str]]
     image: Path
 
@@ -180,13 +180,16 @@ class _Outputs:
     """The job's named outputs: where they go, and the folders of those that are mounted for writing."""
 
     locations: dict[str, Location]
-    mounts: dict[str, tuple[Path, Location]]
+    mounts: dict[str, tuple[Path, Location | None]]
 
     @classmethod
     def for_job(cls, store: Store, job: JobRow, spec: Spec) -> _Outputs:
-        storage = Storage(store, job.workspace)
-        locations = {name: _output(job, storage, name, spec) for name in spec.outputs}
-        mounts = {
+        storage, here = Storage(store, job.workspace), origins.inputs_of(store, job, origins.OUTPUTS)
+        locations = {name: _output(job, storage, name, spec) for name in spec.outputs if name not in here}
+        for name, path in here.items():
+            (path.parent if spec.outputs[name].kind == "uri_file" else path).mkdir(parents=True, exist_ok=True)
+        mounts: dict[str, tuple[Path, Location | None]] = {name: (path, None) for name, path in here.items()}
+        mounts |= {
             name: (storage.mount(place, file=spec.outputs[name].kind == "uri_file"), place)
             for name, place in locations.items()
             if not spec.outputs[name].copied
@@ -252,6 +255,10 @@ def _data(
         declared = port.value if port.kind == "literal" else port.uri or ""
         overridden[f"inputs.{name}" if port.kind == "literal" else f"inputs.{name}.path"] = (declared, str(here[name]))
         note(f"input {name}: {here[name]} of this machine, instead of {declared or 'nothing'}")
+    for name, (path, place) in outputs.mounts.items():
+        if place is None:
+            overridden[f"outputs.{name}.path"] = (spec.outputs[name].uri or "", str(path))
+            note(f"output {name}: {path} of this machine, instead of {spec.outputs[name].uri or 'a datastore'}")
     mounted = inputs.protected(wanted, folder)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]
@@ -259,7 +266,7 @@ def _data(
             f"inputs.{name}.mode": (spec.inputs[name].mode or "ReadOnlyMount", "Download") for name in copies
         }
         note(f"inputs {', '.join(copies)}: copies, since this machine does not let a process mount them read-only")
-    folders = {name: outputs.mounts[name][0] if name in outputs.mounts else None for name in outputs.locations}
+    folders = {name: outputs.mounts[name][0] if name in outputs.mounts else None for name in spec.outputs}
     return inputs.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
 
 

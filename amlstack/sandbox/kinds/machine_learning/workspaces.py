@@ -76,7 +76,7 @@ class Datastores(ResourceKind):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")
             requests.check_folder_name(str(properties[name]), f"properties.{name}")
-        if before is not None and before.name in _OWN:
+        if before is not None and before.name in OWN_DATASTORES:
             old, new = map(account_and_container, (before.body["properties"], properties))
             if old != new:
                 message = f"The datastore '{path.name}' belongs to the workspace; its account and container stay."
@@ -107,7 +107,7 @@ class Datastores(ResourceKind):
 
     def check_removal(self, context: KindContext, resource: ResourceRow) -> None:
         """A workspace keeps what it was born with."""
-        if resource.name in _OWN:
+        if resource.name in OWN_DATASTORES:
             message = f"The datastore '{resource.name}' belongs to the workspace and cannot be deleted."
             raise Refused(400, "UserError", message)
 
@@ -132,7 +132,7 @@ class Datastores(ResourceKind):
         return Refused(404, "UserError", f"Could not find datastore: {path.name}.", inner=("NotFoundError",))
 
 
-_OWN = {
+OWN_DATASTORES = {
     DEFAULT_STORE: ("AzureBlob", "azureml-blobstore-{}"),
     "workspacefilestore": ("AzureFile", "azureml-filestore-{}"),
     ARTIFACT_STORE: ("AzureBlob", "azureml"),
@@ -150,7 +150,7 @@ def _credentials(context: KindContext, datastore: ResourceRow) -> str:
     That the account alone decides it is docs/unproven.md#keyless-datastores: else Azure would give a signature that
     such an account refuses.
     """
-    if datastore.name not in _OWN:
+    if datastore.name not in OWN_DATASTORES:
         return str(datastore.body["properties"]["credentials"]["credentialsType"])
     workspace = context.store.resources[datastore.parent].body["properties"]
     account = context.store.resources.get(workspace["storageAccount"])
@@ -162,7 +162,7 @@ def make_defaults(context: KindContext, workspace: ResourceRow) -> None:
     """The datastores of a new workspace, in its storage account."""
     properties = workspace.body["properties"]
     _, _, subscription, _, group, *_ = properties["storageAccount"].split("/")
-    for name, (kind, container) in _OWN.items():
+    for name, (kind, container) in OWN_DATASTORES.items():
         own = {
             **Datastores.defaults,
             "datastoreType": kind,

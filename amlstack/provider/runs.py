@@ -201,8 +201,10 @@ class Runs:
         plane: The data plane of their workspaces.
     """
 
-    def __init__(self, arm: ArmClient) -> None:
+    def __init__(self, arm: ArmClient, query: Mapping[str, str] | None = None) -> None:
+        """Takes a client, and what a submission has in its query besides the version."""
         self._arm = arm
+        self._query = query
         self.plane = DataPlane(arm)
         self._lock = threading.Lock()
         self._writes = 0
@@ -255,7 +257,7 @@ class Runs:
         """Submits a run; the body goes on the wire as it is, by an api-version that knows all of it."""
         version = version_for(body["properties"])
         with self._writing():
-            return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version))
+            return _record(job_id, self._arm.put(f"{workspace}/jobs/{job_id}", body, version, query=self._query))
 
     def cancel(self, workspace: str, job_id: str) -> None:
         """Asks for the end of a run; a run that has ended or is gone meanwhile is no error."""

@@ -109,6 +109,23 @@ def test_a_submitted_job_is_watched_to_its_end_and_submitted_once(space: Workspa
     assert seen == {"status": "Completed", "nodes": 2, "compute": "gpu", "command": 'echo "hello of $RANK"'}
 
 
+def test_a_job_is_scaled_down_on_the_sandbox_and_azure_starts_what_is_declared(space: Workspace) -> None:
+    wide = {"resources": {"instance_count": 2}, "distribution": {**PYTORCH, "process_count_per_instance": 8}}
+    file = space.job("wide", 'echo "$RANK of $WORLD_SIZE"', **wide)
+    ran = space.verbs("submit", str(file), "-j", "2x1", "--watch").ok()
+    assert "2 × 8 → 2 × 1 (16 → 2 ranks)" in ran.out
+    assert "] 1 of 2\n" in ran.out
+    (name,) = re.findall(r"submitted (wide-\w+)", ran.out)
+    body = Arm(space.sandbox.endpoint).get(f"{space.id}/jobs/{name}").body["properties"]
+    assert body["distribution"]["processCountPerInstance"] == 8
+
+    away = ("--workspace", "w", "-g", "g", "--subscription", "00000000-0000-0000-0000-00000000000a")
+    refused = Verbs(space.folder, {})("submit", str(file), "-j", "2x1", *away)
+    assert refused.code == 2
+    assert "Azure starts every rank that it declares" in refused.err
+    assert f"amlstack submit {file} --sandbox -j 2x1" in refused.err
+
+
 def test_runs_are_shown_side_by_side_with_what_they_logged(space: Workspace) -> None:
     arm, names = Arm(space.sandbox.endpoint), []
     for lr in (0.1, 0.2):

@@ -70,7 +70,7 @@ def test_a_script_gets_the_line_to_type_for_a_job_larger_than_the_machine(
     assert (rehearse(large), started) == (2, [])
     text = output(capsys)
     assert "128 ranks at once on 2 cores" in text
-    assert f"amlstack rehearse {large} -j 2x2" in text.replace("\n", "")
+    assert "scaled down: -j 2x2; as it is: --yes" in text
     assert "nothing was started" in text
 
 

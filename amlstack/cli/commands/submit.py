@@ -15,6 +15,7 @@ from amlstack.catalog import clock
 from amlstack.cli import console
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import InProgress, follow
+from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.stack_files import NoStackError
 from amlstack.cli.workspace import job_search, refusals, submission
 from amlstack.cli.workspace.options import AskedWorkspace
@@ -49,6 +50,9 @@ def submit(
     only: Only = None,
     name: Name = None,
     rerun: Rerun = None,
+    nodes: scales.Nodes = None,
+    ranks: scales.Ranks = None,
+    both: scales.Both = None,
     watch: Watch = False,
     yes: Yes = False,
 ) -> int:
@@ -61,6 +65,9 @@ def submit(
     With --stack the run has the id that `amlstack up --stack NAME` would give it, and a later `up` of a stack that
     lists the file adopts it. What runs already, or has run, is not submitted again: --rerun WORD runs it once more.
 
+    On the sandbox `-j 2x2` starts no more than two nodes with two ranks each, as a rehearsal does; the body keeps its
+    counts, and so does the id. On Azure every declared rank is started.
+
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
     .azureml/config.json, else the environment, else the sandbox (docs/workspaces.md). Schedules are made by `up`.
 
@@ -71,13 +78,19 @@ def submit(
 
         amlstack submit job.yml --workspace aml-team -g rg-team --watch
 
-        amlstack submit examples/ddp_torchrun/job.py --stack sandbox --watch
+        amlstack submit job.yml --sandbox -j 2x2 --watch
     """
     progress = Progress()
     if not file.is_file():
         _wrong_use(f"There is no file {file}.")
     cancelled = threading.Event()
+    scale = scales.chosen(nodes, ranks, both)
     with refusals.opened(asked) as (where, reached):
+        if scale is not None and not where.is_local:
+            _wrong_use(
+                "`-j` scales a job down to this machine, and Azure starts every rank that it declares. Declare fewer, "
+                f"or scale it here: `amlstack submit {file} --sandbox -j {scale}`."
+            )
         try:
             declared = (
                 submission.of_workspace(file, where, clock.today(), cancelled)
@@ -94,7 +107,7 @@ def submit(
         reached.interrupted = (
             "interrupted; what was accepted runs: `amlstack status`. The same command goes on from here"
         )
-        sending = Submission(where, declared, progress, cancelled)
+        sending = Submission(where, declared, progress, cancelled, scale)
         try:
             sent = [run_id for run in runs if (run_id := _one(sending, run, yes=yes)) is not None]
         except ProviderError as error:
@@ -143,6 +156,8 @@ def _one(sending: Submission, run: Run, *, yes: bool) -> str | None:
         progress.note(line)
     question = f"Submit `{run.name}` to the workspace {place.workspace.rpartition('/')[2]}?"
     if not yes and not place.is_local and not console.submission_confirmed(progress, question):
+        return None
+    if place.is_local and not scales.agreed(progress, run.plan, sending.scale, yes=yes or not console.on_a_terminal()):
         return None
     progress.step(f"submitting {run_id}")
     run_id = sending.send(run)

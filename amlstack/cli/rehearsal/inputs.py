@@ -194,7 +194,7 @@ def _of_stack(path: str, where: Targets | None) -> tuple[Path | None, str]:
 
 @dataclass(frozen=True, slots=True)
 class Puts:
-    """Where outputs are put on this machine.
+    """Places of outputs on this machine.
 
     Attributes:
         chosen: Paths of ``--output`` by label.

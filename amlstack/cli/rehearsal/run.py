@@ -184,7 +184,7 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
         return 1
     progress = Progress()
     if not _is_ready(known) or not all(
-        scales.agreed(progress, request.file, plan, request.scale, yes=request.yes) for plan in known.plans
+        scales.agreed(progress, plan, request.scale, yes=request.yes) for plan in known.plans
     ):
         return 2
     if in_the_way := [each for answer in _answers(known, agreed=True) for each in obstacles(answer)]:

@@ -182,7 +182,7 @@ def proposed(parts: Sequence[Extent]) -> tuple[int, int]:
     return nodes, ranks
 
 
-def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalScale | None, *, yes: bool) -> bool:
+def agreed(progress: Progress, plan: jobs.Planned, scale: RehearsalScale | None, *, yes: bool) -> bool:
     """Prints what is scaled, and asks about a job that is larger than this machine; whether it is to be started."""
     parts = list(extents(plan, scale))
     if scale is not None:
@@ -196,7 +196,7 @@ def agreed(progress: Progress, file: Path, plan: jobs.Planned, scale: RehearsalS
         return True
     nodes, ranks = proposed(parts)
     progress.step(f"larger than this machine: {reason}")
-    progress.note(f"scaled down: amlstack rehearse {file} -j {nodes}x{ranks}; as it is: --yes")
+    progress.note(f"scaled down: -j {nodes}x{ranks}; as it is: --yes")
     if console.on_a_terminal() and console.confirmed("Start it as it is?"):
         return True
     progress.fail("nothing was started")

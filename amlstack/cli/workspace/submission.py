@@ -20,6 +20,7 @@ from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.uploads import DataUploads, Snapshots
 from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
 from amlstack.rpc import Failures, Host, ProviderError
+from amlstack.sandbox.scale import QUERY
 from infra.declaration import declare
 from infra.names import Names
 from infra.resource_types import JOB, JOBS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from amlstack.cli.console import Progress
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.runs import Record
+    from amlstack.sandbox.scale import RehearsalScale
     from infra.data import PlannedAsset
     from infra.declaration import Declaration
     from infra.runs import Run
@@ -208,18 +210,20 @@ class Submission:
         declared: What the file declares.
         progress: Where its progress is shown.
         cancelled: Ends requests and uploads when it is set.
+        scale: What the sandbox starts at most; None for all.
     """
 
     place: WorkspacePlace
     declared: DeclaredRuns
     progress: Progress
     cancelled: threading.Event = field(default_factory=threading.Event)
+    scale: RehearsalScale | None = None
     _services: Services = field(init=False)
     _jobs: JobRuns = field(init=False)
 
     def __post_init__(self) -> None:
-        arm = self.place.arm
-        self._services = Services(arm, Runs(arm), ProgressHost(self.progress.note), self.cancelled)
+        arm, query = self.place.arm, None if self.scale is None else {QUERY: str(self.scale)}
+        self._services = Services(arm, Runs(arm, query), ProgressHost(self.progress.note), self.cancelled)
         self._jobs = JobRuns(self._services)
 
     @property

@@ -1,4 +1,4 @@
-"""Where a rehearsed job's data and code are on this machine; the submitted body keeps its production addresses.
+"""Places of a rehearsed job's data and code on this machine; the submitted body keeps its production addresses.
 
 Files in the folder of the outermost job hold them, by step (empty for a job that is no pipeline). The trials of a sweep
 and the steps of a pipeline look there. ``inputs.json`` has paths by input, ``outputs.json`` by output. ``given.json``

@@ -185,7 +185,8 @@ class Engine:
     Attributes:
         folders: What goes in front of PATH, first one first.
         version: What ``pulumi version`` says, without the ``v``.
-        official: Whether it boots a policy pack from its folder; the engine built from Go modules needs the launcher.
+        official: Whether it boots a policy pack from its folder, beside which a clone has its environment; the engine
+            built from Go modules needs the launcher, and so does an installed package.
     """
 
     folders: tuple[Path, ...]
@@ -195,7 +196,8 @@ class Engine:
     @property
     def pack(self) -> Path:
         """The folder for ``--policy-pack``: absolute, because ``main: infra/`` makes infra/ the working directory."""
-        return paths.PROJECT / "policies" if self.official else paths.PROJECT / "policies" / "analyzer"
+        pack = paths.PACKAGE / "policies"
+        return pack if self.official and (paths.PACKAGE / ".venv").is_dir() else pack / "analyzer"
 
 
 def find() -> Engine:
@@ -204,7 +206,7 @@ def find() -> Engine:
     Raises:
         EngineError: None could be had; the finder has found why.
     """
-    finder = [sys.executable, str(paths.PROJECT / "tools" / "engine"), "--json"]
+    finder = [sys.executable, str(paths.shipped("tools/engine")), "--json"]
     done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise EngineError("no Pulumi engine could be had; the lines above give the reason")
@@ -260,7 +262,7 @@ def variables(engine: Engine, backend: Path | None = None) -> dict[str, str]:
     except homes.ForeignHomeError as error:
         raise EngineError(str(error)) from None
     # The stand-in for azure-native is found by its name on PATH.
-    front = [*_front(engine), paths.PROJECT / "amlstack" / "sandbox" / "bin"]
+    front = [*_front(engine), paths.PACKAGE / "amlstack" / "sandbox" / "bin"]
     words = [*map(str, front), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
     backend = backend or home / "pulumi"
     backend.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -342,7 +344,7 @@ def run(
     Args:
         words: The command, without ``pulumi``; one that takes ``--event-log``.
         env: The environment of :func:`environ`.
-        cwd: The folder of Pulumi.yaml; this clone's by default.
+        cwd: The folder of Pulumi.yaml; the project's by default.
         on_event: Called with each engine event as it happens.
         owner: Folder that processes of the command are marked with; the sandbox's home by default, whose end ends them.
 

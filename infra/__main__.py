@@ -3,8 +3,6 @@
 import re
 import sys
 
-import pulumi
-
 if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
     # An older Python host, as the engine has it that is built here, runs the program in place of a policy pack that is
     # named by its folder: what it was given is the address of an engine.
@@ -13,11 +11,6 @@ if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
         'Name it as an executable: --policy-pack "$PWD/policies/analyzer" (docs/policies.md).'
     )
 
-from amlstack.catalog.clock import ClockError
-from amlstack.catalog.overlay import OverlayError
 from infra.program import main
 
-try:
-    main()
-except (ClockError, OverlayError) as error:
-    raise pulumi.RunError(str(error)) from None
+main()

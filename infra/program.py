@@ -11,6 +11,7 @@ from pulumi.runtime import config as engine_config
 from amlstack.base.findings import errors
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
+from amlstack.catalog.overlay import OverlayError
 from infra import names
 from infra.components import sdk
 from infra.components.registration import end, show
@@ -25,6 +26,13 @@ def main() -> None:
     Raises:
         pulumi.RunError: Something is wrong; each finding has been shown by the engine before.
     """
+    try:
+        _declare()
+    except (clock.ClockError, OverlayError) as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def _declare() -> None:
     sdk.leave_out_unread()
     sdk.leave_at_once()
     config = sdk.config()

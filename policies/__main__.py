@@ -10,9 +10,15 @@ startup.leave_out_sdk()  # before anything imports the SDK
 
 from policies.pack.server import NAME, pack, serve  # noqa: E402
 
-try:
-    ready = pack()
-except ValueError as error:  # a day that is none, a wrong configuration: the user's mistake
-    sys.exit(f"policy pack {NAME}: {error}")
 
-serve(ready)
+def main() -> None:
+    """Serves the rules to the engine until it ends the pack."""
+    try:
+        ready = pack()
+    except ValueError as error:  # a day that is none, a wrong configuration: the user's mistake
+        sys.exit(f"policy pack {NAME}: {error}")
+    serve(ready)
+
+
+if __name__ == "__main__":
+    main()

@@ -65,6 +65,7 @@ MAY = {
         BASE,
     ),
     "amlstack.recordings": ("amlstack.recordings",),
+    "amlstack.program": ("infra",),
     "amlstack.snapshot": ("amlstack.snapshot", BASE),
     "amlstack.rpc": ("amlstack.rpc", BASE),
     "amlstack.resources": ("amlstack.resources",),

@@ -15,8 +15,6 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from amlstack.base import paths
-
 MARKER: Final = "amlstack-home.json"
 """The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
 
@@ -62,7 +60,7 @@ def claim(home: Path) -> None:
         return
     check(home)
     try:
-        made = _make(home) or home == paths.PROJECT / ".amlstack"
+        made = _make(home) or home.name == ".amlstack"
         fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
         fresh.touch(mode=0o600)
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")

@@ -1,12 +1,33 @@
-"""Paths on this machine: the project, its sandbox home and the user's cache."""
+"""Paths on this machine: this installation, the project, its sandbox home and the user's cache."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
-"""The root of this clone: the folder of Pulumi.yaml."""
+PACKAGE = Path(__file__).resolve().parents[2]
+"""The folder of this installation's packages: the root of a clone, or where an installer has put them."""
+
+
+def _is_project(folder: Path) -> bool:
+    try:
+        return b"amlstack" in (folder / "Pulumi.yaml").read_bytes()
+    except OSError:
+        return False
+
+
+def _project() -> Path | None:
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed meanwhile
+        here = PACKAGE
+    return next(filter(_is_project, (here, *here.parents, PACKAGE)), None)
+
+
+_PROJECT = _project()
+PROJECT = _PROJECT or Path.cwd()
+"""The root of the project: the folder of Pulumi.yaml. It is the nearest one above the working folder whose Pulumi.yaml
+names amlstack, else this clone, else the working folder."""
 
 POLICY_CONFIG = "AMLSTACK_POLICY_CONFIG"
 """Variable that tells the engine's program which file configures the rules; empty for the pack's own configuration."""
@@ -15,10 +36,21 @@ POLICY_CONFIG = "AMLSTACK_POLICY_CONFIG"
 def home() -> Path:
     """The folder of everything that one sandbox writes (state, keys, job records, Pulumi's file backend).
 
-    ``AMLSTACK_HOME`` overrides it; tests give every sandbox its own. ``amlstack.base.home`` claims it, and
-    removes only what a sandbox wrote.
+    ``AMLSTACK_HOME`` overrides it; tests give every sandbox its own. Without it, it is `.amlstack` in the project, and
+    outside of one a folder below ``XDG_STATE_HOME``. ``amlstack.base.home`` claims it, and removes only what a sandbox
+    wrote.
     """
-    return Path(os.environ.get("AMLSTACK_HOME") or PROJECT / ".amlstack").absolute()
+    if chosen := os.environ.get("AMLSTACK_HOME"):
+        return Path(chosen).absolute()
+    if _PROJECT is not None:
+        return _PROJECT / ".amlstack"
+    return (Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "amlstack").absolute()
+
+
+def shipped(folder: str) -> Path:
+    """A folder of the clone that an installed package carries inside `amlstack` (pyproject.toml, force-include)."""
+    inside = PACKAGE / "amlstack" / folder
+    return inside if inside.is_dir() else PACKAGE / folder
 
 
 def cache() -> Path:

@@ -30,6 +30,7 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "init": Verb("amlstack.cli.commands.repository:init", "Make a repository for a team: a stack and a first job."),
     "up": Verb("amlstack.cli.commands.stacks:up", "Bring up a stack: the sandbox's own, or any other."),
     "down": Verb(
         "amlstack.cli.commands.stacks:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."

@@ -93,7 +93,7 @@ def _cell(text: str) -> str:
 
 def _questions(proof: Proof) -> Iterator[str]:
     """Rows of docs/unproven.md that name a step of this proof (``prove --only STEP``) which saw what it must."""
-    file = paths.PROJECT / "docs" / "unproven.md"
+    file = paths.PACKAGE / "docs" / "unproven.md"
     for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
         named = re.findall(r"prove --only ((?:[a-z]+ ?)+)", line)
         steps = {word for some in named for word in some.split()} & set(STEPS)

@@ -420,7 +420,7 @@ def environment(proof: Proof, endpoint: Endpoint, pulumi: engine.Engine, *, stan
         stand_in: Whether the sandbox's stand-in for azure-native takes the place of the real one.
     """
     own = engine.users_own(pulumi)
-    path = [str(paths.PROJECT / "amlstack" / "sandbox" / "bin")] if stand_in else []
+    path = [str(paths.PACKAGE / "amlstack" / "sandbox" / "bin")] if stand_in else []
     state = proof.folder / "state"
     state.mkdir(exist_ok=True, mode=0o700)
     return {

@@ -12,8 +12,14 @@ startup.leave_out_sdk()  # before anything imports the SDK
 from amlstack.provider.server import Provider  # noqa: E402
 from amlstack.rpc import serve  # noqa: E402
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Serves until the engine ends it."""
     status = serve(Provider)
     sys.stdout.flush()
     # Not `sys.exit`: it would wait for the threads of the storage client, and what they send is not needed any more.
     os._exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -37,7 +37,7 @@ GPUS: Final = "AMLSTACK_SANDBOX_GPUS"
 """Variable with the number of GPUs that a node is taken to have."""
 WORLDS: Final = "AMLSTACK_SANDBOX_WORLDS"
 """Variable with the folder in which each process that joins a process group of torch leaves its rank and world size."""
-_ROOT: Final = paths.PROJECT
+_ROOT: Final = paths.PACKAGE
 _OFF: Final = "no-shim"
 _START: Final = "amlcpu.pth"
 # One line, as such files have it; without the variable it costs a look into a dictionary.

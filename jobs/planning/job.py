@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding
-from amlstack.base.paths import PROJECT
+from amlstack.base.paths import PACKAGE
 from amlstack.catalog import fabric
 from amlstack.code_reading.starters import MAY_START
 from jobs.launchers.base import MpiDistribution, Shape
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jobs.model.job import Job
     from jobs.planning.plans import Find
 
-AMLNODE = PROJECT / "amlnode"
+AMLNODE = PACKAGE / "amlnode"
 WHY_AMLNODE = "What the size and the job promise, for amlnode to hold the nodes against."
 
 _COMMAND = re.compile(r"-m\s+amlnode(?:\.\w+)*(?!\S)")

@@ -34,7 +34,9 @@ def content(root: Path) -> dict[str, str]:
 
 def targets() -> Iterator[str]:
     yield from (
-        name for name, (first, *_) in files.TARGETS.items() if any((files.shipped() / first.name).glob("**/*.y*ml"))
+        name
+        for name, (first, *_) in files.TARGETS.items()
+        if any((paths.shipped("deploy") / first.name).glob("**/*.y*ml"))
     )
 
 
@@ -148,6 +150,7 @@ def test_an_installed_package_carries_the_files(tmp_path: Path, monkeypatch: pyt
     build = tomllib.loads((paths.PROJECT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
     for source, target in build["targets"]["wheel"]["force-include"].items():
         shutil.copytree(paths.PROJECT / source, tmp_path / target)
-    monkeypatch.setattr(paths, "PROJECT", tmp_path)
-    assert files.shipped() == tmp_path / "amlstack" / "deploy"
+    monkeypatch.setattr(paths, "PACKAGE", tmp_path)
+    assert paths.shipped("deploy") == tmp_path / "amlstack" / "deploy"
+    assert paths.shipped("tools/engine") == tmp_path / "amlstack" / "tools" / "engine"
     assert files.files_of("github", "dev") == shipped

@@ -88,28 +88,15 @@ def files_of(target: str, stack: str) -> tuple[FilledFile, ...]:
 
 def first_commands(target: str, stack: str) -> tuple[str, ...]:
     """The commands that a person types once: the first ``sh`` block of the folder's README; empty without one."""
-    readme = shipped() / TARGETS[target][0].name / "README.md"
+    readme = paths.shipped("deploy") / TARGETS[target][0].name / "README.md"
     if not readme.is_file():
         return ()
     found = re.search(r"^```sh\n(.*?)^```", readme.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     return tuple(STANDS_FOR_STACK.sub(stack, found[1]).splitlines()) if found else ()
 
 
-def shipped() -> Path:
-    """The folder `deploy/`: of the clone, else what an installed package carries.
-
-    Raises:
-        NoFilesError: There is neither.
-    """
-    for folder in (paths.PROJECT / "deploy", paths.PROJECT / "amlstack" / "deploy"):
-        if (folder / "github").is_dir():
-            return folder
-    message = f"this installation of amlstack lacks the folder deploy/ ({paths.PROJECT})"
-    raise NoFilesError(message)
-
-
 def _filled(folder: Folder, stack: str) -> Iterator[FilledFile]:
-    root = shipped() / folder.name
+    root = paths.shipped("deploy") / folder.name
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
         below = file.relative_to(root)
         if below.name in _NOT_COPIED or "__pycache__" in below.parts:

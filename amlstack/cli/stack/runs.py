@@ -241,7 +241,7 @@ def summary_rows(
     yield from _jobs(outputs["jobs"], records)
     yield from _schedules(outputs.get("schedules", {}))
     yield "next", _next(outputs["jobs"], records, again, edit)
-    yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · make test · make down"
+    yield "", ".venv/bin/amlstack sandbox status · .venv/bin/amlstack --help · .venv/bin/amlstack down"
 
 
 def edited_file(settings: Settings | None) -> str:

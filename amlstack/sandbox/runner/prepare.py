@@ -56,7 +56,7 @@ def _put_driver(work: Path, spec: Spec, size: Size | None) -> None:
         size: Of the nodes, which says how many workers each has by default: one for GPUs, else one for each core (YAML
             reference of the parallel job); the sandbox starts no more than this machine has cores for all nodes.
     """
-    source = paths.PROJECT / _DRIVER
+    source = paths.PACKAGE / _DRIVER
     skip = shutil.ignore_patterns("__pycache__")
     folder = work / "driver"  # as Azure ML has it
     for name in (_DRIVER, _HELPERS, "fallback"):

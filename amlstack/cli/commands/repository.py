@@ -1,0 +1,67 @@
+"""``amlstack init``: a repository that holds the team's files alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from amlstack.cli.console import on_a_terminal, say
+
+Folder = Annotated[Path, typer.Argument(help="Folder of the repository; made where it is not there.")]
+Name = Annotated[str | None, typer.Option(help="Name of the project; unset: the folder's.", show_default=False)]
+Workspace = Annotated[
+    str | None, typer.Option(help="Workspace of the stack `dev`, new or existing; unset: aml-NAME.", show_default=False)
+]
+Location = Annotated[str, typer.Option(help="Region of the workspace and its cluster.")]
+Size = Annotated[str, typer.Option(help="VM size of the cluster; `amlstack sizes --infiniband --alive` lists them.")]
+Nodes = Annotated[int, typer.Option(help="The most nodes of the cluster, which the first job uses.")]
+Requirement = Annotated[
+    str | None,
+    typer.Option("--amlstack", help="amlstack as pyproject.toml names it; unset: as it is here.", show_default=False),
+]
+
+
+def init(
+    folder: Folder = Path(),
+    name: Name = None,
+    *,
+    workspace: Workspace = None,
+    location: Location = "westeurope",
+    size: Size = "Standard_ND96asr_v4",
+    nodes: Nodes = 2,
+    requirement: Requirement = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults.")] = False,
+) -> int:
+    """Make a repository for a team: a stack, a first job, its program. amlstack itself stays an installed package.
+
+    In a terminal it asks for what no option says. In a folder that has files already, it adds what is missing and
+    changes none of them.
+
+    Examples:
+        amlstack init training
+
+        amlstack init training --size Standard_ND96isr_H100_v5 --nodes 4 --location eastus --yes
+    """
+    from amlstack.cli import repository
+
+    name = name or folder.resolve().name.lower().replace("_", "-")
+    workspace = workspace or f"aml-{name}"
+    if on_a_terminal() and not (yes or dry_run):
+        name = typer.prompt("Name of the project", default=name)
+        workspace = typer.prompt("Workspace, new or existing", default=workspace)
+        location = typer.prompt("Region", default=location)
+        size = typer.prompt("VM size of the cluster", default=size)
+        nodes = typer.prompt("The most nodes", default=nodes)
+    choices = repository.Choices(name, workspace, location, size, nodes, requirement or repository.requirement())
+    if wrong := list(repository.faults(choices)):
+        say("\n".join(wrong), err=True)
+        return 2
+    for line in repository.write(folder, choices, dry_run=dry_run):
+        say(line)
+    if not dry_run:
+        say(f"\nNext:\n  cd {folder} && make venv && . .venv/bin/activate")
+        say("  amlstack rehearse workloads/train/job.py -j 2x2")
+    return 0

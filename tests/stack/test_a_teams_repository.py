@@ -1,0 +1,96 @@
+"""A team's repository with amlstack from a wheel, in an environment of its own and with an empty HOME."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.base import paths
+
+if TYPE_CHECKING:
+    from tests.support.running import Engine
+
+pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(1800)]
+
+SHADOW = "raise SystemExit('a package of the team took the place of one of amlstack')\n"
+
+
+class Team:
+    """A repository that `amlstack init` of an installed wheel has made, and an environment with that wheel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "team"
+        tools = Path(sys.executable).parent
+        self.env = {
+            **{
+                name: value
+                for name, value in os.environ.items()
+                if not name.startswith(("AMLSTACK_", "XDG_", "VIRTUAL_ENV"))
+            },
+            "HOME": str(folder / "home"),
+            "AMLSTACK_CACHE": str(paths.cache()),
+            "UV_CACHE_DIR": self.said([str(tools / "uv"), "cache", "dir"], dict(os.environ), paths.PACKAGE).strip(),
+            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        }
+        (folder / "home").mkdir()
+        self.said(["uv", "build", "--wheel", "--quiet", "--out-dir", str(folder), str(paths.PACKAGE)], self.env, folder)
+        (self.wheel,) = folder.glob("*.whl")
+        words = ["uvx", "--from", str(self.wheel), "amlstack", "init", "team", "--yes", "--size", "Standard_HB120rs_v3"]
+        self.made = self.said(words, self.env, folder)
+        self.said(["make", "venv"], self.env, self.root)
+
+    def amlstack(self, *words: str, cwd: Path | None = None) -> str:
+        return self.said([str(self.root / ".venv/bin/amlstack"), *words], self.env, cwd or self.root)
+
+    @staticmethod
+    def said(words: list[str], env: dict[str, str], cwd: Path) -> str:
+        done = subprocess.run(
+            words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def team(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Team:
+    return Team(tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_repository_names_the_wheel_that_made_it(team: Team) -> None:
+    assert f"amlstack @ file://{team.wheel}" in (team.root / "pyproject.toml").read_text()
+    assert (team.root / "uv.lock").is_file()
+
+
+def test_its_job_is_checked_and_trains_on_this_machine(team: Team) -> None:
+    assert "1 file" in team.amlstack("check", "workloads/train/job.py", "--stack", "dev")
+    assert "completed" in team.amlstack("rehearse", "workloads/train/job.py", "-j", "1x2")
+    assert (team.root / ".amlstack" / "amlstack-home.json").is_file()
+
+
+def test_its_stack_comes_up_whatever_its_folders_are_called(team: Team) -> None:
+    for name in ("infra", "jobs", "policies"):
+        (team.root / name).mkdir()
+        (team.root / name / "__init__.py").write_text(SHADOW)
+    up = team.amlstack("up", "--stack", "dev", "--sandbox", "--yes")
+    assert "train: Completed; 2 nodes × 1 processes per node = world size 2" in up
+    assert "is destroyed" in team.amlstack("down", "--stack", "dev", "--sandbox", "--yes")
+    team.amlstack("down", "--yes")
+    assert not (team.root / ".amlstack").exists()
+
+
+def test_its_ci_files_are_added(team: Team) -> None:
+    assert "wrote .github/workflows/amlstack-main.yml" in team.amlstack("gitops", "add", "github", "--stack", "dev")
+
+
+def test_outside_of_a_project_state_is_kept_below_the_users_own(team: Team, tmp_path: Path) -> None:
+    team.amlstack("rehearse", str(team.root / "workloads/train/job.py"), "-j", "1x1", cwd=tmp_path)
+    home = Path(team.env["HOME"]) / ".local/state/amlstack"
+    assert (home / "amlstack-home.json").is_file()
+    assert list(tmp_path.iterdir()) == []
+    team.amlstack("down", "--yes", cwd=tmp_path)
+    assert not home.exists()

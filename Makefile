@@ -64,6 +64,10 @@ coverage: venv test-deps ## lines and branches that the fast tests run: a table,
 failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
 	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
 
+.PHONY: diagnose-forms
+diagnose-forms: venv test-deps ## every kept log behind every prefix and broken at every width, the same answer (minutes)
+	@ALL_FORMS=1 $(PY) -m pytest -q tests/diagnose/test_prefixes_and_wraps_change_no_answer.py
+
 .PHONY: without-openmpi
 without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI, EXAMPLES="…" for some (tens of minutes)
 	@$(PY) tools/without_openmpi.py $(EXAMPLES)

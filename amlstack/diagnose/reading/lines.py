@@ -243,7 +243,7 @@ def _words() -> re.Pattern[bytes]:
     words |= {mark.encode() for mark in _MARKS}
     # A word that contains another one adds nothing.
     least = [word for word in words if not any(other in word for other in words if other != word)]
-    return re.compile(_trie(sorted(least)) + rb"|(?:error|exception)(?=:|\W*$)")
+    return re.compile(_trie(sorted(least)) + rb"|(?:error|exception)(?=(?:\x1b\[;*m)*(?::|\W*$))")
 
 
 def _trie(words: list[bytes]) -> bytes:
@@ -259,11 +259,9 @@ def _trie(words: list[bytes]) -> bytes:
 
 def _parts(number: int, texts: list[bytes], index: int) -> Iterator[tuple[int, str, Callable[[], Iterable[str]]]]:
     """A line's number, text and what was before; progress bars return to the margin instead of ending it: several."""
-    line = texts[index]
-    for part in line.split(b"\r"):
-        if part and (
-            len(part) == len(line) or notable(part.translate(None, DIGITS)) or b"\r" not in line.rstrip(b"\r")
-        ):
+    parts = [part for part in texts[index].split(b"\r") if part]
+    for at, part in enumerate(parts, start=1):
+        if at == len(parts) or notable(part.translate(None, DIGITS)):
             yield number, _text(part), _before(texts, index)
 
 

@@ -11,6 +11,7 @@ from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
 from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
 from amlstack.diagnose.reading.collector import Collector
+from amlstack.diagnose.reading.terminal import wraps
 from amlstack.diagnose.reading.writers import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
 
@@ -398,18 +399,20 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     scanner = Scanner(name, rank, node)
     number = 0
     tail = messages.LogTail()
-    blocks = lines.whole_lines(tail.keep(chunks))
-    first = next(blocks, None)
-    begin = b"" if first is None else first[: writers.LONGEST]
-    scanner.prefixes.sample(first or b"")
+    blocks = lines.whole_lines(chunks)
+    first = next(blocks, b"")
+    scanner.prefixes.sample(first)
+    line_of = scanner.prefixes.line_of
+    broken, blocks = wraps(first, line_of), chain(filter(None, (first,)), blocks)
+    blocks = tail.keep(broken.rejoined(blocks) if broken.width else blocks)
+    first = next(blocks, b"")
     for number, text, before in lines.interesting(
-        chain(() if first is None else (first,), blocks), scanner.attentive, scanner.collector.cover_all
+        chain(filter(None, (first,)), blocks), scanner.attentive, scanner.collector.cover_all
     ):
         if text:
             scanner.feed(number, text, before)
-    line_of = scanner.prefixes.line_of
     scanner.last_words(messages.last(tail.kept, number, line_of))
-    log = scanner.finish(number, (begin, tail.kept))
+    log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
     progress, finished = messages.progress(tail.kept, number, line_of), messages.finished(tail.kept, number, line_of)

@@ -11,6 +11,13 @@ from amlstack.diagnose.events import Frame
 HEADER = "Traceback (most recent call last):"
 BOXED = "Traceback (most recent call last) ─"
 """Rich draws its tracebacks in a box; the exception's line comes below."""
+_IN_CELL = re.compile(r"[\w.]+ {2,}Traceback \(most recent call last\)$")
+"""IPython's header: the exception's class, and no colon at the end."""
+_CELL_FRAME = re.compile(
+    r"^(?:File )?(?P<file>(?:Cell|Input) In ?\[\d+\]|<ipython-input[^>]*>|[~/\w][\w./\\:@+-]*\.\w+)"
+    r"(?:(?:, line |:)(?P<line>\d+))?(?:,? in (?P<function>[\w.<>: ]+?)(?:\(.*\))?)?$"
+)
+_ARROW = re.compile(r"^-+> ?(?P<line>\d+)\b")
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
 _ESCAPED = re.compile(r"\\+n")
@@ -41,7 +48,7 @@ _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
 )
 _LIBRARY = re.compile(
-    r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
+    r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<(?!ipython)|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
     rf"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:{'|'.join(STARTERS)})"
     r"|[/\\](?:amlcpu|amlparallel)[/\\]\w+\.py$"  # a rehearsal's own calls beside the job's
 )
@@ -92,6 +99,7 @@ class TracebackReader:
     """
 
     open: bool = False
+    _cells: bool = False
     _frames: list[Frame] = field(default_factory=list)
     _foreign: int = 0
     _lines: int = 0
@@ -113,8 +121,9 @@ class TracebackReader:
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
         bare = text.strip()
-        if HEADER in text or BOXED in text:
+        if HEADER in text or BOXED in text or _IN_CELL.match(bare):
             self._begin(original=bare.startswith("Original"))
+            self._cells = HEADER not in text and BOXED not in text
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else ""
             return None
         if not self.open:
@@ -135,13 +144,15 @@ class TracebackReader:
         return Raised(self._last, f"at {frame}", frame, inner=self._frames[-1].file, packages=self._packages())
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
-        if found := _FRAME.match(text) or _BOX_FRAME.match(text):
-            frame = Frame(found["file"], int(found["line"]), (found["function"] or "").strip())
+        if self._cells and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):
+            self._frames[-1] = replace(self._frames[-1], line=int(found["line"]))
+        if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self._cells else None):
+            frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not _own(frame) else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
             return None
-        if not bare or quoted(text):
+        if not bare or quoted(text) or (self._cells and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
             return None
         if exception(bare):

@@ -74,7 +74,7 @@ class Layout:
 
 
 _JSON = re.compile(r"""\{"(?:log|Log|LogMessage)": ?"(?P<text>(?:[^"\\]|\\.)*)"[,}]""")
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\a\x1b]*(?:\a|\x1b\\)|[()][AB0]|[=>78M])")
 _NUMBER = r"\d{1,6}"
 
 _LETTERS, _DIGITS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
@@ -108,8 +108,13 @@ _PREFIXES = tuple(
                 rf"(?:,? ?rank=(?P<rank>{_NUMBER}))?(?:,? ?pid=(?P<pid>\d+))?(?:,? ?ip=(?P<node>[\w.:-]+))?\) "
             ),
         ),
+        ("[", r"\[pod/[\w./-]+\] "),  # kubectl logs --prefix
+        # syslog, and journald whose time was another prefix
+        (_LETTERS, r"[A-Z][a-z]{2} [ \d]\d [\d:]{8} [\w.-]+ (?!kernel)[\w./-]+(?:\[\d+\])?: "),
+        (_LETTERS, r"[\w.-]+ [\w./-]+\[\d+\]: "),
         # compose, kubeflow
         (_LETTERS, rf"(?:[\w-]+-)?(?:worker|trainer)-(?P<rank>{_NUMBER})(?: +--| +\|) ?(?! *\d+:\d+ \[)"),
+        (_LETTERS, r"(?!(?i:info|warn\w*|error|debug|critical|notice|fatal|trace) )[\w.-]{1,63} +\| ?"),
         # srun --label
         (
             _DIGITS,
@@ -189,10 +194,19 @@ class Line:
 
 def strip(raw: str) -> Line:
     """Takes prefixes off a line, as many as there are."""
-    plain = _unwrapped(raw) if raw.startswith("{") else raw
-    line = Line(_COLOUR.sub("", plain) if "\x1b" in plain else plain)
-    for _ in range(4):
-        if not line.text or line.text[0] in " \tTF":  # indentation and the plainest lines have no prefix
+    return _bare(Line(plain(raw)))
+
+
+def plain(text: str) -> str:
+    """The text without a terminal's codes."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
+
+
+def _bare(line: Line) -> Line:
+    for _ in range(6):
+        if line.text.startswith("{"):
+            line = replace(line, text=plain(_unwrapped(line.text)))
+        if line.text[:1] in " \t" or line.text.startswith("Traceback"):  # indentation is the program's own
             return line
         shorter = _shorter(line)
         if shorter is None:
@@ -405,17 +419,19 @@ class Prefixes:
 
     def line_of(self, raw: str) -> Line:
         """The line without its prefixes, and who wrote it."""
-        if self._label is not None and (found := self._label.match(raw)):
-            line = strip(raw[found.end() :])
+        line = strip(raw)
+        if self._label is not None and line.rank is None and (found := self._label.match(line.text)):
+            line = _bare(replace(line, text=line.text[found.end() :]))
             return line if line.rank is not None else replace(line, rank=int(found["rank"]), task=True)
-        return self.strip(raw, strip(raw))
+        return self.strip(raw, line)
 
     def sample(self, begin: bytes) -> None:
         """Takes the begin of the log: numbers before most of its lines are labels, unless they only count the lines.
 
         A counter gives each number once, labels come again.
         """
-        rows = [row.decode(errors="replace") for row in begin.splitlines()[-SAMPLE:] if row.strip()]
+        lines = [strip(row.decode(errors="replace")) for row in begin.splitlines()[-SAMPLE:] if row.strip()]
+        rows = [f"{line.rank}: " if line.task else line.text for line in lines if line.task or line.rank is None]
         rows = [row for row in rows if not row.startswith(_OTHERS)]
         for form in _LABELS:
             numbers = [found["rank"] for row in rows if (found := form.match(row))]

@@ -7,6 +7,7 @@ import functools
 import re
 import tomllib
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -15,10 +16,12 @@ from amlstack.code_reading.code_files import CodeFile, ImportedNames, files, row
 from amlstack.code_reading.shell import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _TABLE = Path(__file__).with_name("downloads.toml")
 _ADDRESS: Final = re.compile(r"(?:https?|s3|gs|abfss?|wasbs?|ftp)://[^\s'\"]+")
+_OF_A_MODEL: Final = re.compile(r"(?i)(?:model|base|tokenizer|pretrained)_?(?:name|id)(?!.*path)|^base_?model$")
+"""Names in code of what is a model's name, and no folder."""
 _FETCHING: Final = ("wget", "curl", "azcopy", "aria2c", "gsutil", "kaggle", "huggingface-cli")
 
 
@@ -53,19 +56,25 @@ class _Row:
     local: tuple[str, ...] = ()
 
 
-def in_code(folder: Path, entries: Sequence[str]) -> tuple[Download, ...]:
+def in_code(
+    folder: Path, entries: Sequence[str], given: Mapping[str, str] | None = None, *, models: bool = True
+) -> tuple[Download, ...]:
     """The downloads in the scripts of a code folder, in the order of files and lines.
 
     Args:
         folder: The code folder.
         entries: Scripts that the command starts, as of `files`.
+        given: Values of the command's options and of the job's variables, by name; empty for what is a path.
+        models: Whether an input may be the model whose name nothing says.
     """
     found: set[Download] = set()
     read_files = [*files(folder, entries)]
-    used = {name for file in read_files if file.tree is not None for name in _used(file.tree)}
+    trees = [file.tree for file in read_files if file.tree is not None]
+    used = {name for tree in trees for name in _used(tree)}
+    values = _values(trees, given or {})
     for file in read_files:
         if file.tree is not None:
-            reader = _Reader(file, used)
+            reader = _Reader(file, used, values, models=models)
             reader.visit(file.tree)
             found.update(reader.found)
         elif file.path.suffix == ".sh":
@@ -80,6 +89,59 @@ def in_command(commands: Iterable[Sequence[str]]) -> tuple[Download, ...]:
         commands: The words of each.
     """
     return tuple(each for words in commands if (each := _of_words(list(words), "", 0)) is not None)
+
+
+def given_by(command: Iterable[Sequence[str]], variables: Mapping[str, str]) -> dict[str, str]:
+    """The values of a command's options and of variables, by name; a binding and whatever the shell puts in is a path.
+
+    Args:
+        command: The words of each simple command.
+        variables: The job's.
+    """
+    found = dict(variables)
+    for words in command:
+        for option, following in pairwise([*words, ""]):
+            if option.startswith("--"):
+                name, equals, value = option[2:].partition("=")
+                found[name.replace("-", "_")] = value if equals else following
+    return {name: "" if "$" in value or "BOUND" in value else value for name, value in found.items()}
+
+
+def _values(trees: Iterable[ast.Module], given: Mapping[str, str]) -> dict[str, str]:
+    """Texts that names of the code stand for: what is given, else the one text that the code gives them anywhere."""
+    found: dict[str, set[str]] = {}
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
+                pairs = [(name, value)]
+            case ast.arguments():
+                pairs = [*zip((each.arg for each in reversed(node.args)), reversed(node.defaults), strict=False)]
+                pairs += zip((each.arg for each in node.kwonlyargs), node.kw_defaults, strict=True)
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=[*_, ast.Constant(value=str(name))]):
+                pairs = [
+                    (name.lstrip("-").replace("-", "_"), word.value) for word in node.keywords if word.arg == "default"
+                ]
+            case _:
+                continue
+        for name, value in pairs:
+            if (text := _text(value, given)) is not None:
+                found.setdefault(name, set()).add(text)
+    return {name: texts.pop() for name, texts in found.items() if len(texts) == 1} | dict(given)
+
+
+def _text(value: ast.AST | None, given: Mapping[str, str]) -> str | None:
+    """The text of a constant, or of a variable of the environment that is given or has a default."""
+    match value:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Call(func=ast.Attribute(attr="get" | "getenv"), args=[ast.Constant(value=str(name)), *rest]):
+            return given.get(name) or _text(rest[0] if rest else None, given)
+        case ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=str(name))):
+            return given.get(name)
+    return None
 
 
 def _of_shell(file: CodeFile) -> Iterator[Download]:
@@ -119,11 +181,13 @@ def _used(tree: ast.Module) -> Iterator[str]:
 class _Reader(ImportedNames, ast.NodeVisitor):
     """Goes through one file; ``found`` are its downloads."""
 
-    def __init__(self, file: CodeFile, used: set[str]) -> None:
+    def __init__(self, file: CodeFile, used: set[str], values: Mapping[str, str], *, models: bool) -> None:
         super().__init__()
         self.found: list[Download] = []
         self._file = file
         self._used = used
+        self._values = values
+        self._models = models
         self._open = 0  # conditions, handlers and functions that no line names, around the line
 
     def visit_Assign(self, node: ast.Assign) -> None:
@@ -152,11 +216,23 @@ class _Reader(ImportedNames, ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         name = self.dotted(node.func)
         row = _row(name) if name else None
-        if row is not None and name is not None and (what := _fetches(node, row)) is not None:
+        if row is not None and name is not None and (what := self._fetched(node, row)) is not None:
             host = urlsplit(what).hostname or "" if row.address else row.host
             text = f"{row.what} (`{name}`)" if not row.address else f"`{name}` reads {what}"
-            self.found.append(Download(self._file.name, node.lineno, text, host, self._open == 0))
+            certain = self._open == 0 and not (row.plain and not what and self._models)
+            self.found.append(Download(self._file.name, node.lineno, text, host, certain))
         self.generic_visit(node)
+
+    def _fetched(self, node: ast.Call, row: _Row) -> str | None:
+        """As `_fetches`; of a name that stands elsewhere its text, or an empty one for a model that nothing names."""
+        if not row.plain or not node.args or isinstance(node.args[0], ast.Constant):
+            return _fetches(node, row)
+        name = getattr(node.args[0], "attr", getattr(node.args[0], "id", ""))
+        text = self._values.get(name)
+        if text is None:
+            return "" if _OF_A_MODEL.search(name) else None
+        there = not text or (self._file.path.parent / text).exists()
+        return None if there else _fetches(ast.Call(ast.Name(""), [ast.Constant(text)], []), row)
 
     def _below(self, body: Iterable[ast.AST], *, uncertain: bool) -> None:
         self._open += uncertain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.code_reading.starters import MODULES, PROGRAMS, STARTERS, launch_of
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
 _PYTHON = re.compile(r"(?:\S*/)?python(?:3(?:\.\d+)?)?")
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
 _SHELLS = frozenset({"bash", "sh", "source", "."})
 _PLAIN = re.compile(r"python3?(?: -u)? (?P<script>[\w-][\w./-]*\.py)(?=\s|$)")
 _TAKES_A_VALUE = frozenset({"-W", "-X"})
@@ -63,7 +65,7 @@ def split_words(text: str, separators: str = "") -> list[str] | None:
 
 def scripts(command: str) -> tuple[str, ...]:
     """The files of the code that a command starts, in order, as far as its words show them."""
-    found = map(script_of, steps(command))
+    found = (script_of(step) or _module_of(step) for step in steps(command))
     return tuple(dict.fromkeys(script for script in found if script is not None))
 
 
@@ -99,6 +101,14 @@ def script_of(step: Sequence[str]) -> str | None:
     else:
         found = program if program.startswith("./") else None
     return None if found is None or found.startswith(("/", "~", "..")) or "$" in found or "BOUND" in found else found
+
+
+def _module_of(step: Sequence[str]) -> str | None:
+    """The file of the module that a simple command starts with `-m`, where the code has it; None for a launcher."""
+    program, *rest = [word for word in step if not ASSIGNMENT.fullmatch(word)] or [""]
+    named = (name for flag, name in pairwise(rest) if flag == "-m" and name not in MODULES and _MODULE.fullmatch(name))
+    found = next(named, None) if _is_starter(program) or _PYTHON.fullmatch(program) else None
+    return None if found is None else f"{found.replace('.', '/')}.py"
 
 
 def plain_file(command: str) -> str | None:

@@ -100,7 +100,7 @@ def read_dockerfile(text: str, context: Path) -> Dockerfile:
             case "WORKDIR":
                 stage.work = posixpath.normpath(posixpath.join(stage.work, _expanded(rest, known).strip()))
             case "COPY" | "ADD":
-                _copied(stage, _expanded(rest, known))
+                _copied(stage, _expanded(rest, known), stages)
             case "RUN":
                 for command in _commands(_expanded(rest, known)):
                     _run(stage, command)
@@ -165,8 +165,19 @@ def _assignments(rest: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _copied(stage: ImageStage, rest: str) -> None:
+_OF_A_STAGE = re.compile(r"--from=(?P<stage>\S+)\s+(?:--\S+\s+)*(?P<source>\S+)")
+_INSTALLED = re.compile(r"(?:conda|mamba|env\b|envs\b|site-packages|dist-packages|/usr/local/?$|/\.local\b)")
+"""Folders of an image that hold a Python with its packages."""
+
+
+def _copied(stage: ImageStage, rest: str, stages: dict[str, ImageStage]) -> None:
     if "--from=" in rest:
+        taken = _OF_A_STAGE.search(rest)
+        before = stages.get(taken["stage"].lower()) if taken else None
+        if taken and before is not None and _INSTALLED.search(taken["source"]):
+            stage.found.packages.add(before.found.packages)
+            stage.found.python = before.found.python or stage.found.python
+            stage.found.own = stage.found.own or before.found.own
         return
     words = json.loads(rest) if rest.lstrip().startswith("[") else split_words(rest, _SEPARATORS) or rest.split()
     words = [str(word) for word in words if not str(word).startswith("--")]

@@ -57,7 +57,11 @@ def modules(name: str) -> tuple[str, ...]:
 
 def package_of(module: str) -> str:
     """The package that brings a module, by the top of its name; the same name where none is known."""
-    found = (package for package, brought in _MODULES.items() if brought == module and not package.endswith("-cpu"))
+    found = (
+        package
+        for package, brought in _MODULES.items()
+        if f"{brought}.".startswith(f"{module}.") and not package.endswith("-cpu")
+    )
     return next(found, module.replace("_", "-"))
 
 
@@ -127,6 +131,12 @@ class PipLines:
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     raised: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: PipLines) -> None:
+        """Takes over what others gave."""
+        for name in ("requirements", "constraints", "options", "absent", "notes", "files"):
+            getattr(self, name).extend(getattr(other, name))
+        self.raised |= other.raised
 
     def read(self, text: str, folder: Path | None, seen: tuple[Path, ...] = ()) -> None:
         """Takes over a requirements file.

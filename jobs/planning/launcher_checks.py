@@ -45,7 +45,7 @@ def launchers(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterato
         return
     code = job.code.path if job.code is not None and job.code.local else None
     folder = None if code is None else os.path.join(base, code)  # noqa: PTH118 - of each of many jobs
-    found = tuple(launches_in(_filled(job), job.environment_variables, folder))
+    found = tuple(launches_in(filled(job), job.environment_variables, folder))
     if not found:
         return
     machines = _machines(job, lowered, target, folder)
@@ -87,7 +87,7 @@ def _words(machines: Machines) -> dict[str, Any]:
     return words | several | {"total": total, "kind": machines.kind or "pytorch"}
 
 
-def _filled(job: Job) -> str:
+def filled(job: Job) -> str:
     """The command with the inputs filled in that are plain values."""
 
     def value(found: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def result(environment: str, *, size: str | None = None, stack: str | None = None) -> tuple[str, str]:
-    return environments.found_nowhere(environment, targets.find(size, stack))
+    return environments.found_nowhere(environment, targets.find(size, stack), pathlib.Path.cwd())
 
 
 def test_the_stack_that_declares_it_is_named() -> None:
@@ -43,3 +44,10 @@ def test_an_environment_that_no_stack_declares() -> None:
     seen, remedy = result("azureml:other:3", stack="prod")
     assert seen.endswith("among the environments of Pulumi.prod.yaml (mine)")
     assert "declare it in a stack" in remedy
+
+
+def test_a_file_near_the_job_that_declares_it_is_named(here: Path) -> None:
+    (here / "azure").mkdir()
+    (here / "azure" / "env.yml").write_text("$schema: https://x/environment.schema.json\nname: other\nimage: a\n")
+    _, remedy = result("azureml:other:3", stack="prod")
+    assert remedy == "Write `environment: file:azure/env.yml`, which declares `azureml:other:3`."

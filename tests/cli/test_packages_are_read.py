@@ -106,3 +106,11 @@ def test_a_module_that_an_ignore_file_leaves_out_is_found(tmp_path: Path) -> Non
     assert found(tmp_path, "import lib") == [
         ("module-left-out", None, "`lib.py` is imported, and `.amlignore` leaves it out of the upload")
     ]
+
+
+def test_mlflow_is_missing_unless_a_package_brings_it(tmp_path: Path) -> None:
+    server = CONDA + "    - azureml-inference-server-http\n"
+    assert [code for code, _, _ in found(tmp_path, "import mlflow\n", conda=server)] == ["import-not-declared"]
+    for package in ("azureml-mlflow", "mlflow-skinny", "pycaret"):
+        assert found(tmp_path, "import mlflow\n", conda=f"{CONDA}    - {package}\n") == []
+    assert found(tmp_path, "import mlflow\n") == []

@@ -114,6 +114,53 @@ def test_what_is_in_the_way_is_named_all_at_once(here: Path, capfd: pytest.Captu
     assert found["size"]["remedy"] == "Give -j 2x2 for fewer, or --yes for all of them."
 
 
+def test_errors_of_the_file_are_counted_beside_what_is_in_the_way(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "job.yml").write_text(JOB.replace(OWN, "mine").replace("compute: azureml:big", "compute: azureml:<yours>"))
+    assert main(["rehearse", "job.yml", "-j", "2x2", "--dry-run"]) == 2
+    printed = capfd.readouterr().out
+    assert "azureml:missing" not in printed
+    assert "  compute      NO: `<yours>` is a placeholder" in printed
+    end = "cannot be rehearsed here: as the findings above say, and 2 things are in the way; nothing was started"
+    assert printed.splitlines()[-1] == f"job.yml: {end}"
+
+
+def test_an_environment_that_cannot_be_read_is_not_answered_for(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text(JOB.replace(OWN, "{image: a.b/c, conda_file: gone.yml}"))
+    code, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    assert code == 2
+    assert [each["code"] for each in answer["findings"] if each["level"] == "error"] == ["conda-missing"]
+    assert "environment" not in {each["about"] for job in answer["jobs"] for each in job["aspects"]}
+
+
+def test_pins_that_exclude_each_other_are_refused_as_check_refuses_them(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "conda.yml").write_text("dependencies: [python=3.10, {pip: [torch==1.12.1, torchvision==0.15.2]}]\n")
+    (here / "job.yml").write_text(JOB.replace(OWN, "{image: a.b/c, conda_file: conda.yml}"))
+    code, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    assert (code, [each["code"] for each in answer["findings"]][-1]) == (2, "pins-conflict")
+
+
+def test_ranks_of_a_launcher_are_counted_through_an_input(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    command = "accelerate launch --multi_gpu --num_machines 1 --num_processes ${{inputs.ranks}} train.py"
+    text = JOB.replace("python train.py ${{inputs.corpus}}", command).replace("inputs:", "inputs:\n  ranks: 4")
+    (here / "job.yml").write_text(text.partition("distribution:")[0])
+    _, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    assert any("1 × 4 → 1 × 2" in each["text"] for each in answer["jobs"][0]["aspects"])
+
+
+def test_a_component_near_the_job_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    schema = "$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json"
+    (here / "parts").mkdir()
+    (here / "parts" / "score.yml").write_text(f"{schema}\nname: score\n")
+    (here / "job.yml").write_text(PIPELINE)
+    _, answer = answered(capfd, "job.yml")
+    (found,) = [each for each in in_the_way(answer) if "score" in each["text"]]
+    assert found["remedy"] == "Write `component: file:parts/score.yml`, which declares it."
+
+
 def test_the_same_reasons_are_printed_as_lines(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "src" / "train.py").write_text("import apex\n")
     assert main(["rehearse", "job.yml", "-j", "2x2", "--dry-run", "--input", "corpus=data"]) == 2

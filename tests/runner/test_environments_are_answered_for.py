@@ -77,6 +77,20 @@ def test_a_dockerfile_gives_its_image_its_packages_and_what_is_not_built(tmp_pat
     ]
 
 
+def test_an_environment_that_is_copied_from_another_stage_counts(tmp_path: Path) -> None:
+    (tmp_path / "env.yml").write_text("dependencies: [python=3.11, {pip: [tabulate==0.10.0]}]\n")
+    text = """
+        FROM condaforge/mambaforge AS made
+        COPY env.yml .
+        RUN mamba env create --name core --file env.yml
+        FROM ubuntu:22.04
+        COPY --from=made {} /opt/
+        """
+    for source, requirements in (("/opt/conda", ("tabulate==0.10.0",)), ("/opt/tools", ())):
+        (tmp_path / "Dockerfile").write_text(text.format(source))
+        assert environments.standin_of(environments.Declared(context=tmp_path)).requirements == requirements
+
+
 def test_the_last_stage_of_a_dockerfile_counts(tmp_path: Path) -> None:
     text = """
         FROM golang AS tools

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.code_reading import code_files, downloads
-from amlstack.code_reading.shell import steps
+from amlstack.code_reading.shell import scripts, steps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,3 +112,48 @@ def test_programs_that_are_not_here_and_those_that_would_change_this_machine_are
         ("apt-get", True),
         ("mvn", False),
     ]
+
+
+NAMED = "from transformers import AutoModel\nAutoModel.from_pretrained({})\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "command", "certain"),
+    [
+        ("BASE = 'org/base'\n", "BASE", "python train.py", [True]),
+        ("import os\nBASE = os.environ.get('BASE_MODEL', 'org/base')\n", "BASE", "python train.py", [True]),
+        ("import os\nBASE = os.environ['BASE_MODEL']\n", "BASE", "python train.py", [True]),
+        ("p.add_argument('--model-name', default='org/base')\n", "args.model_name", "python train.py", [True]),
+        ("p.add_argument('--model-name')\n", "args.model_name", "python train.py --model-name org/base", [True]),
+        ("p.add_argument('--model-name')\n", "args.model_name", "python train.py --model-name=org/base", [True]),
+        ("p.add_argument('--model', default='b')\n", "args.model", "python train.py --model ${{inputs.m}}", []),
+        ("p.add_argument('--model', default='b')\n", "args.model", "python train.py --model ./m", []),
+        ("BASE = 'kept'\n", "BASE", "python train.py", []),
+        ("BASE = 'org/a'\nBASE = 'org/b'\n", "BASE", "python train.py", []),
+        ("cfg = read()\n", "cfg.base_name", "python train.py", [True]),
+        ("cfg = read()\n", "cfg.output_dir", "python train.py", []),
+        ("cfg = read()\n", "cfg.model_name_or_path", "python train.py", []),
+    ],
+)
+def test_a_models_name_is_looked_up_where_the_code_or_the_command_says_it(
+    before: str, name: str, command: str, certain: list[bool], tmp_path: Path
+) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "train.py").write_text(before + NAMED.format(name))
+    given = downloads.given_by(steps(command), {"BASE_MODEL": "org/other"})
+    found = downloads.in_code(tmp_path, ["train.py"], given, models=False)
+    assert [each.certain for each in found] == certain
+
+
+def test_a_model_that_nothing_names_may_be_an_input(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NAMED.format("base_name"))
+    assert [each.certain for each in downloads.in_code(tmp_path, ["train.py"])] == [False]
+
+
+def test_the_file_of_a_module_is_read(tmp_path: Path) -> None:
+    (tmp_path / "src" / "run").mkdir(parents=True)
+    for name in ("src/train.py", "src/run/__main__.py"):
+        (tmp_path / name).write_text(NAMED.format("'org/base'"))
+    for command in ("python -m src.train --x 1", "torchrun --nproc_per_node 2 -m src.train", "python -m src.run"):
+        assert len(downloads.in_code(tmp_path, scripts(command))) == 1, command
+    assert scripts("python -m torch.distributed.run --nproc_per_node 2 train.py") == ("train.py",)

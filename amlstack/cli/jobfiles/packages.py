@@ -67,7 +67,9 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     if not declared or installs or _PATHS.search(f"{listed}\n{command}"):
         return
     names = _names(declared) | _names(listed) | _names(command)
-    known = _with_modules(declared) | _with_modules(listed) | _with_modules(command) | _SHARED | _common()
+    known = _with_modules(declared) | _with_modules(listed) | _with_modules(command) | _SHARED
+    alone = {module for module, brought in _tables()["brought_by"].items() if not _any(brought, names)}
+    known |= _common() - alone
     known |= {Path(str(name)).stem for name in (*code.includes, *part.beside)}
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
     if isinstance(given, str):
@@ -79,7 +81,8 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
             remedy = (
                 "Declare its package, or install it in the command (`pip install …`), unless another one brings it."
             )
-            found = Finding("import-not-declared", "", seen, rule, remedy, Level.WARNING)
+            level = Level.ERROR if plain in alone and not isinstance(given, str) else Level.WARNING
+            found = Finding("import-not-declared", "", seen, rule, remedy, level)
             yield found.at(os.path.normpath(folder / each.path), each.line, 1)
 
 
@@ -209,9 +212,18 @@ def _modules(name: str) -> Sequence[str]:
     return _table().get(_plain(name), ())
 
 
+def _any(beginnings: Iterable[str], names: Iterable[str]) -> bool:
+    return any(name.startswith(tuple(map(_plain, beginnings))) for name in names)
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads((_DATA.parent / "packages.toml").read_text("utf-8"))
+
+
 @cache
 def _table() -> dict[str, tuple[str, ...]]:
-    table = tomllib.loads((_DATA.parent / "packages.toml").read_text("utf-8"))
+    table = _tables()
     modules = {_plain(name): (_plain(module.partition(".")[0]),) for name, module in table["modules"].items()}
     others = {_plain(name): _plain(other) for name, other in (table["conda"] | table["pip"]).items()}
     return modules | {name: (other, *modules.get(other, ())) for name, other in others.items()}

@@ -19,6 +19,7 @@ from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import scripts
 from amlstack.sandbox.orchestration.pipeline_body import STEP_TYPES
 from amlstack.snapshot import walk
+from jobs.planning.job_checks import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,8 +38,8 @@ class Aspect:
     """One thing that a rehearsal needs, or that is in its way.
 
     Attributes:
-        about: ``environment``, ``data``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``, ``steps``,
-            ``programs``, ``internet``.
+        about: ``environment``, ``data``, ``compute``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``,
+            ``steps``, ``programs``, ``internet``.
         state: What will become of it.
         text: One sentence or less.
         remedy: What to do about what is in the way; empty for nothing.
@@ -118,12 +119,34 @@ def stored_properties(resource: str) -> Mapping[str, Any] | None:
     return None if row is None else row.body.get("properties", {})
 
 
-def step_aspects(steps: Mapping[str, Any], given: Collection[str], above: str = "") -> Iterator[Aspect]:
+def asset_file(kind: str, reference: str, folder: Path) -> str:
+    """The file near a job's that declares the asset which a reference names, from the job's folder; empty for none.
+
+    Args:
+        kind: How its schema is called.
+        reference: ``azureml:NAME``, with a version or label.
+        folder: The job file's.
+    """
+    name = re.split("[:@]", reference.removeprefix("azureml:"), maxsplit=1)[0]
+    named = re.compile(rf"^name:[ \t]*[\"']?{re.escape(name)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
+    for near in (folder, folder.parent):
+        for file in sorted((*near.glob("*.y*ml"), *near.glob("*/*.y*ml")))[:_MOST_NEAR]:
+            if f"{kind}.schema.json" in (text := text_of(file) or "") and named.search(text):
+                return os.path.relpath(file, folder)
+    return ""
+
+
+_MOST_NEAR = 100
+"""Files that are looked at in a folder and those below it."""
+
+
+def step_aspects(steps: Mapping[str, Any], given: Collection[str], folder: Path, above: str = "") -> Iterator[Aspect]:
     """Yield the obstacles of each step of a pipeline.
 
     Args:
         steps: Its steps.
         given: Steps that are not run, as their outputs are given.
+        folder: The job file's.
         above: The place of the step that they are in.
     """
     for name, step in steps.items():
@@ -135,9 +158,11 @@ def step_aspects(steps: Mapping[str, Any], given: Collection[str], above: str = 
             yield Aspect("steps", "blocks", text, "Rehearse the other steps' jobs alone.", (place,))
         elif isinstance(runs, str) and not _is_stored(runs):
             text = f"`{runs}` is a component of a workspace or registry, of which this machine knows nothing"
-            yield Aspect("steps", "blocks", text, "Name the component's file.", (place,))
+            near = asset_file("Component", runs, folder)
+            remedy = f"Write `component: file:{near}`, which declares it." if near else "Name the component's file."
+            yield Aspect("steps", "blocks", text, remedy, (place,))
         else:
-            yield from step_aspects(step.steps, given, f"{place}.")
+            yield from step_aspects(step.steps, given, folder, f"{place}.")
 
 
 def _is_stored(component: str) -> bool:
@@ -211,6 +236,13 @@ def sandbox_aspects() -> Iterator[Aspect]:
 def _existing(folder: Path) -> Path:
     """The folder, or the next one above it that is there."""
     return next(each for each in (folder, *folder.parents) if each.is_dir())
+
+
+def cluster_aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:
+    """Yield the cluster that a part names, where that is a placeholder: no cluster can be made under such a name."""
+    if PLACEHOLDER.search(name := part.target.cluster or ""):
+        remedy = "Write the name of a cluster, or `serverless`."
+        yield Aspect("compute", "blocks", f"`{name}` is a placeholder, and no cluster has that name", remedy, (place,))
 
 
 def port_aspects(place: str, part: jobs.Plan) -> Iterator[Aspect]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.paths import PROJECT
-from amlstack.cli.rehearsal.aspects import Aspect, stored_properties
+from amlstack.cli.rehearsal.aspects import Aspect, asset_file, stored_properties
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.cli.rehearsal.scale import code_folder
@@ -95,12 +96,16 @@ def _environment_lines(answer: EnvironmentAnswer) -> Iterator[str]:
             yield f"environment: without `{each.what}`: {each.why}; {each.consequence}"
 
 
-def found_nowhere(wanted: str, where: Targets) -> tuple[str, str]:
+_BY_FILE = "Write `environment: file:{}`, which declares `{}`."
+
+
+def found_nowhere(wanted: str, where: Targets, folder: Path) -> tuple[str, str]:
     """The name and place that were looked up, and the remedy.
 
     Args:
         wanted: The environment's reference.
         where: The stack that was read, if any.
+        folder: The job file's.
     """
     from amlstack.cli.targets import Targets
     from infra.settings import read_file
@@ -117,6 +122,8 @@ def found_nowhere(wanted: str, where: Targets) -> tuple[str, str]:
         stack = path.suffixes[0][1:]
         if stack != where.stack and name in Targets(settings=read_file(path).partial).environments():
             return seen, f"Give --stack {stack}, which declares `{name}`{leave_out}."
+    if near := asset_file("environment", wanted, folder):
+        return seen, _BY_FILE.format(near, wanted)
     return seen, (
         "Write it into the job (`image`, `conda_file`), declare it in a stack and name that with --stack, or write "
         f'into {NAME} beside the job: `[stand_in."azureml:{name}"]`, below it `requirements = ["PACKAGE==VERSION"]`.'
@@ -243,15 +250,19 @@ def environment_aspects(
     if wanted == NO_ENVIRONMENT:
         return [], None
     declared = _declared_or_stored(part)
+    if not isinstance(wanted, str) and declared is None:
+        return [], None  # the plan has a finding
     if declared is None and isinstance(wanted, str) and own:
         found = environments.answer(environments.Declared(wanted), own)
         declared = environments.Declared(wanted) if found.state != "unavailable" else None
     if declared is None:
-        text, remedy = found_nowhere(str(wanted), where)
+        text, remedy = found_nowhere(str(wanted), where, part.base)
         return [Aspect("environment", "blocks", text, remedy, (place,))], None
     brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
     answer = environments.answer(declared, own, openmpi=brought)
     aspects = [_environment_aspect(place, answer)]
+    if answer.standin is None and isinstance(wanted, str) and (near := asset_file("environment", wanted, part.base)):
+        aspects = [replace(aspects[0], remedy=_BY_FILE.format(near, wanted))]
     for each in answer.absent:
         if each.why:  # what the image has besides is in the line of what differs
             text = f"without {each.what}: {each.why}; {each.consequence}"
@@ -270,7 +281,8 @@ def _declared_or_stored(part: jobs.Plan) -> Declared | None:
         if version is None:
             return None
         return environments.Declared(image=str(version.get("image") or ""), conda=str(version.get("condaFile") or ""))
-    return declared(part) or environments.Declared(image=wanted.image or "")  # the plan has a finding
+    found = declared(part)
+    return found if found is not None and (found.image or found.conda or found.context) else None
 
 
 def _environment_aspect(place: str, answer: EnvironmentAnswer) -> Aspect:

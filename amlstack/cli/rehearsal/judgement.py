@@ -10,19 +10,20 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from amlstack.base.findings import Level
+import jobs
+from amlstack.base.findings import Level, errors
 from amlstack.cli.console import print_json, say
 from amlstack.cli.rehearsal import aspects, environments
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, merged
 from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.code_reading import code_files, downloads, shell
+from jobs.planning.launcher_checks import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import jobs
     from amlstack.base.findings import Finding
     from amlstack.cli.rehearsal.aspects import State
     from amlstack.cli.rehearsal.inputs import Data
@@ -37,9 +38,14 @@ _SECONDS: Final = 0.4
 
 
 def _downloads(part: jobs.Plan) -> list[Download]:
-    folder, command = scales.code_folder(part), part.enriched.command
-    in_code = () if folder is None else downloads.in_code(folder, shell.scripts(command))
-    return [*downloads.in_command(shell.steps(command)), *in_code]
+    folder, job = scales.code_folder(part), part.enriched
+    command = shell.steps(filled(job))
+    if folder is None:
+        return [*downloads.in_command(command)]
+    given = downloads.given_by(command, job.environment_variables)
+    models = any(isinstance(each, jobs.Input) and each.type != "uri_file" for each in job.inputs.values())
+    in_code = downloads.in_code(folder, shell.scripts(job.command), given, models=models)
+    return [*downloads.in_command(command), *in_code]
 
 
 def _internet(place: str, part: jobs.Plan, found: Sequence[Download], away: frozenset[str]) -> Iterator[Aspect]:
@@ -122,7 +128,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
     run = {place: part for place, part in plan.parts.items() if place.removeprefix("jobs.") not in data.given}
     parts = tuple(each for each in scales.extents(plan, known.request.scale) if each.place in run)
     answers: list[EnvironmentAnswer] = []
-    found = [*aspects.step_aspects(plan.job.steps, data.given), *_needs(run, answers, known)]
+    found = [*aspects.step_aspects(plan.job.steps, data.given, known.request.file.parent), *_needs(run, answers, known)]
     found += (
         *_data(data),
         *aspects.size_aspects(parts, yes=agreed),
@@ -153,6 +159,7 @@ def _needs(
         yield from environments.gpu_aspects(place, part, shim=known.request.shim)
         yield from environments.mpi_aspects(place, part, answer)
         yield from aspects.port_aspects(place, part)
+        yield from aspects.cluster_aspects(place, part)
         yield from _programs(place, part.enriched.command)
         yield from _internet(place, part, fetched[place], away)
 
@@ -176,7 +183,20 @@ def _copied(run: Mapping[str, jobs.Plan], parts: Sequence[Extent], folders: Code
     return sum(code.bytes * (part.started[0] + 1) for part, codes in own for code in codes)
 
 
-_ORDER = ("steps", "environment", "programs", "data", "internet", "GPU", "MPI", "size", "disk", "ports", "sandbox")
+_ORDER = (
+    "steps",
+    "environment",
+    "programs",
+    "data",
+    "internet",
+    "GPU",
+    "MPI",
+    "compute",
+    "size",
+    "disk",
+    "ports",
+    "sandbox",
+)
 _WIDTH = 15
 
 
@@ -203,10 +223,9 @@ def show_answers(
     if possible:
         say(f"{file}: can be rehearsed here; nothing was started")
     else:
-        things = (
-            "as the findings above say" if not count else f"{count} thing{' is' if count == 1 else 's are'} in the way"
-        )
-        say(f"{file}: cannot be rehearsed here: {things}; nothing was started")
+        above = ["as the findings above say"] if errors(found) else []
+        things = [f"{count} thing{' is' if count == 1 else 's are'} in the way"] if count else []
+        say(f"{file}: cannot be rehearsed here: {', and '.join(above + things)}; nothing was started")
 
 
 def _lines(answer: Feasibility) -> Iterator[str]:

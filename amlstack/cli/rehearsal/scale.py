@@ -13,6 +13,7 @@ import typer
 from amlstack.base.paths import is_dir
 from amlstack.cli import console
 from amlstack.code_reading import code_files, shell, starters
+from jobs.planning.launcher_checks import filled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +109,7 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
 def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
     """The extent that is started of each part of a plan."""
     for place, part in plan.parts.items():
-        launches = list(_launches(part.enriched.command))
+        launches = list(_launches(filled(part.enriched)))
         own = {program: starters.per_node(program, words, part.nodes) for program, words in launches}
         named = [count for count in own.values() if count] or [_by_gpus(part) or 1]
         declared = (part.nodes, max([part.processes_per_node or 1, *named]))

@@ -38,7 +38,7 @@ from jobs.azureml.fields import (
 from jobs.azureml.read import data
 from jobs.launchers.base import MpiDistribution, PyTorchDistribution, RayDistribution, TensorFlowDistribution
 from jobs.launchers.per_process import Custom
-from jobs.model.job import Job
+from jobs.model.job import NO_ENVIRONMENT, Job
 from jobs.values import Build, Code, Environment, Identity, Limits, Model, QueueSettings, Service
 from jobs.wire import keys as keys_table
 from jobs.wire.keys import BLOCKS, PLACES
@@ -350,7 +350,7 @@ KEYS = {
 """Keys of a command job; those without a reader of their own are text."""
 READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
 
-_STANDING_IN: dict[str, Any] = {"command": "true", "environment": "azureml:missing:0"}
+_STANDING_IN: dict[str, Any] = {"command": "true", "environment": NO_ENVIRONMENT}
 """For what a file lacks and its findings ask for; they are errors, so that no such job is ever rendered."""
 
 

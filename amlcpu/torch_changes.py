@@ -259,6 +259,9 @@ def _streams(torch: Any) -> None:
         "StreamContext": _context("StreamContext"),
     }.items():
         replace(cuda, name, new)
+    # torch 2.1 to 2.5 import their compiler, which every optimiser does, only where both are of these kinds.
+    for kind, own in (("_StreamBase", CudaStream), ("_EventBase", CudaEvent)):
+        getattr(getattr(getattr(torch, "_streambase", None), kind, None), "register", lambda _: None)(own)
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
         setattr(cuda.nvtx, name, _answer(0))
     cuda.nvtx.range = _context("range")

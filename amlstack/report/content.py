@@ -161,6 +161,7 @@ class Report:
         children: Steps or trials.
         metric: Name of a sweep's primary metric; empty for other jobs.
         notes: What a reader should know about the report itself.
+        compared: Runs side by side: a row with their names, then a name and a text of each run.
     """
 
     title: str
@@ -179,6 +180,7 @@ class Report:
     children: tuple[ChildJob, ...] = ()
     metric: str = ""
     notes: tuple[str, ...] = ()
+    compared: tuple[tuple[str, ...], ...] = ()
 
 
 def moment(seconds: float) -> str:

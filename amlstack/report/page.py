@@ -45,6 +45,9 @@ def render(report: Report) -> str:
             "main",
             _verdict(report),
             _facts(report),
+            section("compared", "Side by side", table(report.compared[0], report.compared[1:]))
+            if report.compared
+            else None,
             drawings.phases(report),
             drawings.ranks(report),
             _children(report),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 import time
 from dataclasses import replace
@@ -27,7 +28,12 @@ Subjects = Annotated[
     list[str],
     typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False),
 ]
-Subject = Annotated[str, typer.Argument(metavar="JOB|FOLDER", help="A job, or a folder of logs.", show_default=False)]
+Reported = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="JOB...|FOLDER", help="A job, several side by side, or a folder of logs.", show_default=False
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.", show_default=False),
@@ -111,14 +117,15 @@ def _culprits(path: Path, above: tuple[Path, ...] = ()) -> list[Path]:
     return [each for folder in below for each in _culprits(folder, here)] or [path]
 
 
-def report(subject: Subject, asked: AskedWorkspace, *, output: Output = None, force: Force = False) -> None:
-    """Write one run as one HTML file: verdict, ranks over time, loss, logs.
+def report(subjects: Reported, asked: AskedWorkspace, *, output: Output = None, force: Force = False) -> None:
+    """Write one run as one HTML file: verdict, ranks over time, loss, logs; or several side by side.
 
     The file needs no network and holds no script: mail it, or keep it beside the checkpoints. Without --output it lies
     in `reports/` of the sandbox's folder, which git ignores; its path is printed. JOB is the name of a run or
     of its job, ended or running, of this clone's sandbox, else of the workspace that options, .azureml/config.json
     or the environment name (`amlstack status --help`); of a sweep or pipeline of such a workspace the first trial or
     step that failed. FOLDER holds logs as `amlstack diagnose` reads them. Where there is no sandbox the file lies here.
+    Of several jobs the page has what `amlstack compare` shows: inputs, parameters, metrics, time, cost and speed.
 
     Exit status: 0 written, 1 the service refused or does not answer, 2 wrong use.
 
@@ -128,12 +135,17 @@ def report(subject: Subject, asked: AskedWorkspace, *, output: Output = None, fo
         amlstack report ddp-torchrun --stack prod --output run.html
 
         amlstack report user_logs/ --output run.html
+
+        amlstack report sweep/0 sweep/1 --output trials.html
     """
     from amlstack.diagnose.diagnosis import headline
     from amlstack.report.page import NotOursError, render, write
 
-    with _found(subject, asked) as found:
-        made = _gathered(subject, found)
+    if len(subjects) > 1:
+        made = _side_by_side(subjects, asked)
+    else:
+        with _found(subjects[0], asked) as found:
+            made = _gathered(subjects[0], found)
     path = output or _reports() / f"{_file_name(made.title)}.html"
     try:
         write(path, render(made), force=force)
@@ -141,9 +153,27 @@ def report(subject: Subject, asked: AskedWorkspace, *, output: Output = None, fo
         _fail(str(error))
     except OSError as error:
         _fail(f"{path} cannot be written: {error.strerror}")
-    say(f"{path}: {made.title}, {made.status or 'a folder of logs'}" + (", so far" if made.active else ""))
+    say(
+        f"{path}: {made.title}, {made.status or ('compared' if made.compared else 'a folder of logs')}"
+        + (", so far" if made.active else "")
+    )
     if made.verdict is not None:
         say(headline(made.verdict))
+
+
+def _side_by_side(subjects: list[str], asked: AskedWorkspace) -> Report:
+    from amlstack.cli.workspace import comparison, job_search, refusals
+    from amlstack.report.content import Report
+
+    with refusals.opened(asked) as (where, _):
+        now = dt.datetime.now(dt.UTC)
+        jobs = [job_search.find(where, job) for job in subjects]
+        runs = [comparison.read_run(where, job, now) for job in jobs]
+    names = tuple(str(run["name"]) for run in runs)
+    rows = tuple((name, *cells) for name, cells in comparison.rows_of(runs).items())
+    active = any(job.active for job in jobs)
+    title = f"{names[0]} and {len(names) - 1} more"
+    return Report(title, "", active, now.timestamp(), compared=(("", *names), *rows))
 
 
 def _gathered(subject: str, found: NamedSubject) -> Report:

@@ -76,8 +76,8 @@ def _cost(place: WorkspacePlace, job: WorkspaceJob, nodes: int | None, seconds: 
     return None if price is None or nodes is None else round(price.usd * nodes * seconds / 3600, 2)
 
 
-def lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A table with a column for each run: first what differs between them, then what is the same in all."""
+def rows_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Texts by name, one for each run; what no run has is left out."""
     rows: dict[str, list[str]] = {
         "status": [run["status"] for run in runs],
         "ran": [age(run["seconds"]) for run in runs],
@@ -90,7 +90,12 @@ def lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for kind in ("inputs", "params", "metrics"):
         for name in dict.fromkeys(name for run in runs for name in run[kind]):
             rows[f"{kind[:-1]} {name}"] = [_cell(run[kind].get(name)) for run in runs]
-    rows = {name: cells for name, cells in rows.items() if any(cells)}
+    return {name: cells for name, cells in rows.items() if any(cells)}
+
+
+def lines(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A table with a column for each run: first what differs between them, then what is the same in all."""
+    rows = rows_of(runs)
     differing = {name: cells for name, cells in rows.items() if len(set(cells)) > 1}
     yield from columns([("", *(run["name"] for run in runs)), *((name, *cells) for name, cells in differing.items())])
     same = [f"{name} {cells[0]}" for name, cells in rows.items() if name not in differing]

@@ -9,21 +9,18 @@ Busy machines show it often; with NCCL, on Azure, it does not happen.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlcpu import callers, devices
+from amlcpu import callers, devices, worlds
 from amlcpu.hooks import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WORLDS = "AMLSTACK_SANDBOX_WORLDS"
-"""Variable with the folder in which each process leaves its rank and world size."""
 LONGEST = 2.0
 """Seconds after which a process ends whatever its threads do: some compute until the last moment."""
 _PAUSE = 0.001
@@ -125,7 +122,7 @@ def _groups(dist: Any) -> None:
         kwargs.pop("pg_options", None)
         wait_at_exit()
         result = init(gloo(backend), *args, **kwargs)
-        note_world(dist)
+        worlds.note(lambda: (dist.get_rank(), dist.get_world_size()))
         return result
 
     @functools.wraps(new)
@@ -142,14 +139,6 @@ def _groups(dist: Any) -> None:
 
     replace(dist, "init_process_group", init_process_group)
     replace(dist, "new_group", new_group)
-
-
-def note_world(dist: Any) -> None:
-    """Leaves a file that says which rank of how many this process has become, where the job is asked for that."""
-    if folder := os.environ.get(WORLDS):
-        name = f"{time.time_ns()}-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            (Path(folder) / name).write_text(f"{dist.get_rank()} {dist.get_world_size()}\n")
 
 
 class Divided:

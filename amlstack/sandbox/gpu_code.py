@@ -36,7 +36,7 @@ WHERE: Final = "AMLSTACK_SANDBOX_ON_CPU"
 GPUS: Final = "AMLSTACK_SANDBOX_GPUS"
 """Variable with the number of GPUs that a node is taken to have."""
 WORLDS: Final = "AMLSTACK_SANDBOX_WORLDS"
-"""Variable with the folder in which each process that joins a process group of torch leaves its rank and world size."""
+"""Variable with the folder in which each process that joins others leaves its rank and world size (`amlcpu.worlds`)."""
 _ROOT: Final = paths.PACKAGE
 _OFF: Final = "no-shim"
 _START: Final = "amlcpu.pth"
@@ -116,7 +116,7 @@ def worlds_folder(folder: Path) -> Path:
 
 
 def joined(folder: Path) -> list[tuple[int, int]] | None:
-    """Rank and world size of each process of a job that joined a process group; None where nobody looked."""
+    """Rank and world size of each process of a job that joined others; None where nobody looked."""
     try:
         texts_ = [each.read_text().split() for each in sorted(worlds_folder(folder).iterdir())]
     except OSError:

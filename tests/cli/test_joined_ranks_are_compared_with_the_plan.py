@@ -25,6 +25,13 @@ CASES: dict[str, tuple[str, list[tuple[int, int]], str, str]] = {
     "no group": ("torchrun", [], "", "no process joined"),
     "no group under a launcher that makes it": ("accelerate", [], "no process joined", ""),
     "no group of torch": ("mpirun", [], "", ""),
+    "lonely processes of MPI": ("mpi", [(0, 1)] * 4, "4 groups", ""),
+    "lonely processes of mpirun in a command": ("mpirun", [(0, 1)] * 4, "4 groups", ""),
+    "MPI where Azure ML starts ranks of torch": ("pytorch", [(0, 1)] * 4, "4 groups", ""),
+    "a world of MPI, and its ranks' groups of torch": ("mpi", [(0, 2), (1, 2), *TOGETHER], "", ""),
+    "workers of TensorFlow without TF_CONFIG": ("tensorflow", [(0, 1), (0, 1)], "2 groups", ""),
+    "fewer workers of TensorFlow than the nodes hold": ("tensorflow", [(rank, 3) for rank in range(3)], "", ""),
+    "parameter servers": ("tensorflow", [], "", ""),
     "a count that nobody states": ("", [(0, 1)], "", ""),
 }
 

@@ -160,7 +160,8 @@ def test_runs_are_shown_side_by_side_with_what_they_logged(space: Workspace) -> 
     cells = re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", page)
     assert cells[:3] == ["", *names]
     for row in (["input lr", "0.1", "0.2"], ["metric loss", "0.119608", "0.219608"], ["steps/s", "5", "5"]):
-        assert cells[(at := cells.index(row[0])) : at + 3] == row
+        first_cell = cells.index(row[0])
+        assert cells[first_cell : first_cell + 3] == row
     assert "metrics:      loss 0.119608" in space.verbs("status", names[0]).ok().out
     assert "ml.azure.com" not in space.verbs("status", names[0]).out  # the studio shows nothing of a sandbox
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.paths import PROJECT
+from amlstack.base.paths import PACKAGE
 from amlstack.sandbox import gpu_code
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_who_has_joined_others_says_so(
     (folder / f"{name}.py").write_text(text)
     gpu_code.worlds_folder(tmp_path).mkdir()
     program = f"import amlcpu, importlib; m = importlib.import_module({module!r}); {code}"
-    paths = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
+    paths = os.pathsep.join([str(tmp_path / "lib"), str(PACKAGE)])
     env = {"PYTHONPATH": paths, gpu_code.WORLDS: str(gpu_code.worlds_folder(tmp_path))}
     subprocess.run([sys.executable, "-S", "-c", program], env=env, check=True)
     assert gpu_code.joined(tmp_path) == seen

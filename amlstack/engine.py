@@ -200,16 +200,23 @@ class Engine:
         return pack if self.official and (paths.PACKAGE / ".venv").is_dir() else pack / "analyzer"
 
 
-def find() -> Engine:
+def find(*, here: bool = False) -> Engine:
     """The engine: from PATH, the pinned release or a build, cached for the next time. Progress goes to stderr.
+
+    Args:
+        here: Only look on PATH and in the cache; the reason is then in the error and not on stderr.
 
     Raises:
         EngineError: None could be had; the finder has found why.
     """
-    finder = [sys.executable, str(paths.shipped("tools/engine")), "--json"]
-    done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, check=False)
+    finder = [sys.executable, str(paths.shipped("tools/engine")), "--json", *(["--here"] if here else [])]
+    done = subprocess.run(
+        finder, stdout=subprocess.PIPE, stderr=subprocess.PIPE if here else None, text=True, check=False
+    )
     if done.returncode:
-        raise EngineError("no Pulumi engine could be had; the lines above give the reason")
+        raise EngineError(
+            (done.stderr or "").strip() or "no Pulumi engine could be had; the lines above give the reason"
+        )
     found = json.loads(done.stdout)
     folders = tuple(Path(folder) for folder in found["path"])
     return Engine(folders, found["version"], official=found["source"] != "build")

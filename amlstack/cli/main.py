@@ -40,6 +40,7 @@ VERBS = {
         "amlstack.cli.commands.stacks:import_ids",
         "Write the import file for existing resources that a stack takes over.",
     ),
+    "doctor": Verb("amlstack.cli.commands.doctor:doctor", "Look at this machine and at Azure: why does it not work?"),
     "check": Verb("amlstack.cli.commands.check:check", "Validate job files and print everything that is wrong."),
     "show": Verb(
         "amlstack.cli.commands.show:show", "Show what a job file becomes: plan, request body, YAML or command."

@@ -19,11 +19,12 @@ CHOICE = "AMLSTACK_ENGINE"
 """Environment variable: the one source to use, like ``--source``."""
 
 
-def resolve(only: Source | None = None) -> FoundEngine:
+def resolve(only: Source | None = None, *, here: bool = False) -> FoundEngine:
     """The engine to use: on PATH, cached, downloaded or built, in this order.
 
     Args:
         only: Use this source and no other.
+        here: Neither download nor build.
 
     Raises:
         NoEngineError: None can be had; the text says why and what helps.
@@ -39,6 +40,8 @@ def resolve(only: Source | None = None) -> FoundEngine:
         return engine
     if only in {None, "build"} and (engine := store.cached("build", build.recipe())):
         return engine
+    if here:
+        raise NoEngineError(f"No Pulumi engine is here: {'; '.join(reasons)}, and none in {store.root()}")
     for reason in reasons:
         say(f"· {reason}")
     if only in {None, "release"}:
@@ -60,6 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="version, source and folders as one JSON object")
     parser.add_argument("--source", choices=SOURCES, help=f"use this source and no other (or {CHOICE}=…)")
+    parser.add_argument("--here", action="store_true", help="look on PATH and in the cache alone")
     options = parser.parse_args(arguments)
     wish = options.source or os.environ.get(CHOICE)
     only = next((source for source in SOURCES if source == wish), None)
@@ -68,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     # Ending politely runs the clean-up; the default would leave the temporary folder to the next run.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        engine = resolve(only)
+        engine = resolve(only, here=options.here)
     except NoEngineError as error:
         say(str(error))
         return 1

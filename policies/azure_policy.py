@@ -30,7 +30,7 @@ EFFECTS = {"mandatory": "Deny", "remediate": "Deny", "advisory": "Audit", "disab
 NAME_LENGTH = 64
 """Most characters of a definition's name."""
 
-NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.not_exported for rule in ALL if rule.not_exported}
+NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.words.not_exported for rule in ALL if rule.words.not_exported}
 """Rules that Azure Policy cannot express, and why."""
 
 _NO_JOBS = "only clusters: no alias gives what a job says"
@@ -137,7 +137,7 @@ def _whole(rule: Rule, suffix: str, parts: dict[str, Any], config: Config, versi
         "name": f"{PREFIX}{rule.code}{suffix}",
         "properties": {
             "displayName": rule.title.removesuffix("."),
-            "description": f"{rule.why}{part} [{rule.code}]",
+            "description": f"{rule.words.why}{part} [{rule.code}]",
             "policyType": "Custom",
             "mode": parts["mode"],
             "metadata": {"category": "Machine Learning", "version": version},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import text
 from amlstack.base.findings import Finding
-from policies.checks.rule import Rule, Setting, cluster, subnet
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
 
 SCALE_TO_ZERO_RULE = Rule(
-    code="scale-to-zero",
-    title="A cluster scales down to no nodes.",
-    what="Flags a cluster whose minimum number of nodes is above the allowed one, which is 0 unless configured.",
-    why="Nodes of the minimum are paid for day and night, whether a job runs or not.",
-    example=cluster(least=2),
-    instead=cluster(),
+    "scale-to-zero",
+    "A cluster scales down to no nodes.",
     level="advisory",
     settings=(Setting("nodes", "integer", "Most nodes that may stay up without work.", 0),),
 )
@@ -50,15 +46,10 @@ def _nodes(count: int) -> str:
 
 
 IDLE_TIME_RULE = Rule(
-    code="idle-time",
-    title="Idle nodes are given back soon.",
-    what="Flags a cluster that does not say how long a node waits for work, or that lets it wait too long.",
-    why="An idle node of eight GPUs costs as much as a busy one; a forgotten idle time is paid for in full.",
-    example=cluster(idle="PT12H"),
-    instead=cluster(),
+    "idle-time",
+    "Idle nodes are given back soon.",
     level="advisory",
     settings=(Setting("minutes", "integer", "Longest time that a node may wait for work.", 60),),
-    fix="Writes the longest allowed time.",
 )
 
 
@@ -83,14 +74,9 @@ def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle"
 
 
 NODE_CEILING_RULE = Rule(
-    code="node-ceiling",
-    title="A cluster has at most so many nodes.",
-    what="Refuses a cluster whose maximum is above the team's ceiling. Silent until the ceiling is configured.",
-    why="The maximum of a cluster is what one mistaken job may spend; 64 instead of 6 is one keystroke.",
-    example=cluster(most=64),
-    instead=cluster(most=16),
+    "node-ceiling",
+    "A cluster has at most so many nodes.",
     settings=(Setting("nodes", "integer", "Most nodes of one cluster, and of one serverless job."),),
-    sample={"nodes": 16},
 )
 
 
@@ -113,21 +99,7 @@ def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max"
     )
 
 
-PUBLIC_IP_RULE = Rule(
-    code="node-public-ip",
-    title="Nodes of a cluster have no public IP address.",
-    what=(
-        "Flags a cluster that does not switch off the public addresses of its nodes; Azure's default is to give "
-        "each node one."
-    ),
-    why=(
-        "Every public address is scanned from the internet, and many subscriptions forbid or bound them; a node needs "
-        "none to train."
-    ),
-    example=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: true"),
-    instead=cluster(compute="disableLocalAuth: true", inner="enableNodePublicIp: false"),
-    level="advisory",
-)
+PUBLIC_IP_RULE = Rule("node-public-ip", "Nodes of a cluster have no public IP address.", level="advisory")
 
 
 PUBLIC_IP_REMEDY = "Write enableNodePublicIp: false"
@@ -151,21 +123,7 @@ def check_public_ip(enabled: bool | None, *, where: str = "node_public_ip") -> F
     )
 
 
-SSH_RULE = Rule(
-    code="ssh-closed",
-    title="The SSH port of the nodes is closed.",
-    what=(
-        "Flags a cluster whose remote login is not `Disabled`. Azure's default, `NotSpecified`, opens the port on "
-        "all nodes where the cluster is in no virtual network."
-    ),
-    why=(
-        "A shell on a node reads the data, the code and the identity of every job there; what jobs need to show "
-        "goes through Azure ML."
-    ),
-    example=cluster(inner="remoteLoginPortPublicAccess: Enabled"),
-    instead=cluster(inner="remoteLoginPortPublicAccess: Disabled"),
-    level="advisory",
-)
+SSH_RULE = Rule("ssh-closed", "The SSH port of the nodes is closed.", level="advisory")
 
 
 SSH_REMEDY = "Write remoteLoginPortPublicAccess: Disabled"
@@ -189,18 +147,7 @@ def check_ssh(access: str | None, *, where: str = "remoteLoginPortPublicAccess")
     )
 
 
-LOCAL_AUTH_RULE = Rule(
-    code="local-auth-off",
-    title="Local authentication is switched off.",
-    what=("Flags a cluster that does not say `disableLocalAuth: true`; Azure's default leaves it on."),
-    why=(
-        "Local accounts and keys bypass Entra ID: their use is not recorded by person, and no conditional access or "
-        "revocation reaches them."
-    ),
-    example=cluster(compute="disableLocalAuth: false"),
-    instead=cluster(compute="disableLocalAuth: true"),
-    level="advisory",
-)
+LOCAL_AUTH_RULE = Rule("local-auth-off", "Local authentication is switched off.", level="advisory")
 
 
 LOCAL_AUTH_REMEDY = "Write disableLocalAuth: true"
@@ -226,21 +173,7 @@ def check_local_auth(disabled: bool | None, *, where: str = "disableLocalAuth") 
     )
 
 
-MANAGED_IDENTITY_RULE = Rule(
-    code="managed-identity",
-    title="A cluster has a managed identity.",
-    what=(
-        "Flags a cluster without a system-assigned or user-assigned managed identity. Disabled unless configured: "
-        "without one, jobs read data as the user who submits them."
-    ),
-    why=(
-        "Without an identity of its own a cluster reaches storage with keys or as the user who submitted the "
-        "job; neither can be granted exactly what it needs."
-    ),
-    example=cluster(top="identity: {type: None}"),
-    instead=cluster(top="identity: {type: SystemAssigned}"),
-    level="disabled",
-)
+MANAGED_IDENTITY_RULE = Rule("managed-identity", "A cluster has a managed identity.", level="disabled")
 
 
 MANAGED_IDENTITY_REMEDY = "Write identity: {type: SystemAssigned}, or a user-assigned one"
@@ -264,21 +197,7 @@ def check_managed_identity(kind: str | None, *, where: str = "identity") -> Find
     )
 
 
-SUBNET_PRESENT_RULE = Rule(
-    code="subnet-present",
-    title="A cluster is in a subnet.",
-    what=(
-        "Flags a cluster that names no subnet. Disabled unless configured: a workspace with a managed network "
-        "needs none."
-    ),
-    why=(
-        "Without a subnet or a managed network, nodes reach storage over the internet, and nothing bounds where "
-        "they may talk to."
-    ),
-    example=cluster(),
-    instead=cluster(inner=subnet("train")),
-    level="disabled",
-)
+SUBNET_PRESENT_RULE = Rule("subnet-present", "A cluster is in a subnet.", level="disabled")
 
 
 SUBNET_PRESENT_REMEDY = "Write subnet: {id: …/virtualNetworks/NAME/subnets/NAME}"
@@ -303,19 +222,8 @@ def check_subnet_present(subnet: str | None, *, where: str = "subnet") -> Findin
 
 
 SUBNET_OVERLAP_RULE = Rule(
-    code="subnet-overlap",
-    title="A cluster's network leaves 172.16.0.0/16 to InfiniBand.",
-    what=(
-        "Refuses a cluster with InfiniBand or RDMA whose subnet, or the virtual network around it, overlaps "
-        "172.16.0.0/16. Addresses are known where the network is declared in the same stack before the cluster, "
-        "or given in `networks`; elsewhere the rule has nothing to judge."
-    ),
-    why=(
-        "Azure addresses the InfiniBand devices of a node from 172.16.0.0/16. In a network that uses the same "
-        "addresses, routes collide and ranks do not find each other."
-    ),
-    example=cluster(inner=subnet("train")),
-    instead=cluster(inner=subnet("compute")),
+    "subnet-overlap",
+    "A cluster's network leaves 172.16.0.0/16 to InfiniBand.",
     settings=(
         Setting(
             "networks",
@@ -324,8 +232,6 @@ SUBNET_OVERLAP_RULE = Rule(
             {},
         ),
     ),
-    sample={"networks": {"train": "172.16.0.0/12", "compute": "10.4.0.0/16"}},
-    not_exported="a condition cannot look into another resource",
 )
 
 

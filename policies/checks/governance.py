@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.checks.rule import NO_JOB, NO_PRICE, Rule, Setting, cluster, job
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -14,20 +14,12 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
 
 CLUSTER_BUDGET_RULE = Rule(
-    code="cluster-budget",
-    title="A cluster stays within its budget of GPUs and vCPUs.",
-    what=(
-        "Refuses a cluster, or a serverless job, whose nodes at their maximum have more GPUs or vCPUs than configured. "
-        "Silent until a budget is configured."
-    ),
-    why="Quota is shared by a whole subscription: one cluster that takes it all starves every other team.",
-    example=cluster(most=9),
-    instead=cluster(most=8),
+    "cluster-budget",
+    "A cluster stays within its budget of GPUs and vCPUs.",
     settings=(
         Setting("gpus", "integer", "Most GPUs of one cluster."),
         Setting("vcpus", "integer", "Most vCPUs of one cluster."),
     ),
-    sample={"gpus": 64},
 )
 
 
@@ -56,24 +48,14 @@ def check_cluster_budget(
 
 
 STACK_BUDGET_RULE = Rule(
-    code="stack-budget",
-    title="A stack stays within its budget of nodes, GPUs, vCPUs and dollars per hour.",
-    what=(
-        "Adds up all clusters and serverless jobs of a stack at their maximum and refuses the stack above a configured "
-        "budget. Dollars count at the price of each one's region and priority as far as the catalogue has it, else at "
-        "the first that it has of the size; where it has none, the rule says so."
-    ),
-    why="Ten clusters that each keep their own ceiling still empty a subscription's quota together.",
-    example=cluster(most=17),
-    instead=cluster(most=16),
+    "stack-budget",
+    "A stack stays within its budget of nodes, GPUs, vCPUs and dollars per hour.",
     settings=(
         Setting("nodes", "integer", "Most nodes of all clusters together."),
         Setting("gpus", "integer", "Most GPUs."),
         Setting("vcpus", "integer", "Most vCPUs."),
         Setting("usd_per_hour", "number", "Most US dollars per hour with every node up."),
     ),
-    sample={"gpus": 128},
-    not_exported="Azure Policy judges one resource at a time",
 )
 
 
@@ -137,22 +119,9 @@ def _over(asked: Sequence[GrowsTo], budget: dict[str, float | None], where: str)
 
 
 HOURLY_COST_RULE = Rule(
-    code="cost-per-hour",
-    title="A cluster costs at most so much per hour.",
-    what=(
-        "Refuses a cluster, or a serverless job, whose nodes at their maximum cost more per hour than configured, at "
-        "the price of its region and priority as far as the catalogue has it, else at the first that it has of the "
-        "size. Where it has none it says so and refuses nothing. Silent until configured."
-    ),
-    why=(
-        "The name of a size does not show its price: sixteen nodes of eight H100 cost more in a day than most teams "
-        "spend in a month."
-    ),
-    example=cluster(", of a size with a price of 100 USD per hour", most=6),
-    instead=cluster(", of a size with a price of 100 USD per hour", most=5),
+    "cost-per-hour",
+    "A cluster costs at most so much per hour.",
     settings=(Setting("usd", "number", "Most US dollars per hour with every node up."),),
-    sample={"usd": 500},
-    not_exported=NO_PRICE,
 )
 
 
@@ -203,20 +172,9 @@ def unpriced(code: str, size: Size, where: str) -> Finding:
 
 
 JOB_COST_RULE = Rule(
-    code="cost-per-job",
-    title="A job costs at most so much until its timeout.",
-    what=(
-        "Refuses a job whose nodes × timeout × price exceed the configured budget, and one that has no timeout, whose "
-        "cost has no bound; in a sweep the trials that run at once count together. The price is that of the region and "
-        "priority of its nodes as far as the catalogue has it, else the first that it has of the size. Where the size "
-        "or its price is not known it says so and refuses nothing."
-    ),
-    why="A run that hangs in its first collective costs as much per hour as one that trains, until it is noticed.",
-    example=job(", of a size with a price of 100 USD per hour", limits="{jobLimitsType: Command, timeout: P7D}"),
-    instead=job(", of a size with a price of 100 USD per hour"),
+    "cost-per-job",
+    "A job costs at most so much until its timeout.",
     settings=(Setting("usd", "number", "Most US dollars of one run."),),
-    sample={"usd": 5000},
-    not_exported=NO_JOB,
 )
 
 
@@ -263,20 +221,9 @@ def check_job_cost(
 
 
 REGION_RULE = Rule(
-    code="region-approved",
-    title="Resources lie in approved regions.",
-    what=(
-        "Refuses a resource whose location is not among the approved regions; written names and codes (`West "
-        "Europe`, `westeurope`) are the same. Silent until regions are configured."
-    ),
-    why=(
-        "Data may have to stay where the law wants it, quota for InfiniBand sizes exists in few regions, and "
-        "traffic between regions is slow and paid for."
-    ),
-    example=cluster(top="location: southindia"),
-    instead=cluster(top="location: westeurope"),
+    "region-approved",
+    "Resources lie in approved regions.",
     settings=(Setting("regions", "array", "Approved regions."),),
-    sample={"regions": ["westeurope", "northeurope"]},
 )
 
 
@@ -304,21 +251,12 @@ def _code(region: str) -> str:
 
 
 REQUIRED_TAGS_RULE = Rule(
-    code="tags-required",
-    title="Resources carry the required tags.",
-    what=(
-        "Refuses an Azure resource with a location that lacks one of the required tags or leaves it empty. Silent "
-        "until tags are configured."
-    ),
-    why=("Without an owner and a cost centre in its tags, a forgotten cluster has no team to ask, and stays."),
-    example=cluster(top="tags: {team: vision}"),
-    instead=cluster(top='tags: {team: vision, cost-center: "4711"}'),
+    "tags-required",
+    "Resources carry the required tags.",
     settings=(
         Setting("required", "array", "Names of the tags that must be there, with a value."),
         Setting("values", "object", "What remediation writes where one is missing, by tag."),
     ),
-    sample={"required": ["team", "cost-center"], "values": {"cost-center": "4711"}},
-    fix="Writes the tags that `values` gives, where they are missing.",
 )
 
 

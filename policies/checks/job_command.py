@@ -9,32 +9,14 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import credentials
 from amlstack.base.findings import Finding
 from amlstack.base.pulumi_wire import SecretText
-from policies.checks.rule import NO_JOB, Rule, Setting, job
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from amlstack.catalog.sizes import Size
 
-FABRIC_OFF_RULE = Rule(
-    code="fabric-switched-off",
-    title="Nothing in a job switches InfiniBand off.",
-    what=(
-        "Refuses variables that keep NCCL off InfiniBand (`NCCL_IB_DISABLE=1`, `NCCL_NET=Socket`, `NCCL_IB_HCA=^mlx5`) "
-        "in a multi-node job on a size that has it, wherever they are written: among the job's variables, in its "
-        "command line (`NAME=VALUE python …`, `export NAME=VALUE`, `-x NAME=VALUE`) or in its container arguments "
-        "(`-e NAME=VALUE`). A multi-node job on a cluster that the stack does not declare is judged the same way, as "
-        "such jobs belong on sizes with InfiniBand. `NCCL_P2P_DISABLE=1`, which switches NVLink off, is refused on "
-        "one node too, where the size is known. A run of comparison asks for an exception."
-    ),
-    why=(
-        "These variables come from a debugging session or from a cluster without InfiniBand, and stay. The job "
-        "runs, over Ethernet, at a fraction of the bandwidth that the size is paid for."
-    ),
-    example=job(environmentVariables='{NCCL_IB_DISABLE: "1"}'),
-    instead=job(environmentVariables="{NCCL_DEBUG: INFO}"),
-    not_exported=NO_JOB,
-)
+FABRIC_OFF_RULE = Rule("fabric-switched-off", "Nothing in a job switches InfiniBand off.")
 
 
 ON = frozenset({"1", "true", "yes", "y", "on"})
@@ -116,28 +98,10 @@ def assigned(text: str) -> tuple[tuple[str, str], ...]:
 
 
 RESTART_CHECKPOINT_RULE = Rule(
-    code="restart-without-checkpoint",
-    title="A job that will be started again says where its checkpoint is.",
-    what=(
-        "Flags a job whose command asks its launcher for restarts (`--max_restarts 3`), and one on a single "
-        "low-priority node whose own timeout is long, where nothing names a checkpoint: no output is declared, and "
-        "neither the command nor the names of variables and inputs speak of a checkpoint, snapshot or resuming. "
-        "`amlstack check` is silent, too, where the script that the command starts does so. Jobs on several low-"
-        "priority nodes are the matter of `spot-checkpoint`."
-    ),
-    why=(
-        "After a restart every rank begins with the first step. Without a checkpoint that is found again a job with "
-        "three restarts may pay three times for the same hours, and on low-priority nodes it may never end."
-    ),
-    example=job(command="torchrun --nproc_per_node 8 --max_restarts 3 train.py", distribution=None),
-    instead=job(
-        command="torchrun --nproc_per_node 8 --max_restarts 3 train.py --resume ${{outputs.checkpoints}}",
-        distribution=None,
-        outputs="{checkpoints: {jobOutputType: uri_folder, mode: ReadWriteMount}}",
-    ),
+    "restart-without-checkpoint",
+    "A job that will be started again says where its checkpoint is.",
     level="advisory",
     settings=(Setting("hours", "number", "From how many hours of its timeout on a low-priority job is long.", 6),),
-    not_exported=NO_JOB,
 )
 
 _RESTARTS = re.compile(r"--max[-_]restarts(?:\s+|=)[\"']?(?P<number>\d+)")
@@ -190,21 +154,7 @@ def check_restart_checkpoint(
 
 
 NEBULA_GONE_RULE = Rule(
-    code="nebula-gone",
-    title="Nothing rests on Nebula, which is deprecated and no longer in the images.",
-    what=(
-        "Flags a job whose command names `nebulaml` or `torch_nebula`, and an environment whose conda file asks for "
-        "it. `amlstack check` looks besides into the scripts and JSON files of the code that the command names: for an "
-        "import of it, and for a DeepSpeed configuration with `nebula: {enabled: true}`."
-    ),
-    why=(
-        "Azure ML's fast checkpoints were deprecated in 2025, and the current ACPT images come without them: the "
-        "import fails on every rank, and so does DeepSpeed's Nebula engine. Tags of the images still name it."
-    ),
-    example=job(command="pip install nebulaml && python train.py"),
-    instead=job(),
-    level="advisory",
-    not_exported=NO_JOB,
+    "nebula-gone", "Nothing rests on Nebula, which is deprecated and no longer in the images.", level="advisory"
 )
 
 NEBULA_GONE_REMEDY = (
@@ -246,30 +196,7 @@ def _finding(seen: str, where: str) -> Finding:
     return Finding(NEBULA_GONE_RULE.code, where, seen=seen, rule=rule, remedy=NEBULA_GONE_REMEDY)
 
 
-SECRET_RULE = Rule(
-    code="secret-in-job",
-    title="A job's text holds no secret.",
-    what=(
-        "Looks through everything that a job says, its steps and trials included: variables, command, inputs, tags. A "
-        "secret is what has the form of one (a storage key, a SAS, a private key, a token of GitHub, Hugging Face, "
-        "Slack or AWS, a JSON web token, a password in a URL), and what is named like one (`…_API_KEY`, `…_TOKEN`, "
-        "`…PASSWORD`, `…SECRET`, `--api-key VALUE`) and has a value that can be one. Placeholders, expressions "
-        "(`${{inputs.key}}`, `$HF_TOKEN`), paths and short words (`EOS_TOKEN`) are none, nor is a secret of the stack "
-        "(`{secret: NAME}`, and whatever a program marks as secret). The value is never shown."
-    ),
-    why=(
-        "Everybody who can read the workspace reads the job's record, for as long as it is kept. Here it lies in the "
-        "stack's state as well, in previews, and in the logs of a pipeline that shows them."
-    ),
-    example=job(environmentVariables="{WANDB_API_KEY: 0a1b2c3d4e5f60718293}"),
-    instead=job(environmentVariables="{KEY_VAULT: https://kv-team.vault.azure.net, WANDB_SECRET_NAME: wandb}"),
-    options=(
-        "It is advice until a team makes it `mandatory`. A false alarm of one job is an exception; rename what is no "
-        "secret where you can."
-    ),
-    level="advisory",
-    not_exported=NO_JOB,
-)
+SECRET_RULE = Rule("secret-in-job", "A job's text holds no secret.", level="advisory")
 
 _VALUES = frozenset({"value", "uri", "path", "default"})
 """Keys under which the wire keeps what an input is: the input's own name is one level up."""

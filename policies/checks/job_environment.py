@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
 from amlstack.catalog.images import runs_on, version
-from policies.checks.rule import NO_JOB, Rule, Setting, job
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,23 +16,12 @@ if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
 
 ENVIRONMENT_SOURCE_RULE = Rule(
-    code="environment-approved",
-    title="Environments come from approved registries.",
-    what=(
-        "Refuses a job whose environment is of an Azure ML registry that is not approved, and an environment "
-        "whose image comes from another container registry. An image named without a registry is Docker Hub's "
-        "(`docker.io`). Environments of the workspace itself are judged where they are registered. Silent until "
-        "registries are configured."
-    ),
-    why=("An image runs with the job's identity on every node: what it contains reads the data and leaves with it."),
-    example=job(environmentId="azureml://registries/someone/environments/pytorch/versions/7"),
-    instead=job(),
+    "environment-approved",
+    "Environments come from approved registries.",
     settings=(
         Setting("registries", "array", "Approved Azure ML registries, e.g. azureml."),
         Setting("images", "array", "Approved container registries, e.g. mcr.microsoft.com."),
     ),
-    sample={"registries": ["azureml"], "images": ["mcr.microsoft.com"]},
-    not_exported=NO_JOB,
 )
 
 
@@ -83,22 +72,7 @@ def _unless_approved(
     )
 
 
-ENVIRONMENT_PIN_RULE = Rule(
-    code="environment-pinned",
-    title="Environments and images are pinned.",
-    what=(
-        "Flags an environment named by a label (`@latest`, `labels/latest`) or without a version, and an image "
-        "without a tag, with the tag `latest`, and without a digest."
-    ),
-    why=(
-        "What `latest` means changes without notice: the same job trains with another PyTorch and another NCCL "
-        "next week, although no file has changed."
-    ),
-    example=job(environmentId="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"),
-    instead=job(),
-    level="advisory",
-    not_exported=NO_JOB,
-)
+ENVIRONMENT_PIN_RULE = Rule("environment-pinned", "Environments and images are pinned.", level="advisory")
 
 
 _PINNED = re.compile(r"(/versions/[^/]+|:[^:/@]+)$")
@@ -142,31 +116,7 @@ def check_environment_pin_image(image: str, *, where: str = "image") -> Finding 
     )
 
 
-IMAGE_RUNS_RULE = Rule(
-    code="image-cannot-run-here",
-    title="A job's image runs on the nodes that the job gets.",
-    what=(
-        "Compares what a job's image contains with its size: the CPU that it is built for, the GPU's vendor, and the "
-        "CUDA release that its PyTorch was compiled for with the compute capability of the GPU. Beside that it refuses "
-        "settings of the `openib` transport in an image with Open MPI 5, which has no such transport. Curated "
-        "environments and Azure ML's base images are known by what they are really built with, not by what their names "
-        "say (`amlstack environments list`). Public images are read by their names: CUDA or ROCm, PyTorch's own images "
-        "and their tables of compute capabilities, NVIDIA's releases, and the image that a build context's Dockerfile "
-        "starts from. PyTorch that is installed on top is not judged, nor what no maker documents."
-    ),
-    why=(
-        "A container for x64 does not start on Grace CPUs, which are Arm. PyTorch that was compiled for an older CUDA "
-        "holds no code for a newer GPU: it finds the device and ends with `no kernel image is available`. On AMD GPUs "
-        "a CUDA build finds no GPU at all and trains on the CPU, at the price of the GPUs. All of it shows only when "
-        "the nodes are there."
-    ),
-    example=job(
-        resources="{instanceType: Standard_ND128isr_NDR_GB200_v6, instanceCount: 2, shmSize: 450g}",
-        distribution="{distributionType: PyTorch, processCountPerInstance: 4}",
-    ),
-    instead=job(),
-    not_exported=NO_JOB,
-)
+IMAGE_RUNS_RULE = Rule("image-cannot-run-here", "A job's image runs on the nodes that the job gets.")
 
 _OPENIB = re.compile(r"btl(?:\s+|=)[\"']?[\w,^]*openib|btl_openib_\w+")
 _VARIABLE = "OMPI_MCA_btl"

@@ -6,28 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding
-from policies.checks.rule import NO_JOB, Rule, Setting, job
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from amlstack.catalog.sizes import Size
 
-PROCESSES_RULE = Rule(
-    code="processes-beyond-gpus",
-    title="A node runs at most one process per GPU.",
-    what=(
-        "Refuses a job with more processes per node than the nodes have GPUs. In the pack the size is known for "
-        "serverless jobs and for clusters declared in the same stack."
-    ),
-    why=(
-        "Process counts are per node, not in total as SDK v1's process_count was. Two ranks on one GPU end in "
-        "NCCL's `Duplicate GPU detected`, after every node was started and paid for."
-    ),
-    example=job(distribution="{distributionType: PyTorch, processCountPerInstance: 16}"),
-    instead=job(),
-    not_exported=NO_JOB,
-)
+PROCESSES_RULE = Rule("processes-beyond-gpus", "A node runs at most one process per GPU.")
 
 
 def check_processes(processes: int, size: Size, *, nodes: int, where: str = "launcher") -> Finding | None:
@@ -53,20 +39,7 @@ def check_processes(processes: int, size: Size, *, nodes: int, where: str = "lau
     )
 
 
-GPUS_IDLE_RULE = Rule(
-    code="gpus-idle",
-    title="A PyTorch or MPI job uses every GPU of its nodes.",
-    what=(
-        "Flags a job whose distribution starts several processes per node, but fewer than the nodes have GPUs. "
-        "One process per node is left alone: torchrun and DeepSpeed start the others themselves. So is a job whose "
-        "variables choose GPUs (`CUDA_VISIBLE_DEVICES`)."
-    ),
-    why=("A process drives one GPU: the others of the node wait, at the full price."),
-    example=job(distribution="{distributionType: PyTorch, processCountPerInstance: 4}"),
-    instead=job(),
-    level="advisory",
-    not_exported=NO_JOB,
-)
+GPUS_IDLE_RULE = Rule("gpus-idle", "A PyTorch or MPI job uses every GPU of its nodes.", level="advisory")
 
 
 SOME_GPUS = "CUDA_VISIBLE_DEVICES"
@@ -96,23 +69,10 @@ def check_gpus_idle(
 
 
 SHARED_MEMORY_RULE = Rule(
-    code="shared-memory",
-    title="A GPU job has shared memory enough for its loaders.",
-    what=(
-        "Flags a job on a GPU size whose container has less shared memory per GPU than configured. Azure ML gives "
-        "2g to a job that asks for none. Container arguments with `--ipc=host` or `--shm-size` count as an "
-        "answer."
-    ),
-    why=(
-        "DataLoader workers and NCCL's local transport pass data through /dev/shm. When it is full, a worker dies "
-        "with `Bus error` and the whole job with it, often hours in."
-    ),
-    example=job(resources="{instanceType: Standard_ND96isr_H100_v5, instanceCount: 2}"),
-    instead=job(),
+    "shared-memory",
+    "A GPU job has shared memory enough for its loaders.",
     level="advisory",
     settings=(Setting("gib_per_gpu", "number", "GiB of shared memory for each GPU.", 8),),
-    fix="Writes half of the memory of the size, the share that Linux itself gives.",
-    not_exported=NO_JOB,
 )
 
 
@@ -159,22 +119,7 @@ def gib(text: str) -> float | None:
 
 
 SPOT_CHECKPOINT_RULE = Rule(
-    code="spot-checkpoint",
-    title="A low-priority job across nodes writes to a mounted output.",
-    what=(
-        "Flags a job on more than one low-priority node, serverless with the tier Spot or on a low-priority "
-        "cluster of the same stack, that has no output in mode `ReadWriteMount`."
-    ),
-    why=(
-        "A low-priority job fails when one of its nodes is taken away and has to be started again. Files in "
-        "`outputs/` and uploads at the end are gone then; what was written to a mounted output stays."
-    ),
-    example=job(queueSettings="{jobTier: Spot}"),
-    instead=job(
-        queueSettings="{jobTier: Spot}", outputs="{checkpoints: {jobOutputType: uri_folder, mode: ReadWriteMount}}"
-    ),
-    level="advisory",
-    not_exported=NO_JOB,
+    "spot-checkpoint", "A low-priority job across nodes writes to a mounted output.", level="advisory"
 )
 
 
@@ -204,18 +149,10 @@ def check_spot_checkpoint(
 
 
 JOB_TIMEOUT_RULE = Rule(
-    code="job-timeout",
-    title="A job has a timeout.",
-    what=("Flags a job without a timeout, and one whose timeout is above the configured hours."),
-    why=(
-        "A rank that hangs in a collective hangs all of them, at the full price of every node, until the job is "
-        "cancelled or reaches its timeout."
-    ),
-    example=job(limits=None),
-    instead=job(),
+    "job-timeout",
+    "A job has a timeout.",
     level="advisory",
     settings=(Setting("hours", "number", "Most hours that a timeout may be."),),
-    not_exported=NO_JOB,
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
-from policies.checks.rule import Rule, Setting, cluster
+from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
@@ -15,41 +15,7 @@ if TYPE_CHECKING:
 SINGLE_NODE_TAG = "amlstack:single_node_jobs"
 """Tag of a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
 
-FABRIC_RULE = Rule(
-    code="sriov-fabric",
-    title="Work across nodes needs a size whose InfiniBand is exposed by SR-IOV.",
-    what=(
-        "Refuses a size that has RDMA without SR-IOV, whatever the number of nodes. Refuses a GPU size without "
-        "InfiniBand for more than one node, unless its cluster is declared for single-node jobs only; a multi-node job "
-        "on such a cluster is then refused in its place, whatever the cluster's size. CPU sizes without RDMA are "
-        "allowed. For a cluster the number of nodes is its maximum, for a job its instance count."
-    ),
-    why=(
-        "NCCL, UCX and Open MPI reach InfiniBand through SR-IOV devices only. Without one they fall back to Ethernet "
-        "and say so in one line of one log: the job runs, loses between one and two orders of magnitude of bandwidth, "
-        "and every GPU is paid for while it waits."
-    ),
-    example="""\
-clusters:
-  - name: train
-    size: Standard_NC96ads_A100_v4   # GPUs, no InfiniBand
-    nodes: {min: 0, max: 4}
-""",
-    instead="""\
-clusters:
-  - name: train
-    size: Standard_ND96amsr_A100_v4
-    nodes: {min: 0, max: 4}
-  - name: single
-    size: Standard_NC96ads_A100_v4
-    nodes: {min: 0, max: 4}
-    single_node_jobs: true           # many jobs, each on one node
-""",
-    options=(
-        "`single_node_jobs: true` on a cluster (as a resource: the tag `amlstack:single_node_jobs` with the value "
-        '`"true"`) allows a GPU size without InfiniBand there.'
-    ),
-)
+FABRIC_RULE = Rule("sriov-fabric", "Work across nodes needs a size whose InfiniBand is exposed by SR-IOV.")
 
 
 def check_fabric(
@@ -110,29 +76,7 @@ def _remedy(size: Size, on: date, otherwise: str = "") -> str:
     return ", ".join(part for part in (f"Use {nearest.name} ({nearest.describe()})", otherwise) if part)
 
 
-KNOWN_SIZE_RULE = Rule(
-    code="size-unknown",
-    title="A size must be one that the catalogue knows.",
-    what="Refuses a size that is not in the catalogue and names those that are spelled most like it.",
-    why=(
-        "The fabric, the GPUs and the retirement date of a size outside the catalogue are unknown, and a misspelled "
-        "one would be noticed only while Azure creates the cluster."
-    ),
-    example="""\
-clusters:
-  - name: train
-    size: Standard_ND96isr_H100   # the version is missing
-""",
-    instead="""\
-clusters:
-  - name: train
-    size: Standard_ND96isr_H100_v5
-""",
-    options=(
-        "None. A size that Azure has and the catalogue lacks is one more line, with its source, in "
-        "`amlstack/catalog/data/sizes.json`."
-    ),
-)
+KNOWN_SIZE_RULE = Rule("size-unknown", "A size must be one that the catalogue knows.")
 
 
 def check_known_size(name: str, where: str = "size") -> Finding | None:
@@ -158,25 +102,7 @@ def _either(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-RETIRED_SIZE_RULE = Rule(
-    code="size-retired",
-    title="A size must not be retired.",
-    what="Refuses a size whose retirement date has come, and names a living one that is nearest to it.",
-    why=(
-        "Azure gives out no nodes of a retired size, so what names one never runs. Examples of distributed training "
-        "still name Standard_NC24rs_v3, gone since 2025-09-30."
-    ),
-    example="""\
-clusters:
-  - name: train
-    size: Standard_NC24rs_v3
-""",
-    instead="""\
-clusters:
-  - name: train
-    size: Standard_ND40rs_v2
-""",
-)
+RETIRED_SIZE_RULE = Rule("size-retired", "A size must not be retired.")
 
 
 def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding | None:
@@ -200,19 +126,10 @@ def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding 
 
 
 RETIRING_SIZE_RULE = Rule(
-    code="size-retiring",
-    title="A size should not be about to retire.",
-    what="Advises against a size whose announced retirement lies within so many days, and names a living one near it.",
-    why=(
-        "A cluster cannot change its size: it is replaced, quota for the new one takes weeks, and on the day of the "
-        "retirement its nodes are taken away."
-    ),
-    example=cluster(size="Standard_HC44rs   # announced for 2027-05-31"),
-    instead=cluster(size="Standard_HB120rs_v3"),
+    "size-retiring",
+    "A size should not be about to retire.",
     level="advisory",
     settings=(Setting("days", "integer", "How many days ahead to look.", 180),),
-    sample={"days": 400},
-    not_exported="a condition cannot say how many days are left; export again and size-retired follows",
 )
 
 
@@ -239,21 +156,8 @@ def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size")
 
 
 CLOSED_SIZE_RULE = Rule(
-    code="size-closed",
-    title="A size should be one that new subscriptions still get.",
-    what=(
-        "Advises against a size of a series that Azure has closed: new subscriptions cannot deploy it, and no further "
-        "quota is approved for old ones. Names an open size that is nearest to it. Once the rule is given the day on "
-        "which the subscription was created, it refuses the size in one that was created after the closing, and makes "
-        "a note of it in an older one. A retired size is the matter of `size-retired`, one that is about to retire "
-        "that of `size-retiring`."
-    ),
-    why=(
-        "Since July 2026 a cluster of such a size is created in an old subscription and refused in a new one, and it "
-        "cannot grow beyond the quota of today: the deployment fails, or works for one team and not for the next."
-    ),
-    example=cluster(size="Standard_DS3_v2", most=1),
-    instead=cluster(size="Standard_D4s_v5", most=1),
+    "size-closed",
+    "A size should be one that new subscriptions still get.",
     level="advisory",
     settings=(
         Setting(
@@ -261,7 +165,6 @@ CLOSED_SIZE_RULE = Rule(
         ),
     ),
     mandatory_with="subscription_created",
-    not_exported="no condition tells a new subscription from an old one",
 )
 
 

@@ -48,7 +48,7 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
     found = {"amlstack/__init__.py": (PROJECT / "amlstack" / "__init__.py").read_bytes()}
     for path in (path for package in _PACKAGES for path in (PROJECT / package).rglob("*")):
         name = path.relative_to(PROJECT).as_posix()
-        if path.is_file() and path.suffix in {".py", ".json", ".yaml"} and not name.startswith(_LEFT_OUT):
+        if path.is_file() and path.suffix in {".py", ".json", ".toml", ".yaml"} and not name.startswith(_LEFT_OUT):
             found[name] = path.read_bytes()
     # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
     found["__main__.py"] = found.pop("policies/__main__.py")

@@ -187,7 +187,7 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
             enforcementLevel=_LEVELS[self._config.level(rule.code)],
             policy_type=proto.POLICY_TYPE_STACK if rule.code in _OF_STACKS else proto.POLICY_TYPE_RESOURCE,
             url=f"{PAGE}#{rule.code}",
-            remediation_steps=rule.fix,
+            remediation_steps=rule.words.fix,
         )
         for name, schema in properties.items():
             known = {**schema, "default": values[name]} if name in values else schema

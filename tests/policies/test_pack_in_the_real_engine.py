@@ -138,9 +138,9 @@ def test_what_no_rule_refuses_on_the_day_of_the_judgement_is_created(
 
 def example(rule: Rule) -> tuple[str, dict[str, Any]]:
     """Type and properties of what a rule's documentation shows as refused."""
-    config = yaml.safe_load(rule.example)
+    config = yaml.safe_load(rule.words.example)
     if "clusters" not in config:
-        return rule.example.split()[1].rstrip(","), config
+        return rule.words.example.split()[1].rstrip(","), config
     (cluster,) = config["clusters"]
     inner = {"vmSize": cluster["size"], "scaleSettings": {"maxNodeCount": cluster.get("nodes", {}).get("max", 1)}}
     properties = {"computeType": "AmlCompute", "properties": inner}
@@ -152,7 +152,9 @@ def test_every_rule_refuses_its_documented_example_in_one_preview(
 ) -> None:
     rules = [rule for rule in (*checks.RULES, TEMPLATE_UNRESOLVED) if rule.code not in BUDGETS]
     asked = [{"name": rule.code, "token": example(rule)[0], "props": example(rule)[1]} for rule in rules]
-    config: dict[str, Any] = {rule.code: {"enforcementLevel": "mandatory", **rule.sample} for rule in checks.RULES}
+    config: dict[str, Any] = {
+        rule.code: {"enforcementLevel": "mandatory", **rule.words.sample} for rule in checks.RULES
+    }
     config["exception-expired"] = {
         "exceptions": [
             {"rule": "size-retired", "resource": "size-retired", "owner": "hpc", "reason": "Draining.", "expires": day}

@@ -52,7 +52,7 @@ VALUES = st.recursive(
     max_leaves=25,
 )
 PROPS = st.dictionaries(st.sampled_from(WORDS), VALUES, max_size=6)
-SAID: dict[str, Any] = {rule.code: {"enforcementLevel": "remediate", **rule.sample} for rule in RULES}
+SAID: dict[str, Any] = {rule.code: {"enforcementLevel": "remediate", **rule.words.sample} for rule in RULES}
 
 
 def nested(token: str, inner: Any) -> dict[str, Any]:

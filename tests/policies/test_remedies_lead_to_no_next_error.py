@@ -85,16 +85,17 @@ def test_a_job_s_remedy_is_one_that_its_file_takes(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "rule", [*(rule for rule in checks.RULES if rule.example.startswith("# ") and not rule.code.startswith("cost-")),
+    "rule",
+    [*(each for each in checks.RULES if each.words.example.startswith("# ") and not each.code.startswith("cost-")),
              TEMPLATE_UNRESOLVED],
     ids=lambda rule: rule.code,
 )  # fmt: skip
 def test_what_a_rule_shows_instead_breaks_no_other_rule(rule: checks.Rule) -> None:
-    judge = pack({rule.code: {"enforcementLevel": "mandatory", **rule.sample}})
-    token = re.match(r"# ([\w:-]+)", rule.instead)
+    judge = pack({rule.code: {"enforcementLevel": "mandatory", **rule.words.sample}})
+    token = re.match(r"# ([\w:-]+)", rule.words.instead)
     assert token is not None
-    found = shown(judge.Analyze(request(token[1], yaml.safe_load(rule.instead)), None))
+    found = shown(judge.Analyze(request(token[1], yaml.safe_load(rule.words.instead)), None))
 
     assert [(level, code) for level, code, _ in found if level == "mandatory" or code == rule.code] == []
-    before = seen(judge, token[1], yaml.safe_load(rule.example))
+    before = seen(judge, token[1], yaml.safe_load(rule.words.example))
     assert {code for _, code, _ in found} <= {one.split()[1] for one in before} | {"checked-at-up"}

@@ -47,7 +47,7 @@ def test_every_rule_in_a_module_of_checks_is_registered() -> None:
 def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.code)
     assert rule.title.endswith(".")
-    for text in (rule.what, rule.why):
+    for text in (rule.words.what, rule.words.why):
         assert text.endswith(".")
         assert len(text) > 60
     assert f"### {rule.code}\n" in PAGE.read_text()
@@ -62,15 +62,15 @@ def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead
             for finding in checks.sizes_for(size, nodes=nodes, on=TODAY, single_node_jobs=single)
         }
 
-    assert codes(rule.example) == {rule.code}
-    assert codes(rule.instead) == set()
+    assert codes(rule.words.example) == {rule.code}
+    assert codes(rule.words.instead) == set()
 
 
 @pytest.mark.parametrize(
     "rule", [rule for rule in checks.RULES if rule not in checks.SIZE_RULES], ids=lambda rule: rule.code
 )
 def test_the_pack_refuses_a_rule_s_example_and_not_what_stands_instead(rule: checks.Rule, priced: None) -> None:
-    config = {rule.code: {"enforcementLevel": "mandatory", **rule.sample}}
+    config = {rule.code: {"enforcementLevel": "mandatory", **rule.words.sample}}
 
     def codes(text: str) -> set[str]:
         token = re.match(r"# ([\w:-]+)", text)
@@ -82,8 +82,8 @@ def test_the_pack_refuses_a_rule_s_example_and_not_what_stands_instead(rule: che
         found += shown(pack.AnalyzeStack(proto.AnalyzeStackRequest(resources=[resource]), None))
         return {code for level, code, _ in found if level == "mandatory"}
 
-    assert codes(rule.example) == {rule.code}
-    assert codes(rule.instead) == set()
+    assert codes(rule.words.example) == {rule.code}
+    assert codes(rule.words.instead) == set()
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_every_setting_is_documented() -> None:
     for rule in ALL:
         section = page.partition(f"### {rule.code}\n")[2].partition("\n### ")[0]
         assert all(f"- `{setting.name}` ({setting.kind}): {setting.help}" in section for setting in rule.settings)
-        assert bool(rule.fix) is (rule.code in REMEDIES)
+        assert bool(rule.words.fix) is (rule.code in REMEDIES)
 
 
 def test_a_rule_is_mandatory_by_default_only_where_no_team_could_want_otherwise() -> None:

@@ -334,26 +334,26 @@ def rules() -> str:
 
 def _rule_level(rule: checks.Rule) -> str:
     unset = rule.settings and all(setting.default is None for setting in rule.settings) and rule.level == "mandatory"
-    return f"{rule.level}{', once configured' if unset else ''}{', remediable' if rule.fix else ''}"
+    return f"{rule.level}{', once configured' if unset else ''}{', remediable' if rule.words.fix else ''}"
 
 
 def _rule_section(rule: checks.Rule) -> str:
     parts = [
         f"\n### {rule.code}\n",
         rule.title,
-        f"\n**What it does.** {rule.what}",
-        f"\n**Why.** {rule.why}",
-        f"\n**Example.**\n\n```yaml\n{rule.example}```",
-        f"\n**Instead.**\n\n```yaml\n{rule.instead}```",
+        f"\n**What it does.** {rule.words.what}",
+        f"\n**Why.** {rule.words.why}",
+        f"\n**Example.**\n\n```yaml\n{rule.words.example}```",
+        f"\n**Instead.**\n\n```yaml\n{rule.words.instead}```",
     ]
-    if rule.sample:
-        parts.append(f"\nBoth with this configuration: `{json.dumps({rule.code: dict(rule.sample)})}`.")
-    if rule.fix:
-        parts.append(f"\n**Remediation.** {rule.fix}")
-    options = [rule.options] if rule.options else []
+    if rule.words.sample:
+        parts.append(f"\nBoth with this configuration: `{json.dumps({rule.code: dict(rule.words.sample)})}`.")
+    if rule.words.fix:
+        parts.append(f"\n**Remediation.** {rule.words.fix}")
+    options = [rule.words.options] if rule.words.options else []
     options += (f"- `{one.name}` ({one.kind}): {one.help} {_value(one)}" for one in rule.settings)
     if options:
-        parts.append("\n**Options.** " + ("" if rule.options else "\n\n") + "\n".join(options))
+        parts.append("\n**Options.** " + ("" if rule.words.options else "\n\n") + "\n".join(options))
     return "\n".join(parts) + "\n"
 
 

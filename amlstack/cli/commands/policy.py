@@ -45,7 +45,7 @@ def list_(config: ConfigFile = None, *, as_json: Json = False) -> None:
                     "title": rule.title,
                     "level": chosen.level(rule.code),
                     "settings": chosen.settings(rule.code),
-                    "remediable": bool(rule.fix),
+                    "remediable": bool(rule.words.fix),
                     "azure_policy": rule.code in azure_policy.EXPRESSIBLE,
                     "azure_policy_note": azure_policy.reason(rule.code),
                 }

@@ -288,8 +288,8 @@ def _rule(code: str, example: Finding) -> dict[str, Any]:
     return {
         "id": code,
         "shortDescription": {"text": known.title},
-        "fullDescription": {"text": known.what},
-        "help": {"text": f"{known.what}\n\n{known.why}\n\nExamples and settings: docs/policies.md, {code}"},
+        "fullDescription": {"text": known.words.what},
+        "help": {"text": f"{known.words.what}\n\n{known.words.why}\n\nExamples and settings: docs/policies.md, {code}"},
         "defaultConfiguration": {"level": _ENFORCED[known.level]},
         "properties": {"tags": ["azure-machine-learning", "policy"]},
     }

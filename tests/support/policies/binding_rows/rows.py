@@ -44,10 +44,10 @@ def documented() -> Iterator[Row]:
     for rule in checks.RULES:
         if rule in checks.SIZE_RULES or rule.code == "stack-budget":
             continue
-        for text, speaks in ((rule.example, True), (rule.instead, False)):
+        for text, speaks in ((rule.words.example, True), (rule.words.instead, False)):
             token = re.match(r"# ([\w:-]+)", text)
             assert token is not None
-            yield row(rule.code, (token[1], yaml.safe_load(text)), speaks=speaks, **rule.sample)
+            yield row(rule.code, (token[1], yaml.safe_load(text)), speaks=speaks, **rule.words.sample)
 
 
 def on_cluster(**more: Any) -> tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]:

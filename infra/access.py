@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Finding
 from amlstack.base.text import did_you_mean
-from infra.roles import Role
+from infra.roles import Role, needed
 from infra.settings import dotted
 
 if TYPE_CHECKING:
@@ -18,56 +18,7 @@ if TYPE_CHECKING:
 
 _NAMESPACE: Final = uuid.UUID("0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90")
 """Any fixed UUID: the names of role assignments are made from it, so that they are known at preview."""
-_ML: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/ai-machine-learning (2026-11-22)"
-_ASSIGN: Final = "learn.microsoft.com/azure/machine-learning/how-to-assign-roles (2026-11-22)"
-_GENERAL: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/general (2026-11-22)"
-
-ROLES: Final = (
-    Role(
-        "AzureML Data Scientist",
-        "workspace",
-        "Submits jobs and registers assets: everything in the workspace but making or deleting compute and changing "
-        "the workspace itself.",
-        f"{_ML}; {_ASSIGN}",
-    ),
-    Role(
-        "AzureML Compute Operator",
-        "workspace",
-        "Makes, changes and deletes compute, and nothing else: beside another role.",
-        f"{_ML}; {_ASSIGN}",
-    ),
-    Role(
-        "AzureML Registry User",
-        "workspace",
-        "Uses the assets of registries. Its actions are those of registries alone: assigned on a workspace it gives "
-        "nothing there.",
-        _ML,
-    ),
-    Role(
-        "AzureML Metrics Writer (preview)",
-        "workspace",
-        "Writes metrics to the workspace, as endpoints do.",
-        _ML,
-    ),
-    Role(
-        "Azure Machine Learning Workspace Connection Secrets Reader",
-        "workspace",
-        "Reads the secrets of the workspace's connections.",
-        _ML,
-    ),
-    Role(
-        "Reader",
-        "workspace",
-        "Looks at jobs and assets and changes none.",
-        f"{_GENERAL}; {_ASSIGN}",
-    ),
-    Role(
-        "Contributor",
-        "workspace",
-        "Changes everything in the workspace, the workspace too; assigns no roles.",
-        f"{_GENERAL}; {_ASSIGN}",
-    ),
-)
+ROLES: Final = needed("people")
 """The roles that settings name; a role that assigns roles (Owner) is none of them."""
 
 PRINCIPAL_TYPES: Final = {"user": "User", "group": "Group", "service_principal": "ServicePrincipal"}

@@ -11,7 +11,7 @@ from amlstack.base import yamltext
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import did_you_mean, near
 from amlstack.snapshot import data
-from infra.roles import Role
+from infra.roles import Role, needed
 from infra.settings import dotted
 from jobs.local_data import DATASTORE, DataUpload, LocalInput, absolute, all_inputs, bare_datastore, wrong
 
@@ -36,37 +36,9 @@ _TYPES: Final = {
 """By kind: the wire's type, and the property that names the container."""
 _ENDPOINTS: Final = (("gov", "core.usgovcloudapi.net"), ("china", "core.chinacloudapi.cn"))
 """By a part of a cloud's name in ``azure-native:environment``; in Azure's public cloud the service's own default."""
-_SOURCE: Final = "learn.microsoft.com/azure/role-based-access-control/built-in-roles/storage (2026-11-22)"
-
-_BLOB: Final = {
-    False: Role(
-        "Storage Blob Data Contributor",
-        "storage",
-        "Jobs read inputs from and write outputs to the datastore, which keeps no key: the nodes come as the cluster's "
-        "identity.",
-        _SOURCE,
-    ),
-    True: Role(
-        "Storage Blob Data Reader",
-        "storage",
-        "The same for a datastore with `read_only: true`: jobs read inputs from it, and cannot change them.",
-        _SOURCE,
-    ),
-}
-_FILE: Final = {
-    False: Role(
-        "Storage File Data Privileged Contributor",
-        "storage",
-        "The same for a file share.",
-        _SOURCE,
-    ),
-    True: Role(
-        "Storage File Data Privileged Reader",
-        "storage",
-        "The same for a file share with `read_only: true`.",
-        _SOURCE,
-    ),
-}
+_BLOB: Final = dict(zip((False, True), needed("blobs"), strict=True))
+_FILE: Final = dict(zip((False, True), needed("files"), strict=True))
+"""By whether jobs only read."""
 ROLES: Final = (*_BLOB.values(), *_FILE.values())
 """All that the identity of a cluster may get on a datastore's account; a datastore takes one of them."""
 

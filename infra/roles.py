@@ -1,7 +1,4 @@
-"""The roles that identities of workspace and clusters need on its parts: data, each with its reason and source.
-
-Their ids are the catalogue's (`amlstack/catalog/data/roles.json`).
-"""
+"""The roles that identities of workspace and clusters need on its parts, each with its reason and source."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog import resources
+from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
     from infra.names import Part
@@ -45,112 +43,25 @@ class Role:
         return resources.built_in()[self.name]
 
 
-_AUTHENTICATION: Final = (
-    "learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication (2026-11-22)"
-)
-_TELEMETRY: Final = "learn.microsoft.com/azure/azure-monitor/app/azure-ad-authentication (2026-11-22)"
-_KEYS: Final = "learn.microsoft.com/azure/machine-learning/concept-customer-managed-keys (2026-11-22)"
+def needed(of: str) -> tuple[Role, ...]:
+    """The roles of the catalogue (`amlstack/catalog/data/needed_roles.json`) that a holder needs."""
+    fields = ("name", "part", "why", "source")
+    return tuple(Role(*(row[name] for name in fields)) for row in rows("needed_roles") if row["of"] == of)
 
-_BLOB: Final = "Storage Blob Data Contributor"
-_CONTRIBUTOR: Final = "Contributor"
 
-CLUSTER: Final = (
-    Role(
-        _BLOB,
-        "storage",
-        "Jobs read inputs from and write outputs to blob datastores. The storage account has no shared keys, so the "
-        "nodes come as the cluster's identity.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        "Storage File Data Privileged Contributor",
-        "storage",
-        "The same for datastores on file shares.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        "AcrPull",
-        "registry",
-        "Nodes pull the images of the workspace's own environments. The registry has no admin user.",
-        _AUTHENTICATION,
-    ),
-)
+CLUSTER: Final = needed("cluster")
 """Roles of a cluster's identity on every stack."""
 
-CLUSTER_TELEMETRY: Final = (
-    Role(
-        "Monitoring Metrics Publisher",
-        "insights",
-        "Code of a job that sends metrics or traces to application insights as the cluster's identity, which is the "
-        "only way where its keys are turned off.",
-        _TELEMETRY,
-    ),
-)
+CLUSTER_TELEMETRY: Final = needed("cluster telemetry")
 """Further roles of a cluster's identity on every stack but `sandbox`."""
 
-WORKSPACE: Final = (
-    Role(
-        _CONTRIBUTOR,
-        "workspace",
-        "The workspace manages itself as its identity: its computes, datastores and assets.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        _CONTRIBUTOR,
-        "storage",
-        "The workspace reads the account's properties and makes its containers and shares.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        _BLOB,
-        "storage",
-        "The workspace keeps code, logs and outputs of runs as blobs, and the studio shows data. The storage account "
-        "has no shared keys.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        _CONTRIBUTOR,
-        "key_vault",
-        "The workspace reads and sets the vault's properties.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        "Key Vault Administrator",
-        "key_vault",
-        "The workspace keeps the secrets of connections and datastores there; the vault goes by roles.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        _CONTRIBUTOR,
-        "registry",
-        "The workspace builds and stores the images of its own environments. The registry has no admin user.",
-        _AUTHENTICATION,
-    ),
-    Role(
-        _CONTRIBUTOR,
-        "insights",
-        "The workspace connects its runs with application insights.",
-        _AUTHENTICATION,
-    ),
-)
+WORKSPACE: Final = needed("workspace")
 """Roles of a workspace's user-assigned identity, as Azure documents them, each on its own part."""
 
-ENCRYPTION: Final = Role(
-    "Key Vault Crypto Service Encryption User",
-    "key_vault",
-    "Whoever encrypts the workspace's metadata with your key gets it, wraps and unwraps with it.",
-    _KEYS,
-)
+ENCRYPTION: Final = needed("encryption")[0]
 """Role of the workspace's identity on the vault of a customer-managed key."""
 
-
-APPROVER: Final = Role(
-    "Azure AI Enterprise Network Connection Approver",
-    "storage",
-    "Under `only_approved` the managed network makes private endpoints to the account of a datastore, and the "
-    "workspace approves them.",
-    "learn.microsoft.com/azure/machine-learning/how-to-managed-network (2026-11-22)",
-)
+APPROVER: Final = needed("approver")[0]
 """Role of the workspace's identity on the accounts of datastores that outbound rules lead to."""
 
 

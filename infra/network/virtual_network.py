@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.catalog.files import rows
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -36,41 +38,12 @@ class Link:
     why: str
 
 
-LINKS: Final[Mapping[str, Link]] = {
-    "workspace": Link("workspace", "amlworkspace", "Nodes, the studio and `amlstack` itself talk to the workspace."),
-    "blob": Link("storage", "blob", "Code, inputs, outputs and checkpoints are blobs."),
-    "file": Link("storage", "file", "The workspace keeps notebooks and the files of compute instances on a share."),
-    "dfs": Link("storage", "dfs", "Datastores of Data Lake Storage Gen2 go by this name."),
-    "vault": Link("key_vault", "vault", "The workspace keeps secrets of connections and datastores there."),
-    "registry": Link("registry", "registry", "Nodes pull the images of the workspace's environments."),
-}
+_ENDPOINTS: Final = rows("private_endpoints")
+LINKS: Final[Mapping[str, Link]] = {row["name"]: Link(row["part"], row["group"], row["why"]) for row in _ENDPOINTS}
 """By the words of the settings."""
 
 ZONES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "public": {
-        "workspace": ("privatelink.api.azureml.ms", "privatelink.notebooks.azure.net"),
-        "blob": ("privatelink.blob.core.windows.net",),
-        "file": ("privatelink.file.core.windows.net",),
-        "dfs": ("privatelink.dfs.core.windows.net",),
-        "vault": ("privatelink.vaultcore.azure.net",),
-        "registry": ("privatelink.azurecr.io",),
-    },
-    "usgovernment": {
-        "workspace": ("privatelink.api.ml.azure.us", "privatelink.notebooks.usgovcloudapi.net"),
-        "blob": ("privatelink.blob.core.usgovcloudapi.net",),
-        "file": ("privatelink.file.core.usgovcloudapi.net",),
-        "dfs": ("privatelink.dfs.core.usgovcloudapi.net",),
-        "vault": ("privatelink.vaultcore.usgovcloudapi.net",),
-        "registry": ("privatelink.azurecr.us",),
-    },
-    "china": {
-        "workspace": ("privatelink.api.ml.azure.cn", "privatelink.notebooks.chinacloudapi.cn"),
-        "blob": ("privatelink.blob.core.chinacloudapi.cn",),
-        "file": ("privatelink.file.core.chinacloudapi.cn",),
-        "dfs": ("privatelink.dfs.core.chinacloudapi.cn",),
-        "vault": ("privatelink.vaultcore.azure.cn",),
-        "registry": ("privatelink.azurecr.cn",),
-    },
+    cloud: {row["name"]: tuple(row["zones"][cloud]) for row in _ENDPOINTS} for cloud in _ENDPOINTS[0]["zones"]
 }
 """Zones of each endpoint, by cloud, as ``azure-native:environment`` names it."""
 
@@ -78,9 +51,6 @@ ZONES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 def known_zones() -> frozenset[str]:
     """The names of all zones."""
     return frozenset(zone for cloud in ZONES.values() for zones in cloud.values() for zone in zones)
-
-
-ANY: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,96 +76,15 @@ class SecurityRule:
     allow: bool = True
 
 
-NODE_MANAGEMENT: Final = SecurityRule(
-    "AzureMachineLearningInbound",
-    True,
-    "AzureMachineLearning",
-    "Tcp",
-    ("44224",),
-    "Azure ML creates and manages nodes that have a public address through it.",
-)
+_RULES: Final = {row["name"]: SecurityRule(**row) for row in rows("node_security")}
+NODE_MANAGEMENT: Final = _RULES.pop("AzureMachineLearningInbound")
 """Of nodes with public addresses; nodes without one take nothing from outside."""
 
-OUTBOUND: Final = (
-    SecurityRule(
-        "VirtualNetworkOutbound",
-        False,
-        "VirtualNetwork",
-        ANY,
-        (ANY,),
-        "Ranks reach each other, and nodes the private endpoints, port 445 of file shares included.",
-    ),
-    SecurityRule(
-        "AzureMachineLearningOutbound",
-        False,
-        "AzureMachineLearning",
-        "Tcp",
-        ("443", "8787", "18881"),
-        "Nodes report to Azure ML.",
-    ),
-    SecurityRule(
-        "AzureMachineLearningUdpOutbound",
-        False,
-        "AzureMachineLearning",
-        "Udp",
-        ("5831",),
-        "Azure ML creates, updates and deletes nodes through it.",
-    ),
-    SecurityRule(
-        "BatchNodeManagementOutbound",
-        False,
-        "BatchNodeManagement.{region}",
-        ANY,
-        ("443",),
-        "Clusters are made of Azure Batch, whose agents report there.",
-    ),
-    SecurityRule(
-        "StorageOutbound",
-        False,
-        "Storage.{region}",
-        "Tcp",
-        ("443",),
-        "Azure Batch keeps what nodes start with in storage of its own. Data can leave by it too: a service endpoint "
-        "policy bounds that.",
-    ),
-    SecurityRule("EntraOutbound", False, "AzureActiveDirectory", "Tcp", ("443",), "Nodes sign in."),
-    SecurityRule(
-        "AzureResourceManagerOutbound",
-        False,
-        "AzureResourceManager",
-        "Tcp",
-        ("443",),
-        "Jobs that use the CLI or SDK of Azure ML ask it.",
-    ),
-    SecurityRule(
-        "FrontDoorOutbound",
-        False,
-        "AzureFrontDoor.FirstParty",
-        "Tcp",
-        ("443",),
-        "Layers of Microsoft's images come from it.",
-    ),
-    SecurityRule(
-        "MicrosoftContainerRegistryOutbound",
-        False,
-        "MicrosoftContainerRegistry",
-        "Tcp",
-        ("443",),
-        "Microsoft's images, those of curated environments among them.",
-    ),
-    SecurityRule("AzureMonitorOutbound", False, "AzureMonitor", "Tcp", ("443",), "Logs and metrics of nodes and jobs."),
-)
-"""Addresses that nodes reach."""
+NO_INTERNET: Final = _RULES.pop("InternetOutbound")
+"""The last rule of nodes that may not reach the internet."""
 
-NO_INTERNET: Final = SecurityRule(
-    "InternetOutbound",
-    False,
-    "Internet",
-    ANY,
-    (ANY,),
-    "`internet: false`: whatever no rule before it allows stays inside.",
-    allow=False,
-)
+OUTBOUND: Final = tuple(_RULES.values())
+"""Addresses that nodes reach."""
 
 _LAST: Final = 4096
 
@@ -225,7 +114,7 @@ def _wire(rule: SecurityRule, priority: int, region: str) -> dict[str, Any]:
         "access": "Allow" if rule.allow else "Deny",
         "protocol": rule.protocol,
         "sourceAddressPrefix": source,
-        "sourcePortRange": ANY,
+        "sourcePortRange": "*",
         "destinationAddressPrefix": destination,
         **ports,
         **several,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.api_versions import RESOURCES
@@ -45,45 +47,9 @@ class AzureMade:
     source: str
 
 
-_AZURERM: Final = "github.com/hashicorp/terraform-provider-azurerm"
-_VNET: Final = "learn.microsoft.com/azure/machine-learning/how-to-secure-training-vnet, read 2026-11-24"
-_BATCH: Final = "microsoft.machinelearningservices/workspaces"
-AZURE_MADE: Final = (
-    AzureMade(
-        "microsoft.alertsmanagement/smartdetectoralertrules",
-        "failure anomalies - {name}",
-        "microsoft.insights/components",
-        f"{_AZURERM}/issues/10563, read 2026-11-24",
-    ),
-    AzureMade(
-        "microsoft.insights/actiongroups",
-        "application insights smart detection",
-        "",
-        f"{_AZURERM}/pull/22163, read 2026-11-24",
-    ),
-    # These are what private endpoints without a name for it show (docs/unproven.md#made-by-azure).
-    AzureMade(
-        "microsoft.network/networkinterfaces",
-        rf"{{name}}[.-]nic[.-]{_GUID}",
-        "microsoft.network/privateendpoints",
-        "learn.microsoft.com/azure/private-link/manage-private-endpoint",
-    ),
-    # The page names the kinds that Batch makes, not the form of their names (docs/unproven.md#made-by-azure).
-    *(
-        AzureMade(f"microsoft.network/{kind}", f"{_GUID}-azurebatch-{word}", _BATCH, _VNET)
-        for kind, word in (
-            ("networksecuritygroups", "cloudservicenetworksecuritygroup"),
-            ("publicipaddresses", "cloudservicepublicip"),
-            ("loadbalancers", "cloudserviceloadbalancer"),
-        )
-    ),
-    # Of Defender for Storage, without the form of the name (docs/unproven.md#made-by-azure).
-    AzureMade(
-        "microsoft.eventgrid/systemtopics",
-        rf"{{name}}-{_GUID}",
-        "microsoft.storage/storageaccounts",
-        "learn.microsoft.com/azure/defender-for-cloud/defender-for-storage-malware-scan, read 2026-11-24",
-    ),
+AZURE_MADE: Final = tuple(
+    AzureMade(row["type"], row["name"].replace("{guid}", _GUID), row["beside"], row["source"])
+    for row in json.loads((Path(__file__).parent / "made_by_azure.json").read_text("utf-8"))
 )
 _IN_WORKSPACE: Final = (
     "computes",

@@ -123,8 +123,9 @@ def _started(distribution: Any) -> str:
 
 def settings_table(model: type[BaseModel]) -> str:
     """Every key of a part of the settings, as a Markdown table."""
+    meanings = described(model)
     rows = (
-        f"| `{field.alias or name}` | {_kind(field.annotation)} | {_default_of_setting(field)} | {field.description} |"
+        f"| `{field.alias or name}` | {_kind(field.annotation)} | {_default_of_setting(field)} | {meanings[name]} |"
         for name, field in model.model_fields.items()
     )
     return "\n".join(["| key | value | default | meaning |", "| --- | --- | --- | --- |", *rows])

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, StringConstraints
 
-from amlstack.base.models import matching
+from amlstack.base.models import described, matching
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 Refused = Mapping[str, str]
 """Keys that other tools have and these settings do not: why not, or what to write instead."""
@@ -18,14 +21,28 @@ Refused = Mapping[str, str]
 class SettingsModel(BaseModel):
     """Frozen, without unknown keys; its errors quote no input.
 
+    The docstrings below the fields describe the settings in the schema of the file and in the docs.
+
     Attributes:
         refused: Keys that are refused with a reason of their own.
+        partly: The model whose fields these are too, where all of them may be absent.
     """
 
     refused: ClassVar[Refused] = MappingProxyType({})
+    partly: ClassVar[type[BaseModel] | None] = None
 
     # Python's own expressions: pydantic's take 30 ms to compile a group's name, which every verb would wait for.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, regex_engine="python-re")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """The schema with the field's descriptions."""
+        shown = handler(core)
+        properties = handler.resolve_ref_schema(shown)["properties"]
+        for name, text in described(cls.partly or cls).items():
+            if name in cls.model_fields:
+                properties[cls.model_fields[name].alias or name]["description"] = text
+        return shown
 
 
 def refusing(*keys: tuple[str, str]) -> Refused:

@@ -23,18 +23,14 @@ BY_KEY = frozenset({"nodes", "ssh", "tags"})
 class FabricCheck(SettingsModel):
     """A preflight and an all-reduce over a cluster's nodes; `true` is one with nothing set."""
 
-    nodes: int | None = Field(
-        None, ge=1, description="Nodes that it takes; as many as the cluster may have when absent."
-    )
-    environment: str | None = Field(
-        None, min_length=1, description="Environment of the job, with PyTorch in it; a curated one when absent."
-    )
-    expect: float | None = Field(
-        None,
-        gt=0,
-        description="Least bus bandwidth in GB/s; when absent what the catalogue knows of the size, if it knows any.",
-    )
-    rerun: str | None = Field(None, description="Any word; another word repeats the check.")
+    nodes: int | None = Field(None, ge=1)
+    """Nodes that it takes; as many as the cluster may have when absent."""
+    environment: str | None = Field(None, min_length=1)
+    """Environment of the job, with PyTorch in it; a curated one when absent."""
+    expect: float | None = Field(None, gt=0)
+    """Least bus bandwidth in GB/s; when absent what the catalogue knows of the size, if it knows any."""
+    rerun: str | None = None
+    """Any word; another word repeats the check."""
 
 
 def _switch(value: Any) -> Any:
@@ -87,9 +83,12 @@ AdminName = Annotated[
 class Nodes(SettingsModel):
     """The range in which a cluster scales."""
 
-    min: int = Field(0, ge=0, description="Nodes that stay up, and are paid for, without work.")
-    max: int = Field(ge=0, description="Most nodes at once; also what the policies judge the cluster's fabric by.")
-    idle: Duration = Field("PT10M", description="How long a node waits for work before it goes, ISO 8601 (PT10M).")
+    min: int = Field(0, ge=0)
+    """Nodes that stay up, and are paid for, without work."""
+    max: int = Field(ge=0)
+    """Most nodes at once; also what the policies judge the cluster's fabric by."""
+    idle: Duration = "PT10M"
+    """The time that a node waits for work before it goes, ISO 8601 (PT10M)."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Nodes:
@@ -101,15 +100,12 @@ class Nodes(SettingsModel):
 class ClusterIdentity(SettingsModel):
     """As whom the nodes of a cluster act; a bare string is its `type`."""
 
-    type: Literal["stack", "system", "none"] | None = Field(
-        None,
-        description="stack: one user-assigned identity, which the stack makes for all its clusters, so that a replaced "
-        "cluster keeps its access; system: the cluster's own. Both get the roles of docs/identities.md. none: nobody. "
-        "When absent: none beside `user_assigned`, else stack.",
-    )
-    user_assigned: tuple[IdentityId, ...] = Field(
-        (), description="ARM ids of user-assigned identities that exist already. The stack gives them no role."
-    )
+    type: Literal["stack", "system", "none"] | None = None
+    """stack: one user-assigned identity, which the stack makes for all its clusters, so that a replaced cluster
+    keeps its access; system: the cluster's own. Both get the roles of docs/identities.md. none: nobody. When
+    absent: none beside `user_assigned`, else stack."""
+    user_assigned: tuple[IdentityId, ...] = ()
+    """ARM ids of user-assigned identities that exist already. The stack gives them no role."""
 
     @property
     def kind(self) -> Literal["stack", "system", "none"]:
@@ -129,16 +125,14 @@ class Ssh(SettingsModel):
         ("admin_username admin_user_name", "Write `user`"),
     )  # fmt: skip
 
-    user: AdminName = Field(description="Name of the administrator that each node gets.")
-    public_key: PublicKey = Field(
-        description="The administrator's public key, one line: `ssh-rsa …` or `ssh-ed25519 …`. Azure documents RSA for "
-        "AmlCompute; that it takes the other one is not proven (docs/unproven.md)."
-    )
-    public_access: bool = Field(
-        False,
-        description="Whether the SSH port answers on the nodes' public addresses. Without it nodes are reached from "
-        "inside their network.",
-    )
+    user: AdminName
+    """Name of the administrator that each node gets."""
+    public_key: PublicKey
+    """The administrator's public key, one line: `ssh-rsa …` or `ssh-ed25519 …`. Azure documents RSA for AmlCompute;
+    that it takes the other one is not proven (docs/unproven.md)."""
+    public_access: bool = False
+    """True opens the SSH port on the nodes' public addresses. Without it nodes are reached from inside their
+    network."""
 
 
 class Cluster(SettingsModel):
@@ -166,55 +160,44 @@ class Cluster(SettingsModel):
         ("compute_location computeLocation", "Write `location`"),
     )  # fmt: skip
 
-    name: ClusterName = Field(
-        description="Name: 3 to 24 characters, a letter first, then letters, digits and '-', no '-' at the end."
-    )
-    size: str = Field(description="VM size, as `amlstack sizes` lists them.")
-    nodes: Nodes = Field(description="Scale: min, max, idle.")
-    priority: Literal["dedicated", "low_priority"] = Field(
-        "dedicated", description="Low-priority nodes can be pre-empted."
-    )
-    single_node_jobs: bool = Field(
-        False,
-        description="Promises that no job takes more than one node, so that a GPU size without InfiniBand may have "
-        "many.",
-    )
-    location: Location | None = Field(None, description="Region of the nodes; the stack's when absent.")
-    subnet: SubnetId | None = Field(None, description="ARM id of the subnet that the nodes join.")
-    node_public_ip: bool | None = Field(
-        None, description="Whether nodes get public addresses; Azure's default when absent."
-    )
-    identity: Annotated[ClusterIdentity, or_named("type", ClusterIdentity)] = Field(
-        default_factory=ClusterIdentity,
-        description="As whom the nodes read and write datastores and pull images: a type, or an object.",
-    )
-    identity_change: Literal["replace", "in_place"] = Field(
-        "replace",
-        description="What another `identity` means for a cluster that exists. That Azure changes it "
-        "in place is not proven (docs/unproven.md): in_place trusts that it does, replace does not.",
-    )
-    isolated_network: bool = Field(
-        False,
-        description="Azure's `isolatedNetwork`, passed on as it is. What the service does with it beside a subnet or a "
-        "managed network is not proven (docs/unproven.md).",
-    )
-    ssh: Ssh | None = Field(None, description="Who may log in to the nodes; nobody when absent.")
-    disable_local_auth: bool | None = Field(
-        None,
-        description="Whether nodes take Entra ID's accounts alone. When absent: unless the cluster has `ssh`.",
-    )
-    fabric_check: OptionalFabricCheck = Field(
-        None,
-        description="Whether a job judges the nodes and the network between them before the cluster's other jobs, "
-        "which are submitted only once it has completed: true, or an object.",
-    )
-    description: str | None = Field(None, description="A sentence for people who find the cluster in the studio.")
-    tags: Tags = Field(default_factory=dict, description="Tags beside the stack's.")
-    adopted: bool = Field(
-        False,
-        description="The cluster was imported (docs/existing.md): what its settings do not say stays as it was found, "
-        "and `identity: none` leaves its identity as it is.",
-    )
+    name: ClusterName
+    """Name: 3 to 24 characters, a letter first, then letters, digits and '-', no '-' at the end."""
+    size: str
+    """VM size, as `amlstack sizes` lists them."""
+    nodes: Nodes
+    """Scale: min, max, idle."""
+    priority: Literal["dedicated", "low_priority"] = "dedicated"
+    """Low-priority nodes can be pre-empted."""
+    single_node_jobs: bool = False
+    """Promises that no job takes more than one node, so that a GPU size without InfiniBand may have many."""
+    location: Location | None = None
+    """Region of the nodes; the stack's when absent."""
+    subnet: SubnetId | None = None
+    """ARM id of the subnet that the nodes join."""
+    node_public_ip: bool | None = None
+    """True gives nodes public addresses; Azure's default when absent."""
+    identity: Annotated[ClusterIdentity, or_named("type", ClusterIdentity)] = Field(default_factory=ClusterIdentity)
+    """The identity by which the nodes read and write datastores and pull images: a type, or an object."""
+    identity_change: Literal["replace", "in_place"] = "replace"
+    """The meaning of another `identity` for a cluster that exists. That Azure changes it in place is not proven
+    (docs/unproven.md): in_place trusts that it does, replace does not."""
+    isolated_network: bool = False
+    """Azure's `isolatedNetwork`, passed on as it is. What the service does with it beside a subnet or a managed
+    network is not proven (docs/unproven.md)."""
+    ssh: Ssh | None = None
+    """The people who may log in to the nodes; nobody when absent."""
+    disable_local_auth: bool | None = None
+    """True lets nodes take Entra ID's accounts alone. When absent: unless the cluster has `ssh`."""
+    fabric_check: OptionalFabricCheck = None
+    """A job that judges the nodes and the network between them before the cluster's other jobs, which are submitted
+    only once it has completed: true, or an object."""
+    description: str | None = None
+    """A sentence for people who find the cluster in the studio."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags beside the stack's."""
+    adopted: bool = False
+    """The cluster was imported (docs/existing.md): what its settings do not say stays as it was found, and
+    `identity: none` leaves its identity as it is."""
 
     @property
     def without_local_auth(self) -> bool:
@@ -249,9 +232,9 @@ def _partial(model: type[SettingsModel], name: str, inside: Collection[str] = ()
     for key, field in model.model_fields.items():
         if key != without:
             given: Any = Optional[_type(field, name, partly=key in inside)]  # noqa: UP045 - at run time
-            fields[key] = (given, Field(None, description=field.description))
+            fields[key] = (given, None)
     made = create_model(name, __base__=SettingsModel, __doc__=model.__doc__, **fields)
-    made.refused = model.refused
+    made.refused, made.partly = model.refused, model
     return made
 
 

@@ -24,24 +24,28 @@ Secrets = dict[SecretName, Annotated[str, Field(min_length=1)]]
 class SecretVariable(SettingsModel):
     """The value of a variable: a secret of the stack."""
 
-    secret: SecretName = Field(description="Name of the secret under `amlstack:secrets`.")
+    secret: SecretName
+    """Name of the secret under `amlstack:secrets`."""
 
 
 class CuratedEnvironment(SettingsModel):
     """A curated environment, referred to and never registered; a bare string is its name."""
 
-    curated: AssetName = Field(description="Name in the `azureml` registry, e.g. acpt-pytorch-2.8-cuda12.6.")
-    version: Annotated[str, matching(r"^\d+\Z", 'A version is a number in quotes, for example "12"')] | None = Field(
-        None, description="Its version, which pins it; label `latest` when absent."
-    )
+    curated: AssetName
+    """Name in the `azureml` registry, e.g. acpt-pytorch-2.8-cuda12.6."""
+    version: Annotated[str, matching(r"^\d+\Z", 'A version is a number in quotes, for example "12"')] | None = None
+    """Its version, which pins it; label `latest` when absent."""
 
 
 class CustomEnvironment(SettingsModel):
     """An environment that is registered in the workspace under a version made from its content."""
 
-    name: AssetName = Field(description="Name under which jobs refer to it.")
-    image: str = Field(min_length=1, description="Docker image that it builds on.")
-    conda: str | None = Field(None, description="Conda file, a path in the project.")
+    name: AssetName
+    """Name under which jobs refer to it."""
+    image: str = Field(min_length=1)
+    """Docker image that it builds on."""
+    conda: str | None = None
+    """Conda file, a path in the project."""
 
 
 def _kind(value: Any) -> str:
@@ -78,31 +82,23 @@ _KEYS = frozenset(
 class Datastore(SettingsModel):
     """A datastore that goes by identities: whoever reads or writes does so under a role on the account."""
 
-    name: DatastoreName = Field(
-        description="Name in the workspace, as in `azureml://datastores/NAME/paths/…`: lower-case letters, digits, '_'."
-    )
-    kind: Literal["blob", "adls_gen2", "file"] = Field(
-        "blob",
-        description="blob: a container of blobs; adls_gen2: a file system of an account with hierarchical namespace; "
-        "file: a file share.",
-    )
-    account: StorageAccountRef | None = Field(
-        None,
-        description="Storage account that exists: the name of one in the stack's resource group, or the ARM id of any "
-        "other. It is not changed, but for the roles of the clusters' identities on it. The workspace's own account "
-        "when absent.",
-    )
-    container: str = Field(
-        min_length=1,
-        max_length=63,
-        description="Container, file system or share. In an account that the stack creates, which is that of its "
-        "workspace, it is created and deleted with the datastore; everywhere else it exists already, and stays.",
-    )
-    read_only: bool = Field(
-        False, description="The clusters' identities get the right to read the account, not to write to it."
-    )
-    description: str | None = Field(None, description="A sentence for people who find the datastore in the studio.")
-    tags: Tags = Field(default_factory=dict, description="Tags of the datastore.")
+    name: DatastoreName
+    """Name in the workspace, as in `azureml://datastores/NAME/paths/…`: lower-case letters, digits, '_'."""
+    kind: Literal["blob", "adls_gen2", "file"] = "blob"
+    """blob: a container of blobs; adls_gen2: a file system of an account with hierarchical namespace; file: a file
+    share."""
+    account: StorageAccountRef | None = None
+    """Storage account that exists: the name of one in the stack's resource group, or the ARM id of any other. It is
+    not changed, but for the roles of the clusters' identities on it. The workspace's own account when absent."""
+    container: str = Field(min_length=1, max_length=63)
+    """Container, file system or share. In an account that the stack creates, which is that of its workspace, it is
+    created and deleted with the datastore; everywhere else it exists already, and stays."""
+    read_only: bool = False
+    """The clusters' identities get the right to read the account, not to write to it."""
+    description: str | None = None
+    """A sentence for people who find the datastore in the studio."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of the datastore."""
 
     @model_validator(mode="before")
     @classmethod
@@ -123,25 +119,21 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 class DataAsset(SettingsModel):
     """One data asset; jobs read it as `azureml:NAME@latest` or `azureml:NAME:VERSION`."""
 
-    name: AssetName = Field(description="Name under which jobs refer to it.")
-    path: str = Field(
-        min_length=1,
-        description="Where the data lie: a file or folder of this machine, a path in the project, which `up` uploads; "
-        "or an address (`azureml://datastores/NAME/paths/…`, `https://…`), which is registered as it is.",
-    )
-    type: Literal["uri_folder", "uri_file", "mltable"] = Field(
-        "uri_folder", description="A folder, a file, or a folder with a file `MLTable`."
-    )
-    version: AssetName | None = Field(
-        None,
-        description="Version of data at an address. Data of this machine have none here: their version is made from "
-        "their content.",
-    )
-    datastore: DatastoreName | None = Field(
-        None, description="Datastore that data of this machine are uploaded to; `workspaceblobstore` when absent."
-    )
-    description: str | None = Field(None, description="A sentence for people who find the data in the studio.")
-    tags: Tags = Field(default_factory=dict, description="Tags of the version.")
+    name: AssetName
+    """Name under which jobs refer to it."""
+    path: str = Field(min_length=1)
+    """The place of the data: a file or folder of this machine, a path in the project, which `up` uploads; or an
+    address (`azureml://datastores/NAME/paths/…`, `https://…`), which is registered as it is."""
+    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    """A folder, a file, or a folder with a file `MLTable`."""
+    version: AssetName | None = None
+    """Version of data at an address. Data of this machine have none here: their version is made from their content."""
+    datastore: DatastoreName | None = None
+    """Datastore that data of this machine are uploaded to; `workspaceblobstore` when absent."""
+    description: str | None = None
+    """A sentence for people who find the data in the studio."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of the version."""
 
     @model_validator(mode="after")
     def _versioned(self) -> DataAsset:
@@ -175,37 +167,30 @@ def _several(value: Any) -> Any:
 class JobFile(SettingsModel):
     """A file of jobs with the stack's overrides; a bare string is its path."""
 
-    file: str = Field(min_length=1, description="Job file, a path in the project: Python, or an Azure ML CLI v2 YAML.")
-    rerun: str | None = Field(None, description="Any word; another word is another run of the file's jobs.")
-    on_edit: Literal["refuse", "cancel", "keep"] | None = Field(
-        None, description="What an edit does while the old run is active: refuse it, cancel the old run, or keep it."
-    )
-    wait: Literal["none", "started", "completed"] | None = Field(
-        None, description="What `up` waits for before whatever depends on the jobs goes on."
-    )
-    after: Annotated[tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])] = Field(
-        (),
-        description="Jobs of this stack, each by its name or by its job file, that must have completed before the "
-        "file's jobs are submitted; beside what these name themselves.",
-    )
+    file: str = Field(min_length=1)
+    """Job file, a path in the project: Python, or an Azure ML CLI v2 YAML."""
+    rerun: str | None = None
+    """Any word; another word is another run of the file's jobs."""
+    on_edit: Literal["refuse", "cancel", "keep"] | None = None
+    """The effect of an edit while the old run is active: refuse it, cancel the old run, or keep it."""
+    wait: Literal["none", "started", "completed"] | None = None
+    """The event that `up` waits for before whatever depends on the jobs goes on."""
+    after: Annotated[tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])] = ()
+    """Jobs of this stack, each by its name or by its job file, that must have completed before the file's jobs are
+    submitted; beside what these name themselves."""
     fabric: Annotated[
         tuple[Block, ...], BeforeValidator(_several, json_schema_input_type=Block | tuple[Block, ...])
-    ] = Field(
-        (),
-        description="Further variables of the fabric for the file's jobs, trials and steps: `azure-tuned`, `sharp`, "
-        "`topology` (docs/fabric.md). Jobs in Azure ML's own words get the usual ones with them.",
-    )
-    environment_variables: dict[VariableName, SecretVariable] = Field(
-        default_factory=dict,
-        description="Variables of the file's jobs, trials and steps that hold a secret of the stack: "
-        "`WANDB_API_KEY: {secret: NAME}`. For files of Azure ML, which have no word for it.",
-    )
-    delete_history: bool | None = Field(None, description="Delete the run's record when the job is removed.")
-    enabled: bool | None = Field(
-        None,
-        description="Whether the file's schedules start anything; as each is declared when absent, and one that a "
-        "person paused in the workspace then stays paused.",
-    )
+    ] = ()
+    """Further variables of the fabric for the file's jobs, trials and steps: `azure-tuned`, `sharp`, `topology`
+    (docs/fabric.md). Jobs in Azure ML's own words get the usual ones with them."""
+    environment_variables: dict[VariableName, SecretVariable] = Field(default_factory=dict)
+    """Variables of the file's jobs, trials and steps that hold a secret of the stack: `WANDB_API_KEY: {secret:
+    NAME}`. For files of Azure ML, which have no word for it."""
+    delete_history: bool | None = None
+    """Delete the run's record when the job is removed."""
+    enabled: bool | None = None
+    """False keeps the file's schedules from starting anything; as each is declared when absent, and one that a
+    person paused in the workspace then stays paused."""
 
     @property
     def overrides(self) -> dict[str, str | bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 
 from amlstack.base.models import matching
 from infra.settings.model.base import SettingsModel, arm_id, given_by_id
@@ -89,24 +89,23 @@ class OutboundRule(SettingsModel):
     A rule has exactly one of `fqdn`, `service_tag` and `private_endpoint`.
     """
 
-    name: RuleName = Field(description="Name: letters, digits, '-' and '_', a letter or digit first.")
-    fqdn: HostName | None = Field(
-        None,
-        description="A host by its name (files.example.com, *.example.com), on ports 80 and 443; `only_approved` "
-        "alone. The first one adds an Azure Firewall, which is billed.",
-    )
-    service_tag: ServiceTag | None = Field(
-        None, description="A service of Azure by its tag (DataFactory, Storage.westeurope); `only_approved` alone."
-    )
-    protocol: Literal["TCP", "UDP", "ICMP", "*"] | None = Field(None, description="Of a service tag; TCP when absent.")
-    ports: Ports | None = Field(None, description='Of a service tag, e.g. "443" or "80, 8080-8089"; 443 when absent.')
-    private_endpoint: ResourceId | None = Field(
-        None, description="ARM id of a resource that nodes reach by a private endpoint, in the same tenant."
-    )
-    target: Target | None = Field(
-        None, description="Which part of it the endpoint leads to (blob, file, dfs, vault, registry, sqlServer, …)."
-    )
-    spark: bool | None = Field(None, description="Whether serverless Spark uses the private endpoint too.")
+    name: RuleName
+    """Name: letters, digits, '-' and '_', a letter or digit first."""
+    fqdn: HostName | None = None
+    """A host by its name (files.example.com, *.example.com), on ports 80 and 443; `only_approved` alone. The first
+    one adds an Azure Firewall, which is billed."""
+    service_tag: ServiceTag | None = None
+    """A service of Azure by its tag (DataFactory, Storage.westeurope); `only_approved` alone."""
+    protocol: Literal["TCP", "UDP", "ICMP", "*"] | None = None
+    """Of a service tag; TCP when absent."""
+    ports: Ports | None = None
+    """Of a service tag, e.g. "443" or "80, 8080-8089"; 443 when absent."""
+    private_endpoint: ResourceId | None = None
+    """ARM id of a resource that nodes reach by a private endpoint, in the same tenant."""
+    target: Target | None = None
+    """The part of it that the endpoint leads to (blob, file, dfs, vault, registry, sqlServer, …)."""
+    spark: bool | None = None
+    """True where serverless Spark uses the private endpoint too."""
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> OutboundRule:
@@ -137,58 +136,44 @@ class OutboundRule(SettingsModel):
 class VirtualNetwork(SettingsModel):
     """The team's own network: each subnet is a range of addresses in a network that the stack makes, or an ARM id."""
 
-    address_space: tuple[Cidr, ...] = Field(
-        (), description="Ranges of the network that the stack makes; none where every subnet is given by its id."
-    )
-    compute: Subnet | None = Field(
-        None,
-        description="Subnet of the clusters that name none of their own, one address for each node: a range (the stack "
-        "makes it with a security group) or an ARM id. Means `isolation: off`.",
-    )
-    endpoints: Subnet | None = Field(
-        None,
-        description="Subnet of private endpoints, by which what is in the network reaches the workspace: a range or an "
-        "ARM id. No private endpoints when absent.",
-    )
-    private_endpoints: tuple[EndpointTarget, ...] = Field(
-        ENDPOINT_TARGETS, description="What gets a private endpoint in `endpoints`; all of them when absent."
-    )
-    dns: Literal["create", "platform"] = Field(
-        "create",
-        description="create: the stack makes the private DNS zones of the endpoints, but for those in `zones`, and "
-        "links them with the network; platform: an Azure Policy of the platform team registers the names.",
-    )
-    zones: tuple[ZoneId, ...] = Field(
-        (), description="ARM ids of private DNS zones that exist and are linked with the network already."
-    )
-    internet: bool = Field(
-        True,
-        description="Whether nodes in the subnet that the stack makes reach the internet; false adds a rule behind "
-        "those that Azure ML needs, which denies it.",
-    )
-    nat_gateway: GatewayId | None = Field(
-        None, description="ARM id of a NAT gateway for that subnet: the way out of nodes without a public address."
-    )
-    route_table: RouteTableId | None = Field(None, description="ARM id of a route table for that subnet.")
+    address_space: tuple[Cidr, ...] = ()
+    """Ranges of the network that the stack makes; none where every subnet is given by its id."""
+    compute: Subnet | None = None
+    """Subnet of the clusters that name none of their own, one address for each node: a range (the stack makes it
+    with a security group) or an ARM id. Means `isolation: off`."""
+    endpoints: Subnet | None = None
+    """Subnet of private endpoints, by which what is in the network reaches the workspace: a range or an ARM id. No
+    private endpoints when absent."""
+    private_endpoints: tuple[EndpointTarget, ...] = ENDPOINT_TARGETS
+    """The parts that get a private endpoint in `endpoints`; all of them when absent."""
+    dns: Literal["create", "platform"] = "create"
+    """create: the stack makes the private DNS zones of the endpoints, but for those in `zones`, and links them with
+    the network; platform: an Azure Policy of the platform team registers the names."""
+    zones: tuple[ZoneId, ...] = ()
+    """ARM ids of private DNS zones that exist and are linked with the network already."""
+    internet: bool = True
+    """True lets nodes in the subnet that the stack makes reach the internet; false adds a rule behind those that
+    Azure ML needs, which denies it."""
+    nat_gateway: GatewayId | None = None
+    """ARM id of a NAT gateway for that subnet: the way out of nodes without a public address."""
+    route_table: RouteTableId | None = None
+    """ARM id of a route table for that subnet."""
 
 
 class NetworkSettings(SettingsModel):
     """The network that nodes of the workspace reach, and that the workspace is reached from."""
 
-    isolation: Annotated[Isolation, BeforeValidator(_off)] | None = Field(
-        None,
-        description="allow_internet_outbound: nodes are in a network that Azure ML manages and reach the internet; "
-        "only_approved: they reach what `rules` name, and what Azure ML needs; off: no managed network. There is no "
-        "way back. When absent: allow_internet_outbound for a new workspace on every stack but `sandbox`, off where "
-        "`vnet` has a subnet for nodes or a cluster has a subnet or region of its own, and what an existing one has.",
-    )
-    rules: tuple[OutboundRule, ...] = Field((), description="Outbound rules of the managed network: all of them.")
-    package_hosts: tuple[HostName, ...] = Field(
-        (),
-        description="Hosts of package indexes and mirrors that jobs and image builds install from; each becomes an "
-        "FQDN rule under `only_approved`.",
-    )
-    firewall: Literal["standard", "basic"] | None = Field(
-        None, description="Size of the Azure Firewall that FQDN rules need; Azure's default (standard) when absent."
-    )
-    vnet: VirtualNetwork | None = Field(None, description="The team's own network.")
+    isolation: Annotated[Isolation, BeforeValidator(_off)] | None = None
+    """allow_internet_outbound: nodes are in a network that Azure ML manages and reach the internet; only_approved:
+    they reach what `rules` name, and what Azure ML needs; off: no managed network. There is no way back. When
+    absent: allow_internet_outbound for a new workspace on every stack but `sandbox`, off where `vnet` has a subnet
+    for nodes or a cluster has a subnet or region of its own, and what an existing one has."""
+    rules: tuple[OutboundRule, ...] = ()
+    """Outbound rules of the managed network: all of them."""
+    package_hosts: tuple[HostName, ...] = ()
+    """Hosts of package indexes and mirrors that jobs and image builds install from; each becomes an FQDN rule under
+    `only_approved`."""
+    firewall: Literal["standard", "basic"] | None = None
+    """Size of the Azure Firewall that FQDN rules need; Azure's default (standard) when absent."""
+    vnet: VirtualNetwork | None = None
+    """The team's own network."""

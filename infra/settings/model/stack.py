@@ -18,15 +18,13 @@ from infra.settings.stackfile import NAMESPACE
 class AzurePolicy(SettingsModel):
     """The rules at Azure's own gate."""
 
-    effect: Literal["audit", "deny"] = Field(
-        "audit",
-        description="audit: what breaks a rule is reported; deny: what breaks a mandatory one is refused, by whatever "
-        "tool it comes.",
-    )
-    scope: Literal["resourceGroup", "subscription"] = Field(
-        "resourceGroup", description="What the rules reach: the stack's resource group, or the whole subscription."
-    )
-    exclude: tuple[str, ...] = Field((), description="Codes of rules that are left out.")
+    effect: Literal["audit", "deny"] = "audit"
+    """audit: what breaks a rule is reported; deny: what breaks a mandatory one is refused, by whatever tool it
+    comes."""
+    scope: Literal["resourceGroup", "subscription"] = "resourceGroup"
+    """The reach of the rules: the stack's resource group, or the whole subscription."""
+    exclude: tuple[str, ...] = ()
+    """Codes of rules that are left out."""
 
 
 INCLUDE = "include"
@@ -37,80 +35,63 @@ LISTS = ("clusters", "environments", "datastores", "data", "access", "jobs")
 class Include(SettingsModel):
     """Stands in a list of the settings for the entries of files; what reads them is ``infra.settings.includes``."""
 
-    include: str | list[str] = Field(
-        description="A path or a list of paths in the project, each to a YAML file with a list of such entries; "
-        "`clusters/*.yml` means all files named so, in the order of their names."
-    )
+    include: str | list[str]
+    """A path or a list of paths in the project, each to a YAML file with a list of such entries; `clusters/*.yml`
+    means all files named so, in the order of their names."""
 
 
 class Settings(SettingsModel):
     """The whole namespace ``amlstack:``."""
 
-    location: Location = Field(description="Azure region of everything that does not name its own.")
-    resource_group: Annotated[ResourceGroup, or_named("name", ResourceGroup)] | None = Field(
-        None,
-        description="Resource group: a name, which the stack makes, or {existing: NAME}. When absent the one that the "
-        "stack has, `rg-<project>-<stack>` for a new stack.",
-    )
-    workspace: Annotated[Workspace, or_named("name", Workspace)] = Field(
-        description="The workspace: a name, or an object."
-    )
-    clusters: tuple[Cluster, ...] = Field((), description="The clusters.")
-    cluster_defaults: ClusterDefaults | None = Field(
-        None,
-        description="What each of the clusters says unless it says otherwise: any key of `clusters[]` but `name`. "
-        "`nodes`, `ssh` and `tags` are completed key by key.",
-    )
-    environments: tuple[Environment, ...] = Field((), description="Environments that jobs refer to by name.")
-    datastores: tuple[Datastore, ...] = Field((), description="Storage that jobs refer to by name.")
-    data: tuple[DataAsset, ...] = Field((), description="Data that jobs refer to by name.")
-    jobs: tuple[Annotated[JobFile, or_named("file", JobFile)], ...] = Field((), description="Job files.")
-    access: tuple[WorkspaceAccess, ...] = Field((), description="Who gets which role on the workspace.")
-    secrets: Secrets = Field(
-        default_factory=dict,
-        description="Secrets that variables of jobs name, each set by `pulumi config set --secret --path "
-        "amlstack:secrets.NAME`. docs/secrets.md says who sees them.",
-    )
-    tags: Tags = Field(default_factory=dict, description="Tags of every resource that takes tags.")
-    policies: str | None = Field(
-        None,
-        min_length=1,
-        description="JSON file that configures the rules, a path in the project; the policy pack takes the same file. "
-        "The pack's own configuration when absent.",
-    )
-    azure_policy: AzurePolicy | None = Field(
-        None,
-        alias="azurePolicy",
-        description="Assigns the rules in Azure itself, as Azure Policy definitions; nothing is assigned when absent.",
-    )
-    assign_roles: bool = Field(
-        True,
-        description="Whether the stack assigns the roles that the identities of workspace and clusters need, which "
-        "takes a deployer who may assign roles (Owner, User Access Administrator or Role Based Access Control "
-        "Administrator). docs/identities.md has the commands for somebody else to run.",
-    )
-    protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = Field(
-        "auto",
-        description="Whether the engine refuses to delete what holds data; auto: on every stack but `sandbox`.",
-    )
+    location: Location
+    """Azure region of everything that does not name its own."""
+    resource_group: Annotated[ResourceGroup, or_named("name", ResourceGroup)] | None = None
+    """Resource group: a name, which the stack makes, or {existing: NAME}. When absent the one that the stack has,
+    `rg-<project>-<stack>` for a new stack."""
+    workspace: Annotated[Workspace, or_named("name", Workspace)]
+    """The workspace: a name, or an object."""
+    clusters: tuple[Cluster, ...] = ()
+    """The clusters."""
+    cluster_defaults: ClusterDefaults | None = None
+    """Settings of each of the clusters that does not say otherwise: any key of `clusters[]` but `name`. `nodes`,
+    `ssh` and `tags` are completed key by key."""
+    environments: tuple[Environment, ...] = ()
+    """Environments that jobs refer to by name."""
+    datastores: tuple[Datastore, ...] = ()
+    """Storage that jobs refer to by name."""
+    data: tuple[DataAsset, ...] = ()
+    """Data that jobs refer to by name."""
+    jobs: tuple[Annotated[JobFile, or_named("file", JobFile)], ...] = ()
+    """Job files."""
+    access: tuple[WorkspaceAccess, ...] = ()
+    """The roles that people, groups and applications get on the workspace."""
+    secrets: Secrets = Field(default_factory=dict)
+    """Secrets that variables of jobs name, each set by `pulumi config set --secret --path amlstack:secrets.NAME`.
+    docs/secrets.md says who sees them."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of every resource that takes tags."""
+    policies: str | None = Field(None, min_length=1)
+    """JSON file that configures the rules, a path in the project; the policy pack takes the same file. The pack's
+    own configuration when absent."""
+    azure_policy: AzurePolicy | None = Field(None, alias="azurePolicy")
+    """Assigns the rules in Azure itself, as Azure Policy definitions; nothing is assigned when absent."""
+    assign_roles: bool = True
+    """True lets the stack assign the roles that the identities of workspace and clusters need, which takes a
+    deployer who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator).
+    docs/identities.md has the commands for somebody else to run."""
+    protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = "auto"
+    """True lets the engine refuse to delete resources that hold data; auto: on every stack but `sandbox`."""
     stack_id: (
         Annotated[str, matching(r"^[A-Za-z0-9-]{8,64}\Z", "A stack's id has 8 to 64 letters, digits and '-'")] | None
-    ) = Field(
-        None,
-        description="Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this "
-        "stack takes them over. A random one that the state keeps when absent.",
-    )
-    quota: Literal["refuse", "warn", "off"] = Field(
-        "refuse",
-        description="What becomes of clusters that the subscription's quota has no room for, or whose size is not "
-        "offered in their region (docs/quota.md). off: Azure is not asked.",
-    )
-    arm_endpoint: str | None = Field(
-        None,
-        alias="armEndpoint",
-        description="Resource manager that our provider asks, `https://host`; that of the cloud in "
-        "`azure-native:environment`, else Azure's public one, when absent. The provider reads it by itself.",
-    )
+    ) = None
+    """Id of a stack whose state was lost, as its runs have it in the property `amlstack.stack`: this stack takes
+    them over. A random one that the state keeps when absent."""
+    quota: Literal["refuse", "warn", "off"] = "refuse"
+    """The answer to clusters that the subscription's quota has no room for, or whose size is not offered in their
+    region (docs/quota.md). off: Azure is not asked."""
+    arm_endpoint: str | None = Field(None, alias="armEndpoint")
+    """Resource manager that our provider asks, `https://host`; that of the cloud in `azure-native:environment`,
+    else Azure's public one, when absent. The provider reads it by itself."""
 
 
 def stack_file_schema() -> dict[str, Any]:

@@ -64,25 +64,18 @@ LOCKABLE = ("storage", "key_vault", "registry")
 class WorkspaceIdentity(SettingsModel):
     """As whom the workspace acts on what it stands on; a bare string is its `type`."""
 
-    type: Literal["stack", "system", "user"] | None = Field(
-        None,
-        description="stack: a user-assigned identity that the stack makes, as the primary one; user: the one in "
-        "`primary`; system: the workspace's own, and no other. When absent: user beside `primary`, else stack; on the "
-        "stack `sandbox` system.",
-    )
-    primary: IdentityId | None = Field(
-        None, description="ARM id of a user-assigned identity that exists, as the primary one."
-    )
-    principal_id: ObjectId | None = Field(
-        None,
-        description="Object id of `primary`, to which the stack then assigns the roles of docs/identities.md; without "
-        "it they are its owner's concern.",
-    )
-    keep_system: bool = Field(
-        True,
-        description="Whether a system-assigned identity stays beside the primary one. A workspace that has one can be "
-        "given another beside it; that Azure takes it away is not proven (docs/unproven.md).",
-    )
+    type: Literal["stack", "system", "user"] | None = None
+    """stack: a user-assigned identity that the stack makes, as the primary one; user: the one in `primary`; system:
+    the workspace's own, and no other. When absent: user beside `primary`, else stack; on the stack `sandbox`
+    system."""
+    primary: IdentityId | None = None
+    """ARM id of a user-assigned identity that exists, as the primary one."""
+    principal_id: ObjectId | None = None
+    """Object id of `primary`, to which the stack then assigns the roles of docs/identities.md; without it they are
+    its owner's concern."""
+    keep_system: bool = True
+    """True keeps a system-assigned identity beside the primary one. A workspace that has one can be given another
+    beside it; that Azure takes it away is not proven (docs/unproven.md)."""
 
     @model_validator(mode="after")
     def _agree(self) -> WorkspaceIdentity:
@@ -98,18 +91,14 @@ class WorkspaceIdentity(SettingsModel):
 class Encryption(SettingsModel):
     """A key of your own for the workspace's metadata; a bare string is its `key`."""
 
-    key: KeyReference = Field(
-        description="Name of a key that the stack makes in its own key vault, or the address of one that exists "
-        "(https://VAULT.vault.azure.net/keys/NAME/VERSION)."
-    )
-    key_vault: VaultId | None = Field(
-        None, description="ARM id of the key vault of a key that exists; it is in the workspace's subscription."
-    )
-    service_side: bool = Field(
-        False,
-        description="Whether the encrypted metadata stay with Microsoft (preview) instead of in a Cosmos DB, a search "
-        "service and a storage account in your subscription.",
-    )
+    key: KeyReference
+    """Name of a key that the stack makes in its own key vault, or the address of one that exists
+    (https://VAULT.vault.azure.net/keys/NAME/VERSION)."""
+    key_vault: VaultId | None = None
+    """ARM id of the key vault of a key that exists; it is in the workspace's subscription."""
+    service_side: bool = False
+    """True leaves the encrypted metadata with Microsoft (preview) instead of in a Cosmos DB, a search service and a
+    storage account in your subscription."""
 
     @property
     def own(self) -> bool:
@@ -136,19 +125,20 @@ class Encryption(SettingsModel):
 class ServerlessCompute(SettingsModel):
     """The network that serverless jobs get their nodes in."""
 
-    subnet: SubnetId = Field(description="ARM id of the subnet that serverless nodes join.")
-    node_public_ip: bool = Field(True, description="Whether serverless nodes get public addresses.")
+    subnet: SubnetId
+    """ARM id of the subnet that serverless nodes join."""
+    node_public_ip: bool = True
+    """True gives serverless nodes public addresses."""
 
 
 class Diagnostics(SettingsModel):
     """Resource logs of the workspace that go to log analytics; true or false stands for `enabled` alone."""
 
-    enabled: bool = Field(True, description="Whether any go there.")
-    categories: tuple[Category, ...] = Field(
-        (),
-        description="Categories of logs, as Azure Monitor names them; when absent those about changes, clusters and "
-        "runs, without those about reading.",
-    )
+    enabled: bool = True
+    """False sends none there."""
+    categories: tuple[Category, ...] = ()
+    """Categories of logs, as Azure Monitor names them; when absent those about changes, clusters and runs, without
+    those about reading."""
 
 
 def _as_diagnostics(value: Any) -> Any:
@@ -220,13 +210,10 @@ Address = Annotated[str, AfterValidator(_public)]
 class PublicNetwork(SettingsModel):
     """Access from the internet to the workspace and what it stands on; true or false stands for `enabled` alone."""
 
-    enabled: bool = Field(True, description="Whether they answer from the internet at all, to Entra ID only.")
-    allow: tuple[Address, ...] = Field(
-        (),
-        max_length=_MOST,
-        description="Public IPv4 addresses and ranges (203.0.113.0/24), up to 200, from which they answer; all when "
-        "absent.",
-    )
+    enabled: bool = True
+    """False closes them to the internet; else they answer from there, to Entra ID only."""
+    allow: tuple[Address, ...] = Field((), max_length=_MOST)
+    """Public IPv4 addresses and ranges (203.0.113.0/24), up to 200, from which they answer; all when absent."""
 
 
 def _as_object(value: Any) -> Any:
@@ -267,69 +254,70 @@ LogsName = Annotated[
     ),
 ]
 
-_GIVEN = (
-    "ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or deleted."
-)
-_ABSENT = "The workspace that was imported has none, and the stack makes none for it."
-_NAMED = "Its name, of one that was imported under another name than the stack would give it."
-
 
 class StorageAccount(SettingsModel):
     """The storage account of the workspace."""
 
-    existing: StorageId | None = Field(None, description=_GIVEN)
-    name: StorageName | None = Field(None, description=_NAMED)
-    redundancy: Literal["lrs", "zrs", "grs", "gzrs", "ragrs", "ragzrs"] = Field(
-        "lrs",
-        description="Where the copies are: lrs in one data centre, zrs in three zones, grs and gzrs in another region "
-        "too. Azure changes lrs to zrs on request, not by an edit.",
-    )
-    soft_delete_days: int | None = Field(
-        None,
-        ge=0,
-        le=365,
-        description="Days for which deleted blobs and containers can be brought back; 0 for none. When absent 7, on "
-        "the stack `sandbox` none.",
-    )
-    infrastructure_encryption: bool | None = Field(
-        None,
-        description="A second layer of encryption. Set when the account is made; one that exists keeps what it has. "
-        "When absent true, on the stack `sandbox` false.",
-    )
+    existing: StorageId | None = None
+    """ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or
+    deleted."""
+    name: StorageName | None = None
+    """Its name, of one that was imported under another name than the stack would give it."""
+    redundancy: Literal["lrs", "zrs", "grs", "gzrs", "ragrs", "ragzrs"] = "lrs"
+    """The places of the copies: lrs in one data centre, zrs in three zones, grs and gzrs in another region too.
+    Azure changes lrs to zrs on request, not by an edit."""
+    soft_delete_days: int | None = Field(None, ge=0, le=365)
+    """Days for which deleted blobs and containers can be brought back; 0 for none. When absent 7, on the stack
+    `sandbox` none."""
+    infrastructure_encryption: bool | None = None
+    """A second layer of encryption. Set when the account is made; one that exists keeps what it has. When absent
+    true, on the stack `sandbox` false."""
 
 
 class KeyVault(SettingsModel):
     """The key vault of the workspace."""
 
-    existing: KeyVaultId | None = Field(None, description=_GIVEN)
-    name: ClusterName | None = Field(None, description=_NAMED)
-    purge_protection: bool = Field(
-        True,
-        description="Nobody purges what is deleted before its time is over. Azure turns it on and never off again.",
-    )
+    existing: KeyVaultId | None = None
+    """ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or
+    deleted."""
+    name: ClusterName | None = None
+    """Its name, of one that was imported under another name than the stack would give it."""
+    purge_protection: bool = True
+    """Nobody purges what is deleted before its time is over. Azure turns it on and never off again."""
 
 
 class ContainerRegistry(SettingsModel):
     """The container registry of the workspace."""
 
-    existing: RegistryId | None = Field(None, description=_GIVEN)
-    absent: bool = Field(False, description=_ABSENT)
-    name: RegistryName | None = Field(None, description=_NAMED)
+    existing: RegistryId | None = None
+    """ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or
+    deleted."""
+    absent: bool = False
+    """The workspace that was imported has none, and the stack makes none for it."""
+    name: RegistryName | None = None
+    """Its name, of one that was imported under another name than the stack would give it."""
 
 
 class ApplicationInsights(SettingsModel):
     """Application insights of the workspace."""
 
-    existing: InsightsId | None = Field(None, description=_GIVEN)
-    absent: bool = Field(False, description=_ABSENT)
-    name: InsightsName | None = Field(None, description=_NAMED)
+    existing: InsightsId | None = None
+    """ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or
+    deleted."""
+    absent: bool = False
+    """The workspace that was imported has none, and the stack makes none for it."""
+    name: InsightsName | None = None
+    """Its name, of one that was imported under another name than the stack would give it."""
 
 
 class LogAnalytics(SettingsModel):
     """The log analytics workspace that application insights write to."""
 
-    existing: LogsId | None = Field(None, description=_GIVEN)
-    name: LogsName | None = Field(None, description=_NAMED)
+    existing: LogsId | None = None
+    """ARM id of one that exists, in any resource group or subscription: nothing of it is created, changed or
+    deleted."""
+    name: LogsName | None = None
+    """Its name, of one that was imported under another name than the stack would give it."""
 
 
 WorkspaceName = Annotated[
@@ -362,12 +350,11 @@ class ResourceGroup(SettingsModel):
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["name"]}, {"required": ["existing"]}]})
 
-    name: GroupName | None = Field(None, description="Name of the resource group that the stack makes.")
-    existing: GroupName | None = Field(
-        None,
-        description="Instead of `name`: a resource group that exists. The stack puts its resources into it; the group "
-        "itself is not created, changed, protected or deleted. docs/existing.md.",
-    )
+    name: GroupName | None = None
+    """Name of the resource group that the stack makes."""
+    existing: GroupName | None = None
+    """Instead of `name`: a resource group that exists. The stack puts its resources into it; the group itself is
+    not created, changed, protected or deleted. docs/existing.md."""
 
     @property
     def called(self) -> str:
@@ -384,94 +371,78 @@ class Workspace(SettingsModel):
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["name"]}, {"required": ["existing"]}]})
 
-    name: WorkspaceName = Field(
-        "", description="Name of the workspace: 3 to 33 characters, letters, digits, '-' and '_'."
-    )
-    existing: WorkspaceRef | None = Field(
-        None,
-        description="Instead of `name`: a workspace that exists, by its name in `resource_group` or by its ARM id, of "
-        "any resource group or subscription. Nothing of it is created, changed, protected or deleted; clusters, "
-        "environments, code, data, jobs and schedules are put into it. docs/existing.md.",
-    )
-    display_name: str | None = Field(None, description="What the studio shows; the name when absent.")
-    description: str | None = Field(None, description="A sentence for people who find the workspace in the portal.")
-    public_network: PublicNetworkField | None = Field(
-        None,
-        description="Whether workspace, storage, key vault and registry answer from the internet, to Entra ID only: "
-        "true, false, or the addresses that they answer ({allow: [203.0.113.0/24]}). When absent false, on the stack "
-        "`sandbox` true.",
-    )
+    name: WorkspaceName = ""
+    """Name of the workspace: 3 to 33 characters, letters, digits, '-' and '_'."""
+    existing: WorkspaceRef | None = None
+    """Instead of `name`: a workspace that exists, by its name in `resource_group` or by its ARM id, of any resource
+    group or subscription. Nothing of it is created, changed, protected or deleted; clusters, environments, code,
+    data, jobs and schedules are put into it. docs/existing.md."""
+    display_name: str | None = None
+    """The name that the studio shows; `name` when absent."""
+    description: str | None = None
+    """A sentence for people who find the workspace in the portal."""
+    public_network: PublicNetworkField | None = None
+    """Access from the internet to workspace, storage, key vault and registry, by Entra ID only: true, false, or the
+    addresses that they answer ({allow: [203.0.113.0/24]}). When absent false, on the stack `sandbox` true."""
     identity: Annotated[WorkspaceIdentity, or_named("type", WorkspaceIdentity)] = Field(
-        default_factory=WorkspaceIdentity,
-        description="As whom the workspace acts on what it stands on: a type, or an object.",
+        default_factory=WorkspaceIdentity
     )
-    storage: StorageAccount = Field(default_factory=StorageAccount, description="The storage account.")
-    key_vault: KeyVault = Field(default_factory=KeyVault, description="The key vault.")
-    registry: ContainerRegistry = Field(default_factory=ContainerRegistry, description="The container registry.")
-    insights: ApplicationInsights = Field(default_factory=ApplicationInsights, description="Application insights.")
-    logs: LogAnalytics = Field(
-        default_factory=LogAnalytics,
-        description="Log analytics, which application insights that the stack creates write to.",
-    )
-    adopted: bool = Field(
-        False,
-        description="The group, the workspace and its parts were imported (docs/existing.md): they are the stack's, "
-        "protected and deleted with it, and what the settings do not say of the workspace stays as it was found.",
-    )
-    encryption: Annotated[Encryption, or_named("key", Encryption)] | None = Field(
-        None,
-        description="A key of your own for the workspace's metadata: a name, or an object. A workspace gets one when "
-        "it is made, or never.",
-    )
-    high_business_impact: bool = Field(
-        False,
-        description="Microsoft collects less for its diagnosis, and nodes encrypt and clean their scratch disks. Set "
-        "when the workspace is made; it never changes.",
-    )
-    diagnostics: DiagnosticsField | None = Field(
-        None,
-        description="Whether resource logs of the workspace go to log analytics, and which: true, false, or "
-        "{categories: [RunEvent]}. When absent true, on the stack `sandbox` false.",
-    )
-    locks: LocksField = Field(
-        (),
-        description="What is locked against deletion by any tool: true for storage, key_vault and registry, or a list "
-        "of them. Never the group or the workspace, whose clusters would stop scaling. It takes a deployer who may "
-        "write locks (Owner or User Access Administrator). While it is there, Azure does not delete role assignments "
-        "on what is locked either, so that the identity of a cluster goes only after the lock.",
-    )
-    image_build_compute: ClusterName | None = Field(
-        None,
-        description="The cluster that builds the images of your own environments, without GPUs; nobody else reaches a "
-        "registry that is closed to the internet.",
-    )
-    serverless_compute: ServerlessCompute | None = Field(
-        None, description="The subnet of serverless jobs; Azure's own network when absent."
-    )
-    name_salt: str = Field(
-        "",
-        description="Changes the names of storage account, key vault and registry: a destroyed vault's name stays "
-        "taken until its purge protection ends.",
-    )
-    network: NetworkSettings | None = Field(None, description="Its network: managed by Azure ML, or the team's own.")
+    """The identity by which the workspace acts on what it stands on: a type, or an object."""
+    storage: StorageAccount = Field(default_factory=StorageAccount)
+    """The storage account."""
+    key_vault: KeyVault = Field(default_factory=KeyVault)
+    """The key vault."""
+    registry: ContainerRegistry = Field(default_factory=ContainerRegistry)
+    """The container registry."""
+    insights: ApplicationInsights = Field(default_factory=ApplicationInsights)
+    """Application insights."""
+    logs: LogAnalytics = Field(default_factory=LogAnalytics)
+    """Log analytics, which application insights that the stack creates write to."""
+    adopted: bool = False
+    """The group, the workspace and its parts were imported (docs/existing.md): they are the stack's, protected and
+    deleted with it, and what the settings do not say of the workspace stays as it was found."""
+    encryption: Annotated[Encryption, or_named("key", Encryption)] | None = None
+    """A key of your own for the workspace's metadata: a name, or an object. A workspace gets one when it is made,
+    or never."""
+    high_business_impact: bool = False
+    """Microsoft collects less for its diagnosis, and nodes encrypt and clean their scratch disks. Set when the
+    workspace is made; it never changes."""
+    diagnostics: DiagnosticsField | None = None
+    """Resource logs of the workspace that go to log analytics: true, false, or {categories: [RunEvent]}. When
+    absent true, on the stack `sandbox` false."""
+    locks: LocksField = ()
+    """Resources that are locked against deletion by any tool: true for storage, key_vault and registry, or a list
+    of them. Never the group or the workspace, whose clusters would stop scaling. It takes a deployer who may write
+    locks (Owner or User Access Administrator). While it is there, Azure does not delete role assignments on what is
+    locked either, so that the identity of a cluster goes only after the lock."""
+    image_build_compute: ClusterName | None = None
+    """The cluster that builds the images of your own environments, without GPUs; nobody else reaches a registry
+    that is closed to the internet."""
+    serverless_compute: ServerlessCompute | None = None
+    """The subnet of serverless jobs; Azure's own network when absent."""
+    name_salt: str = ""
+    """Changes the names of storage account, key vault and registry: a destroyed vault's name stays taken until its
+    purge protection ends."""
+    network: NetworkSettings | None = None
+    """Its network: managed by Azure ML, or the team's own."""
 
 
 class Principal(SettingsModel):
     """Somebody in Entra ID."""
 
-    id: ObjectId = Field(description="Object id, as `az ad user show --id NAME --query id` prints it.")
-    type: Literal["user", "group", "service_principal"] = Field(
-        description="What it is; of an application the object id is that of its service principal."
-    )
+    id: ObjectId
+    """Object id, as `az ad user show --id NAME --query id` prints it."""
+    type: Literal["user", "group", "service_principal"]
+    """Its kind; of an application the object id is that of its service principal."""
 
 
 class WorkspaceAccess(SettingsModel):
     """One role on the workspace, and who gets it."""
 
-    role: str = Field(
-        min_length=1, description="Azure's name of the role, e.g. `AzureML Data Scientist`; docs/data.md lists them."
-    )
-    principals: tuple[Principal, ...] = Field(description="Who gets it.")
+    role: str = Field(min_length=1)
+    """Azure's name of the role, e.g. `AzureML Data Scientist`; docs/data.md lists them."""
+    principals: tuple[Principal, ...]
+    """The people, groups and applications that get it."""
 
     @model_validator(mode="after")
     def _given(self) -> WorkspaceAccess:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from amlstack.base.findings import Level
 from amlstack.base.text import did_you_mean
+from amlstack.catalog.files import rows
 from infra.settings import CustomEnvironment
 from infra.settings.repair import finding_at
 
@@ -28,19 +29,7 @@ SANDBOX: Final = "sandbox"
 
 SOFT_DELETE_DAYS: Final = 7
 
-CATEGORIES: Final = (
-    "AmlComputeClusterEvent",
-    "AmlComputeCpuGpuUtilization",
-    "AmlComputeJobEvent",
-    "AmlRunStatusChangedEvent",
-    "ComputeInstanceEvent",
-    "DataSetChangeEvent",
-    "DataStoreChangeEvent",
-    "EnvironmentChangeEvent",
-    "ModelsChangeEvent",
-    "PipelineChangeEvent",
-    "RunEvent",
-)
+CATEGORIES: Final[tuple[str, ...]] = rows("log_categories")[0]["unless_chosen"]
 """Logs about changes, clusters and runs. Those about reading are many, and are paid for by size."""
 
 _LOCKABLE: Final[tuple[Part, ...]] = ("storage", "key_vault", "registry")

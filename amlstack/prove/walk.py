@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
@@ -18,7 +20,6 @@ from amlstack import engine
 from amlstack.base import paths
 from amlstack.base.api_versions import POLICIES, RESOURCES
 from amlstack.base.files import write_whole
-from amlstack.prove import jobs
 from amlstack.prove.proof import AGAIN
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _ENDED: Final = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
 _PATIENCE: Final = 1800.0
 """Seconds that a job may take; nodes come within ten minutes on Azure."""
+_IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
+"""Python and Open MPI; an environment of an image alone is not built."""
 
 
 class StepFailedError(Exception):
@@ -228,7 +231,7 @@ def _cluster(walk: ProofWalk) -> str:
 
 
 def _environment(walk: ProofWalk) -> str:
-    walk.set("open", environments=[{"name": "prove", "image": jobs.IMAGE}])
+    walk.set("open", environments=[{"name": "prove", "image": _IMAGE}])
     seen = _job("hello")(walk)
     rows = list(walk.arm.rows(f"{walk.workspace}/environments/prove/versions"))
     if len(rows) != 1:
@@ -236,8 +239,15 @@ def _environment(walk: ProofWalk) -> str:
     return f"one version, not built; {seen}"
 
 
+def _job_files(proof: Proof) -> str:
+    """Copies the job files, which are tiny and for CPUs, below the project; the folder's path in it."""
+    folder = proof.folder / "jobs"
+    shutil.copytree(Path(__file__).with_name("jobs"), folder, dirs_exist_ok=True)
+    return str(folder.relative_to(paths.PROJECT))
+
+
 def _data(walk: ProofWalk) -> str:
-    folder = jobs.write(walk.proof)
+    folder = _job_files(walk.proof)
     walk.up("open", data=[{"name": "numbers", "path": f"{folder}/data"}])
     rows = list(walk.arm.rows(f"{walk.workspace}/data/numbers/versions"))
     if len(rows) != 1:
@@ -247,7 +257,7 @@ def _data(walk: ProofWalk) -> str:
 
 def _job(name: str) -> Callable[[ProofWalk], str]:
     def act(walk: ProofWalk) -> str:
-        file = f"{jobs.write(walk.proof)}/{name}.yml"
+        file = f"{_job_files(walk.proof)}/{name}.yml"
         walk.verb("submit", file, "--stack", walk.proof.stack("open"), "--yes")
         return f"{name} ended {walk.settled(name, 'Completed')}"
 
@@ -266,14 +276,14 @@ def _edit(walk: ProofWalk) -> str:
 
 
 def _cancel(walk: ProofWalk) -> str:
-    file, stack = f"{jobs.write(walk.proof)}/endless.yml", walk.proof.stack("open")
+    file, stack = f"{_job_files(walk.proof)}/endless.yml", walk.proof.stack("open")
     walk.verb("submit", file, "--stack", stack, "--yes")
     walk.verb("cancel", "endless", "--stack", stack)
     return f"endless ended {walk.settled('endless', 'Canceled')}"
 
 
 def _schedule(walk: ProofWalk) -> str:
-    walk.up("open", jobs=[f"{jobs.write(walk.proof)}/nightly.yml"])
+    walk.up("open", jobs=[f"{_job_files(walk.proof)}/nightly.yml"])
     rows = list(walk.arm.rows(f"{walk.workspace}/schedules"))
     if len(rows) != 1:
         raise StepFailedError(f"the workspace must list one schedule, lists {len(rows)}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.evaluation.facts import GAP, Unknown, dig, put_unknown, text
 from policies.evaluation.subjects import Address, address_of, resource_type, segments
-from policies.evaluation.workloads import CLASSIC, COMPUTES, INNER, MACHINES, OUTER, OWN, STRUCTURE
+from policies.evaluation.workloads import COMPUTES, FACTS, MACHINES, STRUCTURE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,9 +56,9 @@ def _fold(key: str) -> str:
 def spellings() -> dict[str, str]:
     """The readers' spelling of each name that they look for, by the name in small letters."""
     tables = [
-        *INNER.values(), *OUTER.values(), *CLASSIC.values(), *(path for paths in OWN.values() for path in paths),
+        *(path for layout in FACTS.values() for paths in layout.values() for path in paths),
         *(path for _, paths in MACHINES.values() for path in paths),
-    ]  # fmt: skip
+    ]
     words = {*_WORDS.split(), *STRUCTURE, *COMPUTES.values(), *(word for path in tables for word in path)}
     return {_fold(word): word for word in sorted(words)}
 

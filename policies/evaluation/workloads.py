@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.pulumi_wire import UNKNOWN
@@ -18,40 +20,18 @@ if TYPE_CHECKING:
 
     from policies.evaluation.subjects import Address
 
-INNER: dict[str, Path] = {
-    "size": ("vmSize",),
-    "most": ("scaleSettings", "maxNodeCount"),
-    "least": ("scaleSettings", "minNodeCount"),
-    "idle": ("scaleSettings", "nodeIdleTimeBeforeScaleDown"),
-    "priority": ("vmPriority",),
-    "public_ip": ("enableNodePublicIp",),
-    "ssh": ("remoteLoginPortPublicAccess",),
-    "subnet": ("subnet", "id"),
-}
-OUTER: dict[str, Path] = {
-    "local_auth": ("properties", "disableLocalAuth"),
-    "identity": ("identity", "type"),
-    "tags": ("tags",),
-    "name": ("computeName",),
-}
-CLASSIC: dict[str, Path] = {
-    "size": ("vmSize",),
-    "most": ("scaleSettings", "maxNodeCount"),
-    "least": ("scaleSettings", "minNodeCount"),
-    "idle": ("scaleSettings", "scaleDownNodesAfterIdleDuration"),
-    "priority": ("vmPriority",),
-    "public_ip": ("nodePublicIpEnabled",),
-    "ssh": ("sshPublicAccessEnabled",),
-    "local_auth": ("localAuthEnabled",),
-    "identity": ("identity", "type"),
-    "subnet": ("subnetResourceId",),
-    "location": ("location",),
-    "region": ("location",),
-    "tags": ("tags",),
-    "name": ("name",),
-}
+
+def _tables() -> dict[str, dict[str, tuple[Path, ...]]]:
+    """The paths of each fact by the layout that has it: of a job on the wire, and in the words of a job file."""
+    layouts = json.loads(files(__package__).joinpath("facts.json").read_text("utf-8"))
+    return {
+        layout: {fact: tuple(tuple(path.split(".")) for path in paths.split()) for fact, paths in facts.items()}
+        for layout, facts in layouts.items()
+    }
 
 
+FACTS = _tables()
+_CLUSTER, _CLASSIC, OWN = FACTS["cluster"], FACTS["classic cluster"], FACTS["job"]
 COMPUTES: Mapping[str, str] = {
     "computeinstance": "vmSize",
     "aks": "agentVmSize",
@@ -104,7 +84,7 @@ def classic_cluster(props: Any, around: Address) -> Iterator[Subject]:
         name=name.lower() if isinstance(name, str) else None,
         unknown=name if isinstance(name, Unknown) else None,
     )
-    yield from _cluster(props, {fact: (path,) for fact, path in CLASSIC.items()}, place, classic=True)
+    yield from _cluster(props, _CLASSIC, place, classic=True)
 
 
 def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
@@ -130,10 +110,7 @@ def compute_subjects(props: Any, at: Path, place: Address) -> Iterator[Subject]:
 @lru_cache(maxsize=64)
 def _compute_paths(at: Path) -> Mapping[str, tuple[Path, ...]]:
     """The paths of a cluster's properties in ARM's layout; the same for every resource, so made once."""
-    paths: dict[str, tuple[Path, ...]] = {
-        fact: ((*at, "properties", "properties", *path),) for fact, path in INNER.items()
-    }
-    paths |= {fact: ((*at, *path),) for fact, path in OUTER.items()}
+    paths: dict[str, tuple[Path, ...]] = {fact: ((*at, *path),) for fact, (path,) in _CLUSTER.items()}
     paths["name"] = ((*at, "computeName"), (*at, "resourceName"), (*at, "name"))
     paths["location"] = ((*at, "location"), (*at, "properties", "computeLocation"))
     paths["region"] = tuple(reversed(paths["location"]))  # of the nodes: the first may be the workspace's
@@ -169,41 +146,6 @@ def _grows(props: Any, size: Path) -> Subject:
 
 _COMPUTE = (("computeId",), ("compute",), ("settings", "defaultCompute"), ("settings", "default_compute"))
 
-# Fact → names of it, on the wire and in the steps of a pipeline, which keep the words of a job file.
-OWN: dict[str, tuple[Path, ...]] = {
-    "command": (("command",),),
-    "environment": (("environmentId",), ("environment",)),
-    "variables": (("environmentVariables",), ("environment_variables",)),
-    "shm": (("resources", "shmSize"), ("resources", "shm_size")),
-    "docker": (
-        ("resources", "dockerArgs"),
-        ("resources", "docker_args"),
-        ("resources", "dockerArgsList"),
-    ),
-    "processes": (
-        ("distribution", "processCountPerInstance"),
-        ("distribution", "process_count_per_instance"),
-    ),
-    "nodes": (("resources", "instanceCount"), ("resources", "instance_count")),
-    "most_nodes": (("resources", "maxInstanceCount"), ("resources", "max_instance_count")),
-    "automl_nodes": (("taskDetails", "limitSettings", "maxNodes"), ("limits", "maxNodes"), ("limits", "max_nodes")),
-    "size": (("resources", "instanceType"), ("resources", "instance_type")),
-    "sizes": (("resources", "instanceTypes"), ("resources", "instance_types")),
-    "locations": (("resources", "locations"),),
-    "outputs": (("outputs",),),
-    "inputs": (("inputs",),),
-    "compute": (("computeId",), ("compute",)),
-    "tier": (("queueSettings", "jobTier"), ("queue_settings", "job_tier")),
-    "timeout": (
-        ("limits", "timeout"),
-        ("limits", "trialTimeout"),
-        ("limits", "trial_timeout"),
-        ("taskDetails", "limitSettings", "timeout"),
-    ),
-    "trial_timeout": (("limits", "trialTimeout"), ("limits", "trial_timeout")),
-    "trials": (("limits", "maxTotalTrials"), ("limits", "max_total_trials")),
-    "at_once": (("limits", "maxConcurrentTrials"), ("limits", "max_concurrent_trials")),
-}
 STRUCTURE = frozenset(
     {"type", "jobType", "componentId", "component", "trial", "jobs", "settings", "defaultCompute", "default_compute",
      "action", "mode"}

@@ -12,7 +12,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 from policies.checks import RULES
 from policies.evaluation.facts import Unknown, number_of
 from policies.evaluation.subjects import Address, KnownCluster
-from policies.evaluation.workloads import INNER, OUTER, OWN
+from policies.evaluation.workloads import FACTS, OWN
 from policies.pack.server import Pack
 from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown
@@ -76,7 +76,7 @@ def test_any_properties_are_judged(token: str, props: dict[str, Any], deep: bool
     pack.Remediate(asked, None)
 
 
-CLUSTER = {fact: path for fact, path in {**INNER, **OUTER}.items() if fact != "size"}
+CLUSTER = {fact: path for fact, (path,) in FACTS["cluster"].items() if fact != "size"}
 JOB = {path for paths in OWN.values() for path in paths} | {("computeId",)}
 
 
@@ -113,7 +113,7 @@ def test_any_value_of_a_cluster_is_judged(fact: str, value: Any) -> None:
     cluster: dict[str, Any] = {}
     put(cluster, ("properties", "computeType"), "AmlCompute")
     put(cluster, ("properties", "properties", "vmSize"), "Standard_ND40rs_v2")
-    put(cluster, (*(("properties", "properties") if fact in INNER else ()), *CLUSTER[fact]), value)
+    put(cluster, CLUSTER[fact], value)
     asked = request(TOKENS[0], cluster)
 
     pack.Analyze(asked, None)

@@ -37,6 +37,7 @@ class Cloud:
         authority: Host of its Entra ID.
         ml_audience: Whom tokens for Azure Machine Learning itself are for.
         studio: Address of the studio.
+        also: Other names of it, which azure-native and the Azure CLI use too.
     """
 
     name: str
@@ -44,37 +45,13 @@ class Cloud:
     authority: str
     ml_audience: str
     studio: str
+    also: tuple[str, ...]
 
 
-PUBLIC: Final = Cloud(
-    "public",
-    "https://management.azure.com",
-    "login.microsoftonline.com",
-    "https://ml.azure.com",
-    "https://ml.azure.com",
-)
-CLOUDS: Final = (
-    PUBLIC,
-    Cloud(
-        "usgovernment", "https://management.usgovcloudapi.net", "login.microsoftonline.us", "https://ml.azure.us",
-        "https://ml.azure.us",
-    ),
-    Cloud(
-        "china", "https://management.chinacloudapi.cn", "login.chinacloudapi.cn", "https://ml.azure.cn",
-        "https://studio.ml.azure.cn",
-    ),
-)  # fmt: skip
+_DATA: Final = json.loads(Path(__file__).with_name("sign_in.json").read_text("utf-8"))
+CLOUDS: Final = tuple(Cloud(**{**row, "also": tuple(row["also"])}) for row in _DATA["clouds"])
+PUBLIC: Final = CLOUDS[0]
 PUBLIC_ENDPOINT: Final = PUBLIC.endpoint
-_OTHER_NAMES: Final = {
-    "azurecloud": "public",
-    "azurepublic": "public",
-    "usgov": "usgovernment",
-    "azureusgovernment": "usgovernment",
-    "azureusgovernmentcloud": "usgovernment",
-    "usgovernmentl4": "usgovernment",
-    "azurechinacloud": "china",
-}
-"""The names that azure-native and the Azure CLI use too."""
 
 
 def cloud_named(name: str) -> Cloud:
@@ -83,8 +60,7 @@ def cloud_named(name: str) -> Cloud:
     Raises:
         ArmError: There is none.
     """
-    wanted = _OTHER_NAMES.get(name.casefold(), name.casefold())
-    found = next((cloud for cloud in CLOUDS if cloud.name == wanted), None)
+    found = next((cloud for cloud in CLOUDS if name.casefold() in (cloud.name, *cloud.also)), None)
     if found is None:
         known = ", ".join(cloud.name for cloud in CLOUDS)
         raise ArmError(0, "EnvironmentInvalid", f"{name!r} is no cloud of Azure: `environment` is one of {known}")
@@ -194,22 +170,7 @@ class FederatedCredential:
 
 
 VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "environment": ("ARM_ENVIRONMENT", "AZURE_ENVIRONMENT"),
-    "tenantId": ("ARM_TENANT_ID",),
-    "clientId": ("ARM_CLIENT_ID",),
-    "clientSecret": ("ARM_CLIENT_SECRET",),
-    "clientCertificatePath": ("ARM_CLIENT_CERTIFICATE_PATH",),
-    "clientCertificatePassword": ("ARM_CLIENT_CERTIFICATE_PASSWORD",),
-    "useOidc": ("ARM_USE_OIDC",),
-    "oidcToken": ("ARM_OIDC_TOKEN",),
-    "oidcTokenFilePath": ("ARM_OIDC_TOKEN_FILE_PATH",),
-    "oidcRequestToken": ("ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
-    "oidcRequestUrl": ("ARM_OIDC_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_URL"),
-    "oidcAudience": ("ARM_OIDC_AUDIENCE",),
-    "useMsi": ("ARM_USE_MSI",),
-    "useDefaultAzureCredential": ("ARM_USE_DEFAULT_AZURE_CREDENTIAL",),
-    "disableInstanceDiscovery": ("ARM_DISABLE_INSTANCE_DISCOVERY",),
-    "auxiliaryTenantIds": ("ARM_AUXILIARY_TENANT_IDS",),
+    setting: tuple(names.split()) for setting, names in _DATA["variables"].items()
 }
 """Setting → the environment variables that stand in for it, the first that is set."""
 

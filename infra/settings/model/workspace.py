@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from amlstack.base.models import matching
+from amlstack.catalog.files import rows
 from infra.settings.model.base import ObjectId, SettingsModel, arm_id, given_by_id, or_named
 from infra.settings.model.cluster import ClusterName, IdentityId, SubnetId
 from infra.settings.model.network import NetworkSettings
@@ -26,36 +27,13 @@ KeyReference = Annotated[
     ),
 ]
 
-Category = Literal[
-    "AmlComputeClusterEvent",
-    "AmlComputeClusterNodeEvent",
-    "AmlComputeCpuGpuUtilization",
-    "AmlComputeJobEvent",
-    "AmlRunStatusChangedEvent",
-    "ComputeInstanceEvent",
-    "DataLabelChangeEvent",
-    "DataLabelReadEvent",
-    "DataSetChangeEvent",
-    "DataSetReadEvent",
-    "DataStoreChangeEvent",
-    "DataStoreReadEvent",
-    "DeploymentEventACI",
-    "DeploymentEventAKS",
-    "DeploymentReadEvent",
-    "EnvironmentChangeEvent",
-    "EnvironmentReadEvent",
-    "InferencingOperationACI",
-    "InferencingOperationAKS",
-    "ModelsActionEvent",
-    "ModelsChangeEvent",
-    "ModelsReadEvent",
-    "PipelineChangeEvent",
-    "PipelineReadEvent",
-    "RunEvent",
-    "RunReadEvent",
-]
-"""Categories of a workspace's resource logs: learn.microsoft.com/azure/azure-monitor/reference/supported-logs/
-microsoft-machinelearningservices-workspaces-logs (2026-11-22)."""
+_LOGS = rows("log_categories")[0]
+
+if TYPE_CHECKING:
+    Category = str
+else:
+    Category = Literal[*sorted((*_LOGS["unless_chosen"], *_LOGS["others"]))]
+"""Categories of a workspace's resource logs."""
 
 LOCKABLE = ("storage", "key_vault", "registry")
 """Resources that a lock against deletion may protect."""

@@ -17,7 +17,7 @@ from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.protocol.times import iso
 
@@ -37,7 +37,6 @@ class Groups(ResourceKind):
         r"[-\w().]{0,89}[-\w()]",
         "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
     )
-    schema = Schema("resources", "ResourceGroupArgs")
     ticks_delete = 2
     patches = True
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
@@ -54,7 +53,6 @@ class Identities(ResourceKind):
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
     )
     located = "{low}"
-    schema = Schema("managedidentity", "UserAssignedIdentityArgs", ("resourceName",))
     patches = True
     dated_since = "2021-09-30"
     outer: ClassVar[Body] = {"tags": {}}
@@ -85,11 +83,6 @@ class FederatedCredentials(ResourceKind):
     noun = "a federated identity credential"
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}", "3 to 120 letters, digits, '-' and '_', a letter or digit first"
-    )
-    schema = Schema(
-        "managedidentity",
-        "FederatedIdentityCredentialArgs",
-        ("resourceName", "federatedIdentityCredentialResourceName"),
     )
     tracked = False
 
@@ -127,7 +120,6 @@ class RoleAssignments(ResourceKind):
     type = "Microsoft.Authorization/roleAssignments"
     noun = "a role assignment"
     names = NameRule(UUID, "a UUID")
-    schema = Schema("authorization", "RoleAssignmentArgs", ("roleAssignmentName", "scope"))
     tracked = False
     answers_deletion = True
     dated = False
@@ -178,7 +170,6 @@ class Locks(ResourceKind):
     type = "Microsoft.Authorization/locks"
     noun = "a lock"
     names = NameRule(r"[^<>%&:\\?/]{1,259}[^<>%&:\\?/. ]|[^<>%&:\\?/. ]", "up to 260 characters, none of <>%&:\\?/")
-    schema = Schema("authorization", "ManagementLockByScopeArgs", ("lockName", "scope"))
     tracked = False
     dated_since = "2020-05-01"
 
@@ -229,7 +220,6 @@ class PolicyDefinitions(ResourceKind):
     type = f"{AUTHORIZATION}/policyDefinitions"
     noun = "a policy definition"
     names = _NAMES
-    schema = Schema("authorization", "PolicyDefinitionArgs", ("policyDefinitionName",))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -251,7 +241,6 @@ class PolicySets(ResourceKind):
     type = f"{AUTHORIZATION}/policySetDefinitions"
     noun = "a policy set definition"
     names = _NAMES
-    schema = Schema("authorization", "PolicySetDefinitionArgs", ("policySetDefinitionName",))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
@@ -275,7 +264,6 @@ class PolicyAssignments(ResourceKind):
     type = f"{AUTHORIZATION}/policyAssignments"
     noun = "a policy assignment"
     names = _NAMES
-    schema = Schema("authorization", "PolicyAssignmentArgs", ("policyAssignmentName", "scope"))
     tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:

@@ -15,13 +15,11 @@ from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.kind import (
     BY_RESULT,
     BY_STATUS,
-    ENVELOPE,
     UNDER_WAY,
     Body,
     KindContext,
     NameRule,
     ResourceKind,
-    Schema,
 )
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.times import iso, with_offset
@@ -47,7 +45,6 @@ class Registries(ResourceKind):
     followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
     defaults: ClassVar[Body] = {"adminUserEnabled": False}
     names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
-    schema = Schema("containerregistry", "RegistryArgs", ("registryName",))
     dated_since = "2020-11-01"
     since: ClassVar[dict[str, str]] = {"policies": "2019-05-01"}
     patches = True
@@ -170,7 +167,6 @@ class Vaults(ResourceKind):
         r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+",
         "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
     )
-    schema = Schema("keyvault", "VaultArgs", wrapped=True)
     dated_since = "2021-04-01"
     since: ClassVar[dict[str, str]] = {"publicNetworkAccess": "2021-04-01"}
     patches = True
@@ -221,7 +217,6 @@ class Keys(ResourceKind):
     type = "Microsoft.KeyVault/vaults/keys"
     noun = "a key"
     names = NameRule(r"[0-9A-Za-z-]{1,127}", "1 to 127 letters, digits and hyphens")
-    schema = Schema("keyvault", "KeyArgs", wrapped=True)
     tracked = False
     made_status = 200
     dated = False
@@ -257,7 +252,6 @@ class LogWorkspaces(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
     )
-    schema = Schema("operationalinsights", "WorkspaceArgs", ("workspaceName",), envelope=ENVELOPE - {"sku"})
     ticks = 1
     patches = True
     etag_form = '"{guid}"'
@@ -275,25 +269,6 @@ class InsightsComponents(ResourceKind):
     names = NameRule(
         r"[-\w().]{0,259}[-\w()]",
         "1 to 260 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
-    )
-    schema = Schema(
-        "applicationinsights",
-        "ComponentArgs",
-        ("resourceName",),
-        wire={
-            "applicationType": "Application_Type",
-            "flowType": "Flow_Type",
-            "requestSource": "Request_Source",
-            "hockeyAppId": "HockeyAppId",
-            "samplingPercentage": "SamplingPercentage",
-            "disableIpMasking": "DisableIpMasking",
-            "disableLocalAuth": "DisableLocalAuth",
-            "immediatePurgeDataOn30Days": "ImmediatePurgeDataOn30Days",
-            "workspaceResourceId": "WorkspaceResourceId",
-            "ingestionMode": "IngestionMode",
-            "retentionInDays": "RetentionInDays",
-            "forceCustomerStorageForProfiler": "ForceCustomerStorageForProfiler",
-        },
     )
     made_status = 200
     etag_form = '"{guid}"'
@@ -330,7 +305,6 @@ class DiagnosticSettings(ResourceKind):
     type = "Microsoft.Insights/diagnosticSettings"
     noun = "a diagnostic setting"
     names = NameRule(r"[^*<>%:&?\\+/]{0,259}[^*<>%:&?\\+/. ]", "up to 260 characters, none of *<>%:&?\\+/")
-    schema = Schema("monitor", "DiagnosticSettingArgs", ("name", "resourceUri"))
     tracked = False
     made_status = 200
 

@@ -15,7 +15,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.sandbox.kinds.private_link import APPROVED, CONNECTIONS, ENDPOINTS, STATE, connections, guid
-from amlstack.sandbox.protocol.kind import ENVELOPE, UNDER_WAY, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import UNDER_WAY, Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
 _OPEN_UNTIL = "2021-02-01"
 """The last api-version that was recorded to have another default (azure-mgmt-network 19.0.0)."""
-_ENVELOPE = ENVELOPE | {"id", "name", "type"}
 _WEAK = 'W/"{guid}"'
 _STATUS_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operations/{id}"
 _RESULT_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operationResults/{id}"
@@ -97,9 +96,6 @@ class VirtualNetworks(ResourceKind):
     type = TYPE
     noun = "a virtual network"
     names = _NAMES
-    schema = Schema(
-        "network", "VirtualNetworkInitArgs", ("virtualNetworkName",), envelope=_ENVELOPE, nested=("subnets",)
-    )
     ticks = 2
     ticks_delete = 1
     making = "Updating"
@@ -171,7 +167,6 @@ class Subnets(ResourceKind):
         "privateLinkServiceNetworkPolicies": "Enabled",
     }
     names = _NAMES
-    schema = Schema("network", "SubnetInitArgs", ("virtualNetworkName", "subnetName"), envelope=_ENVELOPE)
     tracked = False
     ticks = 2
     ticks_delete = 1
@@ -231,13 +226,6 @@ class SecurityGroups(ResourceKind):
     type = SECURITY_GROUPS
     noun = "a network security group"
     names = _NAMES
-    schema = Schema(
-        "network",
-        "NetworkSecurityGroupInitArgs",
-        ("networkSecurityGroupName",),
-        envelope=_ENVELOPE,
-        nested=("securityRules",),
-    )
     ticks = 1
     ticks_delete = 1
     making = "Updating"
@@ -288,7 +276,6 @@ class PrivateEndpoints(ResourceKind):
     type = ENDPOINTS
     noun = "a private endpoint"
     names = _NAMES
-    schema = Schema("network", "PrivateEndpointArgs", ("privateEndpointName",), envelope=_ENVELOPE, nested=CONNECTIONS)
     ticks = 1
     ticks_delete = 1
     making = "Updating"
@@ -375,13 +362,6 @@ class ZoneGroups(ResourceKind):
     type = f"{ENDPOINTS}/privateDnsZoneGroups"
     noun = "a private DNS zone group"
     names = _NAMES
-    schema = Schema(
-        "network",
-        "PrivateDnsZoneGroupArgs",
-        ("privateEndpointName", "privateDnsZoneGroupName"),
-        envelope=_ENVELOPE,
-        nested=("privateDnsZoneConfigs",),
-    )
     tracked = False
     ticks = 1
     ticks_delete = 1
@@ -445,7 +425,6 @@ class PrivateZones(ResourceKind):
     type = ZONES
     noun = "a private DNS zone"
     names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
-    schema = Schema("privatedns", "PrivateZoneArgs", ("privateZoneName",))
     etag_form = "{guid}"
     dated = False
     followed: ClassVar[dict[str, tuple[str, ...]]] = {}
@@ -483,7 +462,6 @@ class NetworkLinks(ResourceKind):
     type = LINKS
     noun = "a virtual network link"
     names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
-    schema = Schema("privatedns", "VirtualNetworkLinkArgs", ("privateZoneName", "virtualNetworkLinkName"))
     etag_form = '"{guid}"'
     dated = False
     followed: ClassVar[dict[str, tuple[str, ...]]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.catalog import regions
 from amlstack.sandbox.kinds import private_link
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.requests import storage_etag
 from amlstack.sandbox.protocol.times import iso
@@ -94,7 +94,6 @@ class BlobServices(AccountServices):
 
     type = "Microsoft.Storage/storageAccounts/blobServices"
     noun = "a blob service"
-    schema = Schema("storage", "BlobServicePropertiesArgs", ("accountName", "blobServicesName"))
     since: ClassVar[dict[str, str]] = {
         "deleteRetentionPolicy.allowPermanentDelete": _LATER,
         "containerDeleteRetentionPolicy": _LATER,
@@ -122,16 +121,6 @@ class StorageAccounts(ResourceKind):
     noun = "a storage account"
     defaults: ClassVar[Body] = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
     names = NameRule(r"[a-z0-9]{3,24}", "3 to 24 lower-case letters and digits")
-    schema = Schema(
-        "storage",
-        "StorageAccountArgs",
-        ("accountName",),
-        wire={
-            "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
-            "enableNfsV3": "isNfsV3Enabled",
-            "networkRuleSet": "networkAcls",
-        },
-    )
     ticks = 1
     made_status = 202
     patches = True
@@ -245,7 +234,6 @@ class BlobContainers(Places):
     type = "Microsoft.Storage/storageAccounts/blobServices/containers"
     noun = "a container"
     names = NameRule(rf"{_CONTAINER}|\$root|\$web", _CONTAINER_WORDS)
-    schema = Schema("storage", "BlobContainerArgs", ("accountName", "containerName"))
     besides: ClassVar[Body] = {
         "deleted": False,
         "remainingRetentionDays": 0,
@@ -300,7 +288,6 @@ class FileShares(Places):
     type = "Microsoft.Storage/storageAccounts/fileServices/shares"
     noun = "a file share"
     names = NameRule(_CONTAINER, _CONTAINER_WORDS)
-    schema = Schema("storage", "FileShareArgs", ("accountName", "shareName", "expand"))
     nulls: ClassVar[Body] = {"shareQuota": 5120, "accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
     makes_parent = True
 
@@ -333,7 +320,6 @@ class LifeCycles(ResourceKind):
     type = "Microsoft.Storage/storageAccounts/managementPolicies"
     noun = "a management policy"
     names = NameRule("default", "default")
-    schema = Schema("storage", "ManagementPolicyArgs", ("accountName", "managementPolicyName"))
     tracked = False
     made_status = 200
     dated = False

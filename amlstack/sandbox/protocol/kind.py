@@ -74,35 +74,6 @@ AT_ENDPOINT: Final = "{base}{path}?api-version={version}"
 SOON: Final = {"retry-after-ms": "20", "x-ms-retry-after-ms": "20"}
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 
-ENVELOPE = frozenset({"location", "tags", "identity", "sku", "kind", "extendedLocation", "managedBy"})
-"""Names that stand at the top of a body, as far as its class has them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The place of the body's properties in azure-native's Args class.
-
-    Attributes:
-        module: Module under ``pulumi_azure_native``.
-        args: Name of the Args class.
-        path: Args that are part of the path, not of the body, beside ``resourceGroupName``; of a wrapped class all
-            are that stand neither at the top nor are the properties.
-        wrapped: The class has one arg ``properties`` that is the wire's ``properties``.
-        envelope: Wire names at the top of the body; everything else stands under ``properties``.
-        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
-        nested: Lists under ``properties`` whose items have ``properties`` of their own, which the class has beside
-            ``id`` and ``name``.
-    """
-
-    module: str
-    args: str
-    path: tuple[str, ...] = ()
-    wrapped: bool = False
-    envelope: frozenset[str] = ENVELOPE
-    wire: Mapping[str, str] = field(default_factory=dict)
-    nested: tuple[str, ...] = ()
-
-
 UNDER_WAY: Final = frozenset({"Creating", "Updating"})
 """States of a resource that is being made or changed."""
 
@@ -114,7 +85,6 @@ class ResourceKind:
         type: ``Microsoft.X/a/b`` in the service's letters.
         noun: What it is called in messages.
         names: The rule for its names.
-        schema: How its body is checked.
         defaults: Properties that the service writes into a body that lacks them.
         tracked: It has a location, and lies directly in a resource group.
         ticks: Polls until a new resource is ``Succeeded``; 0 answers at once.
@@ -154,7 +124,6 @@ class ResourceKind:
     type: ClassVar[str]
     noun: ClassVar[str]
     names: ClassVar[NameRule]
-    schema: ClassVar[Schema | None] = None
     defaults: ClassVar[Body] = {}
     tracked: ClassVar[bool] = True
     ticks: ClassVar[int] = 0

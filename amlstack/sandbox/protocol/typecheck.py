@@ -9,23 +9,27 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 import re
 import sys
 import threading
 import types
 import typing
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.protocol import allowances
+from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.refusals import invalid, near
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.protocol.kind import Body, ResourceKind, Schema
+    from amlstack.sandbox.protocol.kind import Body, ResourceKind
 
 _IMPORTS = threading.Lock()
+_PARAMETER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,68 @@ class BodyShape:
         return self.answered - {name.lower() for name in taken}
 
 
-def input_class(module: str, name: str) -> Any:
-    """A generated class, e.g. ``("machinelearningservices", "JobArgs")``."""
-    # azure-native imports its modules lazily, which two threads at once (the warm-up, a request) find half done.
-    with _IMPORTS:
-        return getattr(importlib.import_module(f"pulumi_azure_native.{module}"), name)
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The place of a type's properties in azure-native's input class, by the row of the stand-in of azure-native.
+
+    Attributes:
+        token: ``machinelearningservices:Job``.
+        envelope: Names at the top of the body; everything else stands under ``properties``.
+        path: Inputs that are part of the request's address, not of the body.
+        wire: Wire name under ``properties`` by azure-native's own name, where the two differ.
+        nested: Lists under ``properties`` whose items have ``properties`` of their own, which the class has beside
+            ``id`` and ``name``.
+        wrapped: The class has one input ``properties`` that is the wire's ``properties``.
+    """
+
+    token: str
+    envelope: frozenset[str]
+    path: frozenset[str]
+    wire: Mapping[str, str]
+    nested: tuple[str, ...]
+    wrapped: bool
+
+    @property
+    def input_class(self) -> Any:
+        """The generated class; one of that name that is no resource's leaves it the name with ``Init``."""
+        module, name = self.token.split(":")
+        # azure-native imports its modules lazily, which two threads at once (the warm-up, a request) find half done.
+        with _IMPORTS:
+            found = importlib.import_module(f"pulumi_azure_native.{module}")
+            return getattr(found, f"{name}InitArgs", None) or getattr(found, f"{name}Args")
+
+
+def schema_of(kind: str) -> Schema | None:
+    """The schema of a type, in any letter case; None for one that the stand-in does not know."""
+    return _schemas().get(kind.lower())
+
+
+@functools.cache
+def _schemas() -> dict[str, Schema]:
+    file = Path(__file__).parents[1] / "azure_native" / "types.json"
+    rows: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))["types"]
+    return {_type_of(row["path"]): _schema(token, row) for token, row in rows.items()}
+
+
+def _type_of(path: str) -> str:
+    """The type at the end of a path, in small letters."""
+    namespace, *parts = path.rpartition("/providers/")[2].split("/")
+    if not namespace:
+        return GROUPS.lower()
+    return "/".join((namespace, *parts[::2])).lower()
+
+
+def _schema(token: str, row: Mapping[str, Any]) -> Schema:
+    top, wrapped = frozenset(row["top"]), "properties" in row["top"]
+    renamed = {name: wire for name, wire in row.get("renamed", {}).items() if name in row["flat"]}
+    return Schema(
+        token,
+        envelope=top - {"properties"} if wrapped else top | {"id"},
+        path=frozenset({*_PARAMETER.findall(row["path"]), *row.get("put_query", ())}),
+        wire=renamed,
+        nested=tuple(row.get("wrapped", ())),
+        wrapped=wrapped,
+    )
 
 
 @functools.cache
@@ -211,14 +272,15 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     Raises:
         Refused: 400, naming the path of the first thing that is wrong, and near misses.
     """
-    if kind.schema is None:
+    schema = schema_of(kind.type)
+    if schema is None:
         return {"properties": {}, **body}
     given = {key: value for key, value in body.items() if key not in READ_BACK and value is not None}
     if isinstance(given.get("properties"), dict):
         given["properties"] = {key: value for key, value in given["properties"].items() if key not in kind.assigned}
-    envelope, inner = fields_of_body(kind.schema)
-    ignored = _shape(kind.schema).read_only(envelope.keys() | inner.keys() | kind.schema.wire.keys())
-    if kind.schema.wrapped:
+    envelope, inner = fields_of_body(schema)
+    ignored = body_shape(schema.input_class).read_only(envelope.keys() | inner.keys() | schema.wire.keys())
+    if schema.wrapped:
         if isinstance(given.get("properties"), dict):
             given["properties"] = _without(ignored, given["properties"], inner["properties"].hint)
         return {"properties": {}, **_object(kind.noun, {**envelope, **inner}, given, "", version)}
@@ -226,13 +288,13 @@ def check(kind: ResourceKind, body: Body, version: str = "") -> Body:
     if not isinstance(properties, dict):
         raise _wrong("properties", "an object", properties)
     properties = {
-        name: _flat_items(value, inner[name].hint) if name in kind.schema.nested else value
+        name: _flat_items(value, inner[name].hint) if name in schema.nested else value
         for name, value in properties.items()
     }
     wrong = next((name for name in properties if name in envelope), None)
     hint = f" '{wrong}' belongs at the top of the body, beside 'properties'." if wrong else ""
     checked = _object(kind.noun, inner, properties, "properties", version, hint=hint, ignored=ignored)
-    checked |= {name: _nested(checked[name]) for name in kind.schema.nested if name in checked}
+    checked |= {name: _nested(checked[name]) for name in schema.nested if name in checked}
     top = _object(kind.noun, envelope, given, "", version, inner=inner, ignored=ignored)
     return {**top, "properties": checked}
 
@@ -281,22 +343,19 @@ _SELDOM = frozenset({"monitor", "network", "privatedns"})
 def warm(kinds: Iterable[ResourceKind]) -> None:
     """Imports the generated modules of what most stacks make, so that the first PUT does not wait for them."""
     for kind in kinds:
-        if kind.schema is not None and kind.schema.module not in _SELDOM:
-            _shape(kind.schema)
-
-
-def _shape(schema: Schema) -> BodyShape:
-    return body_shape(input_class(schema.module, schema.args))
+        schema = schema_of(kind.type)
+        if schema is not None and schema.token.partition(":")[0] not in _SELDOM:
+            body_shape(schema.input_class)
 
 
 def fields_of_body(schema: Schema) -> tuple[dict[str, Field], dict[str, Field]]:
     """The fields at the top of the body, and those under ``properties`` (or that one itself), by wire name."""
-    fields = _shape(schema).fields
+    fields = body_shape(schema.input_class).fields
     # azure-native fills in the group's location, so its classes call it optional; the service checks it elsewhere.
     top = {name: field for name, field in fields.items() if name in schema.envelope}
     if schema.wrapped:
         return top, {"properties": fields["properties"]}
-    rest = fields.keys() - top.keys() - {"resourceGroupName", *schema.path}
+    rest = fields.keys() - top.keys() - schema.path
     return top, {schema.wire.get(name, name): field for name, field in fields.items() if name in rest}
 
 

@@ -21,7 +21,7 @@ from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.addresses import BLOB, ML
-from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, NameRule, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
@@ -54,10 +54,9 @@ class Containers(ResourceKind):
     nulls: ClassVar[Body] = {"description": None, "tags": {}, "properties": {}, "isArchived": False}
     since: ClassVar[Mapping[str, str]] = {"provisioningState": "2023-04-01"}
 
-    def __init__(self, word: str, noun: str, args: str) -> None:
+    def __init__(self, word: str, noun: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
         self.noun = noun  # type: ignore[misc]
-        self.schema = Schema("machinelearningservices", args, wrapped=True)  # type: ignore[misc]
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The newest version, and the number that a client gives to one without a version: clients count by it."""
@@ -140,7 +139,6 @@ class CodeVersions(Versions):
     noun = "a code version"
     word = "code"
     actions = ("startPendingUpload",)
-    schema = Schema("machinelearningservices", "CodeVersionArgs", wrapped=True)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The same content at another address is the same version, which stays where it is."""
@@ -219,7 +217,6 @@ class EnvironmentVersions(Versions):
         "stage": "Development",
     }
     nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "intellectualProperty": None}
-    schema = Schema("machinelearningservices", "EnvironmentVersionArgs", wrapped=True)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The address of a build context has Azure's own name of its account."""
@@ -427,7 +424,6 @@ class DataVersions(Versions):
     word = "data"
     address = "dataUri"
     nulls: ClassVar[Body] = dict.fromkeys(("description", "autoDeleteSetting", "stage", "intellectualProperty"))
-    schema = Schema("machinelearningservices", "DataVersionArgs", wrapped=True)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has an address."""
@@ -465,7 +461,6 @@ class ModelVersions(Versions):
     # Clients go through the flavors of every model.
     defaults: ClassVar[Body] = Versions.defaults | {"flavors": {}, "stage": "Development"}
     nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "jobName": None, "intellectualProperty": None}
-    schema = Schema("machinelearningservices", "ModelVersionArgs", wrapped=True)
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has an address."""
@@ -494,11 +489,11 @@ class ModelContainers(Containers):
         return Refused(404, "UserError", "The specified resource was not found.", details=(below,))
 
 
-MODELS = ModelContainers("models", "a model", "ModelContainerArgs")
+MODELS = ModelContainers("models", "a model")
 KINDS = (
-    *(Containers("codes", "a code asset", "CodeContainerArgs"), CodeVersions()),
-    *(EnvironmentContainers("environments", "an environment", "EnvironmentContainerArgs"), EnvironmentVersions()),
-    *(DataContainers("data", "a data asset", "DataContainerArgs"), DataVersions()),
+    *(Containers("codes", "a code asset"), CodeVersions()),
+    *(EnvironmentContainers("environments", "an environment"), EnvironmentVersions()),
+    *(DataContainers("data", "a data asset"), DataVersions()),
     *(MODELS, ModelVersions()),
 )
 """The kinds of this module; a new one is a row here."""

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from amlstack.sandbox.files.environments import expanded
 from amlstack.sandbox.kinds.machine_learning.assets import Containers, Versions, is_archived
 from amlstack.sandbox.orchestration import pipeline_body
-from amlstack.sandbox.protocol.kind import Body, KindContext, Schema
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from amlstack.sandbox.protocol.addresses import ArmPath
+    from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
 
 DEFAULT_VERSION = "azureml_default"
@@ -88,7 +88,6 @@ class ComponentVersions(Versions):
     type = "Microsoft.MachineLearningServices/workspaces/components/versions"
     noun = "a component version"
     word = "component"
-    schema = Schema("machinelearningservices", "ComponentVersionArgs", wrapped=True)
     nulls: ClassVar[Body] = {"autoDeleteSetting": None, "provisioningState": "Succeeded", "stage": "Development"}
 
     def absent(self, path: ArmPath) -> Refused:
@@ -264,5 +263,5 @@ def _text(value: Any, name: str = "") -> Any:
     return str(value) if isinstance(value, bool | int | float) else value
 
 
-KINDS = (ComponentContainers("components", "a component", "ComponentContainerArgs"), ComponentVersions())
+KINDS = (ComponentContainers("components", "a component"), ComponentVersions())
 """The kinds of this module."""

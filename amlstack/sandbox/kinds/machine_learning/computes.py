@@ -10,7 +10,7 @@ from amlstack.sandbox.kinds.machine_learning import capacity, jobs, managed_netw
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import BY_STATUS, Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_STATUS, Body, KindContext, NameRule, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.store.store import COMPUTE
@@ -46,7 +46,6 @@ class Computes(ResourceKind):
         r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
         "3 to 24 letters, digits and '-', a letter first, no '-' at the end",
     )
-    schema = Schema("machinelearningservices", "ComputeArgs", wrapped=True)
     ticks = 2
     ticks_delete = 1
     patches = True

@@ -15,7 +15,7 @@ from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import entra, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
@@ -122,7 +122,6 @@ class JobKind(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
     )
-    schema = Schema("machinelearningservices", "JobArgs", wrapped=True)
     tracked = False
     actions = ("cancel",)
     frontend = True

@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -245,7 +245,6 @@ class OutboundRules(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"
     )
-    schema = Schema("machinelearningservices", "ManagedNetworkSettingsRuleArgs", wrapped=True)
     tracked = False
     ticks_delete = 2
     leaves_parent = True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.kinds.machine_learning.job_answers import SINCE, defined
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, Reply, ResourceKind, Schema
+from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ class ScheduleKind(ResourceKind):
     noun = "a schedule"
     defaults: ClassVar[Body] = {"isEnabled": True, "tags": {}, "properties": {}}
     names = jobs.KIND.names
-    schema = Schema("machinelearningservices", "ScheduleArgs", wrapped=True)
     tracked = False
     ticks = 2
     ticks_delete = 2

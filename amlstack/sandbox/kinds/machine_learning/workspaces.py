@@ -28,7 +28,6 @@ from amlstack.sandbox.protocol.kind import (
     NameRule,
     Reply,
     ResourceKind,
-    Schema,
 )
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import iso
@@ -52,7 +51,6 @@ class Datastores(ResourceKind):
     type = f"{TYPE}/datastores"
     noun = "a datastore"
     names = NameRule(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
-    schema = Schema("machinelearningservices", "DatastoreArgs", wrapped=True)
     defaults: ClassVar[Body] = {
         "endpoint": "core.windows.net",
         "protocol": "https",
@@ -350,7 +348,6 @@ class Workspaces(ResourceKind):
     names = NameRule(
         r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
     )
-    schema = Schema("machinelearningservices", "WorkspaceArgs", ("workspaceName",))
     ticks = 3
     ticks_delete = 2
     patches = True

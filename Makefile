@@ -86,7 +86,7 @@ prove: venv ## `amlstack prove` against a sandbox changed in thirty ways: each i
 
 .PHONY: recordings
 recordings: venv ## recordings of Azure against the sandbox: what is equal, what differs (docs/recordings.md), ONLY="…" for some (minutes)
-	@$(PY) -m tools.recordings play $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
+	@$(PY) -m tests.support.recordings play $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
 .PHONY: microsoft-tests
 microsoft-tests: venv ## Microsoft's end-to-end tests of azure-ai-ml against a sandbox, FOLDERS="…" for some, CONFIGS=FOLDER (docs/microsoft-tests.md)

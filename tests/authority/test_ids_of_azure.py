@@ -41,7 +41,6 @@ MADE_UP = {
     "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7 3eeb2bf0-c639-47a8-9e75-3b44932eb421 6a19a0b0-7e62-4c92-b797-7f8e31da9cc2 "
     "dd056dcd-154b-4c76-9bd3-c8f88648b5ff e48ece36-62e2-4504-bad9-02848725956a",
     "tools/bench/scale.py": "11111111-1111-1111-1111-111111111111",  # a subscription
-    "tools/recordings/assumed.py": f"6e1f2a3b-0000-4000-8000-000000000001 {ZEROS}",  # of what a recording leaves out
     "docs/data.md": "1f0e2d3c-4b5a-4968-8776-655443322110",  # a group of the example
     # Ids that a run of the example printed.
     "docs/gitops-state.md": "7b1f6f0e-3c0e-4a52-9f7e-5d2c1a9b8e11 aa1bb134-3fc1-5fb1-aa22-ef03e3199e5b "

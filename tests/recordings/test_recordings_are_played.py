@@ -14,11 +14,11 @@ from amlstack.base.credentials import scrub
 from amlstack.recordings import forms
 from amlstack.recordings.comparison import ComparedFact, GivenAnswer, compared
 from amlstack.sandbox.server import daemon
+from tests.support.recordings import distill, report, stories
+from tests.support.recordings.__main__ import RESULTS
+from tests.support.recordings.play import Outcome, Player
+from tests.support.recordings.sources import Recorded, Recording
 from tests.support.running import ended_with_us
-from tools.recordings import distill, report, stories
-from tools.recordings.__main__ import RESULTS
-from tools.recordings.play import Outcome, Player
-from tools.recordings.sources import Recorded, Recording
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.addresses import parse
-from tools.recordings import stories
+from tests.support.recordings import stories
 
 if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import ResourceKind

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from amlstack.recordings.comparison import ComparedFact
-    from tools.recordings.play import Outcome
-    from tools.recordings.stories import Story
+    from tests.support.recordings.play import Outcome
+    from tests.support.recordings.stories import Story
 
 DIFFERENCES: Final = PROJECT / "tests" / "recordings" / "differences.toml"
 """Rows of patterns of kind, path and what either side says, each with the reason of all facts that match it."""

@@ -13,7 +13,7 @@ from amlstack.sandbox.kinds.machine_learning.workspaces import NEIGHBOURS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tools.recordings.stories import Exchange, Story
+    from tests.support.recordings.stories import Exchange, Story
 
 Request = tuple[str, str, Any]
 LENGTH: Final = "content-length"

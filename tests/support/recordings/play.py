@@ -19,15 +19,15 @@ from amlstack.base import paths
 from amlstack.recordings import comparison, forms
 from amlstack.recordings.comparison import ComparedFact, GivenAnswer
 from amlstack.sandbox.store.store import Store
-from tools.recordings import assumed
-from tools.recordings.distill import KEPT, SIGNED
-from tools.recordings.stories import POLL
+from tests.support.recordings import assumed
+from tests.support.recordings.distill import KEPT, SIGNED
+from tests.support.recordings.stories import POLL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.sandbox.server.endpoint import Endpoint
-    from tools.recordings.stories import Exchange, Story
+    from tests.support.recordings.stories import Exchange, Story
 
 VERSION: Final = "2024-10-01"
 """Of what is set up for a story."""
@@ -424,7 +424,7 @@ def _of_its_group(one: Exchange) -> GivenAnswer:
 
 def _missing(one: Exchange, replies: list[requests.Response | None], without: set[str]) -> str:
     """The reason why an exchange cannot be played; empty where it can."""
-    if one.method == POLL and (replies[one.of] is None or replies[one.of].status_code == 501):  # type: ignore[union-attr]
+    if one.method == POLL and (replies[one.of] is None or replies[one.of].status_code == 501):
         return "needs what is not emulated"
     low = one.path.lower().replace(".dfs/", "/")
     source = one.headers.get("x-ms-copy-source", "").lower()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import daemon
-from tools.recordings import distill, report, sources, stories
-from tools.recordings.play import Player
+from tests.support.recordings import distill, report, sources, stories
+from tests.support.recordings.play import Player
 
 PAGE = PROJECT / "docs" / "recordings.md"
 RESULTS = PROJECT / "tests" / "recordings" / "results.json"
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- counts: make recordings WRITE=1 -->", "<!-- end of counts -->
 
 def main() -> int:
     """Runs one of the two verbs."""
-    parser = argparse.ArgumentParser(prog="tools.recordings", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tests.support.recordings", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("distill", help="recordings as stories")
     one.add_argument("--repository", type=Path, help="a bare copy of azure-sdk-for-python that still has recordings")
@@ -46,7 +46,7 @@ def _distill(given: argparse.Namespace) -> int:
     made = [distill.story(one) for one in sorted(found, key=lambda each: each.source)]
     size = stories.write(made)
     exchanges = sum(len(one.exchanges) for one in made)
-    print(f"{len(made):,} stories with {exchanges:,} exchanges: {size:,} bytes in {stories.FILE}")
+    _say(f"{len(made):,} stories with {exchanges:,} exchanges: {size:,} bytes in {stories.FILE}")
     return 0
 
 
@@ -72,13 +72,15 @@ def _play(given: argparse.Namespace) -> int:
     shown = report.table(one for one in outcomes if not one.story.held_out)
     hidden = report.table(one for one in outcomes if one.story.held_out)
     lines = list(report.page(chosen, shown, hidden))
-    print("\n".join(lines))
-    print(*report.differing(shown), sep="\n")
-    print(f"{time.monotonic() - begun:.0f} s")
+    _say(*lines, *report.differing(shown), f"{time.monotonic() - begun:.0f} s")
     if given.write and not given.kind and len(chosen) == len(every):
         quick = {one.name for one in stories.quick(every)}
         _write(lines, shown, hidden, report.table(one for one in outcomes if one.story.name in quick))
     return 0
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 def _write(lines: list[str], shown: report.Table, hidden: report.Table, quick: report.Table) -> None:

@@ -11,12 +11,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from amlstack.recordings import forms
 from amlstack.recordings.comparison import GivenAnswer
-from tools.recordings.stories import POLL, Exchange, Story
+from tests.support.recordings.stories import POLL, Exchange, Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tools.recordings.sources import Recorded, Recording
+    from tests.support.recordings.sources import Recorded, Recording
 
 KEPT: Final = frozenset({
     "location", "azure-asyncoperation", "retry-after", "x-ms-error-code", "content-type", "etag", "last-modified",

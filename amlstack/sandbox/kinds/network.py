@@ -90,18 +90,24 @@ def refuse_if_used(context: KindContext, subnet: ResourceRow) -> None:
             raise Refused(400, "InUseSubnetCannotBeDeleted", message)
 
 
-class VirtualNetworks(ResourceKind):
-    """A network whose subnets are resources of their own, given with it or one by one."""
+class OfNetwork(ResourceKind):
+    """A resource of the network service, which makes all of them alike."""
 
-    type = TYPE
-    noun = "a virtual network"
     names = _NAMES
-    ticks = 2
+    ticks = 1
     ticks_delete = 1
     making = "Updating"
     etag_form = _WEAK
     status_at, result_at = _STATUS_AT, _RESULT_AT
     dated = False
+
+
+class VirtualNetworks(OfNetwork):
+    """A network whose subnets are resources of their own, given with it or one by one."""
+
+    type = TYPE
+    noun = "a virtual network"
+    ticks = 2
     nulls: ClassVar[Body] = {"virtualNetworkPeerings": [], "enableDdosProtection": False}
     until: ClassVar[dict[str, tuple[str, Any]]] = {"enableVmProtection": ("2020-06-01", False)}
 
@@ -157,7 +163,7 @@ class VirtualNetworks(ResourceKind):
             refuse_if_used(context, row)
 
 
-class Subnets(ResourceKind):
+class Subnets(OfNetwork):
     """One subnet."""
 
     type = SUBNETS
@@ -166,14 +172,8 @@ class Subnets(ResourceKind):
         "privateEndpointNetworkPolicies": "Disabled",
         "privateLinkServiceNetworkPolicies": "Enabled",
     }
-    names = _NAMES
     tracked = False
     ticks = 2
-    ticks_delete = 1
-    making = "Updating"
-    etag_form = _WEAK
-    status_at, result_at = _STATUS_AT, _RESULT_AT
-    dated = False
     nulls: ClassVar[Body] = {"delegations": []}
 
     def in_request(self, body: Body, version: str) -> Body:
@@ -220,18 +220,11 @@ SUBNET_KIND = Subnets()
 LOWEST, HIGHEST = 100, 4096
 
 
-class SecurityGroups(ResourceKind):
+class SecurityGroups(OfNetwork):
     """Rules by direction and priority."""
 
     type = SECURITY_GROUPS
     noun = "a network security group"
-    names = _NAMES
-    ticks = 1
-    ticks_delete = 1
-    making = "Updating"
-    etag_form = _WEAK
-    status_at, result_at = _STATUS_AT, _RESULT_AT
-    dated = False
     nulls: ClassVar[Body] = {"securityRules": []}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
@@ -270,18 +263,11 @@ TARGETS = {
 """Sub-resources by type (learn.microsoft.com/azure/private-link/private-endpoint-overview, 2026-11-22)."""
 
 
-class PrivateEndpoints(ResourceKind):
+class PrivateEndpoints(OfNetwork):
     """An address in a subnet that leads to one part of a resource."""
 
     type = ENDPOINTS
     noun = "a private endpoint"
-    names = _NAMES
-    ticks = 1
-    ticks_delete = 1
-    making = "Updating"
-    etag_form = _WEAK
-    status_at, result_at = _STATUS_AT, _RESULT_AT
-    dated = False
     nulls: ClassVar[Body] = {"manualPrivateLinkServiceConnections": [], "customDnsConfigs": []}
     assigned = ResourceKind.assigned | {"resourceGuid"}
 
@@ -356,19 +342,12 @@ def _address(context: KindContext, endpoint: ResourceRow) -> str:
     return str(range_of(subnet.body["properties"]["addressPrefix"], "")[3 + earlier])
 
 
-class ZoneGroups(ResourceKind):
+class ZoneGroups(OfNetwork):
     """The private DNS zones in which an endpoint's names are registered."""
 
     type = f"{ENDPOINTS}/privateDnsZoneGroups"
     noun = "a private DNS zone group"
-    names = _NAMES
     tracked = False
-    ticks = 1
-    ticks_delete = 1
-    making = "Updating"
-    etag_form = _WEAK
-    status_at, result_at = _STATUS_AT, _RESULT_AT
-    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The zones exist, each named once."""

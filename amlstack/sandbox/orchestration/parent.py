@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.files import write_whole
+from amlstack.sandbox.store.folders import write_report
 from amlstack.sandbox.store.store import JobError, job_folder
 
 if TYPE_CHECKING:
@@ -82,27 +81,17 @@ class Parent:
             return
         self.moved = True
         self.folder.mkdir(parents=True, exist_ok=True)
-        row = self.store.jobs[self.job.id]
-        report = {
-            "job": row.name,
-            "workspace": row.workspace,
-            "status": row.status,
-            "error": None if error is None else {"code": error.code, "message": error.message},
-            "created": row.created,
-            "started": row.started,
-            "ended": row.ended,
-            "children": [
-                {
-                    "place": place,
-                    "job": child.name,
-                    "key": child.id,
-                    "status": child.status,
-                    "error": None if child.error is None else child.error.message,
-                }
-                for place, child in self.children.items()
-            ],
-        }
-        write_whole(self.folder / "report.json", json.dumps(report, indent=1) + "\n")
+        children = [
+            {
+                "place": place,
+                "job": child.name,
+                "key": child.id,
+                "status": child.status,
+                "error": None if child.error is None else child.error.message,
+            }
+            for place, child in self.children.items()
+        ]
+        write_report(self.folder, self.store.jobs[self.job.id], children=children)
 
     def label(self, **properties: str) -> None:
         """Writes into the record's ``properties``, where the service keeps what it finds out."""

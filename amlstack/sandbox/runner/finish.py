@@ -9,11 +9,11 @@ import signal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.files import write_whole
 from amlstack.sandbox.contract import launch
 from amlstack.sandbox.files import registration, storage
 from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox.store.folders import write_report
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.contract.spec import Spec
     from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
-    from amlstack.sandbox.store.store import JobRow
 
 _VICTIM = re.compile(
     r"connection (was )?(closed|reset) by (remote )?peer|connection reset|broken pipe|socket (was )?closed"
@@ -141,30 +140,6 @@ def metrics(folder: Path) -> Any:
         return None
 
 
-def write(folder: Path, job: JobRow, spec: Spec | None, **rest: Any) -> None:
-    """Writes the report whole or not at all.
-
-    Args:
-        folder: The job's folder.
-        job: Its row after the end.
-        spec: What it asked for; None when that could not be read.
-        rest: Further entries.
-    """
-    data = {
-        "job": job.name,
-        "workspace": job.workspace,
-        "status": job.status,
-        "error": None if job.error is None else {"code": job.error.code, "message": job.error.message},
-        "created": job.created,
-        "started": job.started,
-        "ended": job.ended,
-        "command": None if spec is None else spec.command,
-        "nodes": None if spec is None else spec.nodes,
-        **rest,
-    }
-    write_whole(folder / "report.json", json.dumps(data, indent=1) + "\n")
-
-
 def _parent(places: Sequence[RankPlace], node: int) -> int:
     return next(place.rank for place in places if place.node == node)
 
@@ -266,12 +241,14 @@ class Ending:
         ]
         folder = job_folder(self.store.home, self.job)
         folder.mkdir(parents=True, exist_ok=True)
-        rest = self._report(outcome, folder)
+        spec = self.spec
+        asked = {"command": spec.command if spec else None, "nodes": spec.nodes if spec else None}
+        rest = {**asked, **self._report(outcome, folder)}
         with self.store.transaction():
             self.store.jobs.move(self.job, status, error=error, exits=exits)
             row = self.store.jobs.get(self.job)
             if row is not None:
-                write(folder, row, self.spec, **rest)
+                write_report(folder, row, **rest)
                 if status == "Completed":
                     registration.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)

@@ -163,8 +163,9 @@ class Explainer:
         if kind == "extra_forbidden":
             return _unknown_key(loc, model, self.codes)
         if kind == "missing":
-            field = model.model_fields.get(str(loc[-1]))
-            rule = (field and field.description) or "It has no default"
+            name = str(loc[-1])
+            field = model.model_fields.get(name)
+            rule = (field and field.description) or described(model).get(name) or "It has no default"
             return Finding(self.codes.missing, place, f"`{loc[-1]}` is missing", rule)
         code, key, shown = self.codes.value, _key(loc), _shown(error.get("input"))
         if kind == "string_pattern_mismatch":

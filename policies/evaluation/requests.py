@@ -104,7 +104,7 @@ def _spelled(value: Any, path: tuple[str, ...], twins: list[Unknown]) -> Any:
     folded: set[str] = set()
     known = {} if around in _NAMED else spellings()
     for key, inner in value.items():
-        low = _fold(key)
+        low = _fold(str(key))
         if low in folded:
             twins.append(Unknown(".".join((*path, key)), TWICE, unresolved=True))
         else:  # most values are texts and numbers, which need no call

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base.models import described
 from amlstack.base.paths import PROJECT
 from tools.docs.tables import SETTINGS
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("model", SETTINGS)
 def test_every_setting_is_explained(model: type[BaseModel]) -> None:
     page = (PROJECT / "docs" / "settings.md").read_text("utf-8")
+    meanings = described(model)
     for name, field in model.model_fields.items():
-        assert field.description, f"{model.__name__}.{name}"
+        assert meanings.get(name), f"{model.__name__}.{name}"
         assert f"| `{field.alias or name}` |" in page

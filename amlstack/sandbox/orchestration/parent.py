@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store.folders import write_report
+from amlstack.sandbox.store.jobs import write_report
 from amlstack.sandbox.store.store import JobError, job_folder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from amlstack.sandbox.contract import launch
 from amlstack.sandbox.files import registration, storage
 from amlstack.sandbox.runner import mpirun
 from amlstack.sandbox.scheduling import allocation
-from amlstack.sandbox.store.folders import write_report
+from amlstack.sandbox.store.jobs import write_report
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
 if TYPE_CHECKING:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import stat
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from amlstack.base.files import write_whole
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from amlstack.sandbox.store.jobs import JobRow
 
 PRIVATE = 0o077
 """The umask of the server and of runners: state, code, data, logs and keys are their owner's alone."""
@@ -33,27 +28,6 @@ def folder(home: Path) -> Path:
 def job_folder(home: Path, job: str) -> Path:
     """``<home>/sandbox/jobs/<table key of the job>``; made by the runner."""
     return folder(home) / "jobs" / job
-
-
-def write_report(place: Path, job: JobRow, **rest: Any) -> None:
-    """Writes the report of a job that has ended whole or not at all.
-
-    Args:
-        place: The job's folder.
-        job: Its row after the end.
-        rest: Further entries.
-    """
-    report = {
-        "job": job.name,
-        "workspace": job.workspace,
-        "status": job.status,
-        "error": None if job.error is None else {"code": job.error.code, "message": job.error.message},
-        "created": job.created,
-        "started": job.started,
-        "ended": job.ended,
-        **rest,
-    }
-    write_whole(place / "report.json", json.dumps(report, indent=1) + "\n")
 
 
 def private(path: Path) -> Path:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.files import write_whole
 from amlstack.sandbox.store.database import reading
 from amlstack.sandbox.store.tables import StoreTable
 
@@ -323,3 +324,24 @@ FROM (
   ORDER BY created, id LIMIT ?
 ) AS some JOIN jobs ON jobs.id = some.id ORDER BY jobs.created, jobs.id
 """
+
+
+def write_report(place: Path, job: JobRow, **rest: Any) -> None:
+    """Writes the report of a job that has ended whole or not at all.
+
+    Args:
+        place: The job's folder.
+        job: Its row after the end.
+        rest: Further entries.
+    """
+    report = {
+        "job": job.name,
+        "workspace": job.workspace,
+        "status": job.status,
+        "error": None if job.error is None else {"code": job.error.code, "message": job.error.message},
+        "created": job.created,
+        "started": job.started,
+        "ended": job.ended,
+        **rest,
+    }
+    write_whole(place / "report.json", json.dumps(report, indent=1) + "\n")

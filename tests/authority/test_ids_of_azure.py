@@ -26,6 +26,7 @@ ZEROS = "00000000-0000-0000-0000-000000000000"
 MADE_UP = {
     "infra/roles.py": "6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11",  # namespace of role assignments' names
     "infra/access.py": "0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90",
+    "deploy/team/Pulumi.dev.yaml": ZEROS,  # of no subscription
     "deploy/state/__main__.py": "0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27",
     "infra/names.py": ZEROS,  # of no subscription
     "infra/settings/repair.py": ZEROS,

@@ -126,11 +126,12 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     rank, node = (None, None) if blameless else _whose(evidence, first)
     sure, reason = _sure(evidence, first, others, same, blameless=blameless)
     if first.code == no_culprit.MEETING:
-        silent, node = no_culprit.absent_from_rendezvous(evidence)
+        named = tuple(first.facts.get("missing", ()))
+        silent, node = (named, None) if named else no_culprit.absent_from_rendezvous(evidence)
         rank = silent[0] if len(silent) == 1 else None
         if silent or node is not None:
             who = no_culprit.listed(silent) if silent else f"node {node}"
-            reason = f"the others waited for {who}, whose log does not mention it"
+            reason = f"the others waited for {who}, " + ("as they say" if named else "whose log does not mention it")
     return Diagnosis.shown_by(
         first,
         first.signature,

@@ -327,6 +327,9 @@ def _goes_on_with(event: Event, victim: Event) -> bool:
     """True where a victim's words of the same writer are what an exception or a weak sign is about."""
     if _exited(event) and victim.signature.kind == "stop":
         return False  # the others are stopped because of this end
+    inner = str(event.facts.get("inner", ""))
+    if event.code == "python-exception" and inner and event.source is not None and inner == event.source.file:
+        return False  # the program itself raised it: whatever its process says later is a consequence
     apart = victim.line - event.line
     weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
     goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)

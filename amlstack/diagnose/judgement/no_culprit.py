@@ -243,6 +243,11 @@ GET_LOGS = (
 
 MOST_OF_A_NODE = 16
 """Ranks that one node has at most: more are on several, whatever hosts the logs name."""
+RETRIED = frozenset({"connection-refused", "network-unreachable", "name-not-resolved", "service-timeout"})
+"""Signs of calls that are tried again, each a warning."""
+TRIES = 3
+LAST_WORDS = 3
+"""Lines of a log's end that are all that the program still had to say."""
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""
 
@@ -257,6 +262,8 @@ def verdict(evidence: Evidence) -> Diagnosis:
     if all(event.soft for event in ended):  # what was logged as a note or a warning ended nobody
         ended = []
     summaries = [event for event in evidence.events if event.role is EventRole.SUMMARY]
+    if not summaries and all(event.code in RETRIED for event in ended) and (given_up := _exhausted(evidence)):
+        return given_up
     if not ended and not summaries:
         return _slow(evidence) or _quiet(evidence)
     if _all_stopped(ended, summaries):
@@ -326,6 +333,19 @@ def _slow(evidence: Evidence) -> Diagnosis | None:
     )
 
 
+def _exhausted(evidence: Evidence) -> Diagnosis | None:
+    """A call that failed again and again, and after whose last failure the log ends."""
+    tried = [event for event in evidence.events if event.code in RETRIED]
+    for event in tried:
+        same = [each for each in tried if (each.code, each.file) == (event.code, event.file)]
+        if len(same) >= TRIES and evidence.lengths[event.file] - same[-1].line < LAST_WORDS:
+            reason = "it was tried again and again, and the log ends with the last try"
+            return Diagnosis.shown_by(
+                same[-1], event.signature, rank=event.rank, node=event.node, confidence="medium", reason=reason
+            )
+    return None
+
+
 def _quiet(evidence: Evidence) -> Diagnosis:
     lived = outlived(evidence)
     if lived:
@@ -345,14 +365,15 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
         for event in ended
         if (event.code == "slurm-step-ended" and "CANCELLED" in event.text and "TASK FAILURE" not in event.text)
         or (event.code == "termination-requested" and any(word in event.text.lower() for word in words))
+        or (event.code == "interrupted" and all(each.signature.kind == "stop" for each in ended))
     ]
-    failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15)]
+    failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15, -2, 130)]
     return bool(own) and not failed
 
 
 def _stopped(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis:
     return Diagnosis.shown_by(
-        next(event for event in ended if event.code in ("termination-requested", "slurm-step-ended")),
+        next(event for event in ended if event.code in ("termination-requested", "slurm-step-ended", "interrupted")),
         by_code("terminated-from-outside"),
         confidence="medium",
         reason="the launcher itself received the signal and no rank had failed; who sent it is not in the logs",

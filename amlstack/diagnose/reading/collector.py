@@ -37,7 +37,11 @@ _WHO = re.compile(
 )
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
-_STALLED_ROW = re.compile(r"^(?P<rank>\d{1,6}): ?\[")
+_LISTING = {
+    "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
+    "rendezvous-timeout": re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$"),
+}
+"""Code of an event → rows below it that name the ranks that did not come."""
 
 
 @dataclass(slots=True)
@@ -127,7 +131,7 @@ class Collector:
             return
         self._latest[key] = len(self.events)
         self.events.append(event)
-        if signature.code in ("mpi-process-failed", "mpi-daemon-lost", "horovod-stalled"):
+        if signature.code in ("mpi-process-failed", "mpi-daemon-lost", *_LISTING):
             self.details, self._named = 12, (rank, node)
 
     def chain(self, at: int, raised: tracebacks.Raised, signature: Signature, time: Stamp | None) -> None:
@@ -165,8 +169,8 @@ class Collector:
             self.details = 0
             return
         event = self.events[last]
-        if event.code == "horovod-stalled":
-            if found := _STALLED_ROW.match(line.text.strip()):
+        if event.code in _LISTING:
+            if found := _LISTING[event.code].match(line.text.strip()):
                 missing = sorted({*event.facts.get("missing", ()), int(found["rank"])})
                 self.events[last] = replace(event, facts={**event.facts, "missing": tuple(missing)})
             return

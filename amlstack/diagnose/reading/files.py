@@ -10,6 +10,7 @@ import shutil
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -253,6 +254,10 @@ _RANKS = tuple(
         r"^(\d+)\.(?:log|txt|out|err|stdout|stderr)$",
     )
 )
+_OF_A_RANK = re.compile(
+    r"(?:rank|process|proc|task|worker|trainer|stdout|stderr|std|log|out|output|err)?[_.-]?\d+\.\w+$"
+)
+"""A name that consists of little more than a rank."""
 _RANK_FOLDER = re.compile(r"^(?:rank[._-]?)?(\d{1,5})$")
 _ATTEMPT = re.compile(r"^(?:attempt|retry|restart)[._-]?(\d{1,4})$", re.IGNORECASE)
 _NODE_FOLDER = re.compile(r"^(?:node|host|vm|instance)[._-]?(\S+)$|^((?:ip-|\d+\.\d+\.\d+\.)\S+)$")
@@ -280,6 +285,7 @@ def read(paths: Iterable[Path]) -> LogFiles:
     """Reads files, folders and archives of logs; many bytes in several files by several processes."""
     findings: list[Finding] = []
     wanted: list[tuple[LogSource, Path]] = []
+    shapes: Counter[str] = Counter()
     seen: set[Path] = set()
     logs: list[Log] = []
     with ExitStack() as opened:
@@ -289,7 +295,9 @@ def read(paths: Iterable[Path]) -> LogFiles:
                 if identity not in seen:
                     seen.add(identity)
                     wanted.append((source, path))
-        for log, found in _all(wanted):
+                    shapes[_shape(source)] += 1
+        alone = frozenset(shape for shape, count in shapes.items() if count == 1)
+        for log, found in _all(wanted, alone):
             findings += found
             if log is not None:
                 logs.append(log)
@@ -299,14 +307,20 @@ def read(paths: Iterable[Path]) -> LogFiles:
     return LogFiles(tuple(logs), tuple(findings))
 
 
-def _all(wanted: list[tuple[LogSource, Path]]) -> Iterator[tuple[Log | None, list[Finding]]]:
+def _shape(source: LogSource) -> str:
+    return re.sub(r"\d+", "0", source.path.name)
+
+
+def _all(wanted: list[tuple[LogSource, Path]], alone: frozenset[str]) -> Iterator[tuple[Log | None, list[Finding]]]:
     """Each log, in the order in which they are wanted."""
     processes = min(len(sched_getaffinity(0)), MOST_PROCESSES, len(wanted))
     if processes < 2 or sum(map(_size, wanted)) < WORTH_PROCESSES:
-        yield from map(_one, wanted)
+        yield from map(partial(_one, alone=alone), wanted)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_one, wanted, chunksize=max(1, min(16, len(wanted) // (4 * processes))))
+        yield from pool.map(
+            partial(_one, alone=alone), wanted, chunksize=max(1, min(16, len(wanted) // (4 * processes)))
+        )
 
 
 def _size(wanted: tuple[LogSource, Path]) -> int:
@@ -316,11 +330,17 @@ def _size(wanted: tuple[LogSource, Path]) -> int:
         return 0
 
 
-def rank_of(path: Path, root: Path) -> int | None:
-    """The rank whose log a file is, by its name or, for torchrun's and mpirun's folders, its folder's."""
+def rank_of(path: Path, root: Path, *, alone: bool = False) -> int | None:
+    """The rank whose log a file is, by its name or, for torchrun's and mpirun's folders, its folder's.
+
+    Args:
+        path: The file.
+        root: The folder that was given.
+        alone: No other file has the same name with another number: a number within it is part of another name.
+    """
     if path.stem == "70_driver_log":
         return None
-    for pattern in _RANKS:
+    for pattern in _RANKS[:2] if alone and not _OF_A_RANK.match(path.name) else _RANKS:
         if found := pattern.search(path.name):
             return int(found[1])
     if (
@@ -381,12 +401,12 @@ def _sources(path: Path, findings: list[Finding], opened: ExitStack) -> Iterator
     yield from found[:MOST_LOGS]
 
 
-def _one(wanted: tuple[LogSource, Path]) -> tuple[Log | None, list[Finding]]:
+def _one(wanted: tuple[LogSource, Path], alone: frozenset[str]) -> tuple[Log | None, list[Finding]]:
     """One log and what is wrong with its file; a JSON file that is no record of a run is neither."""
     (source, root), path = wanted, wanted[0].path
     name = _shown(path, root)
     base = root if root.is_dir() or source.archive is not None else root.parent
-    rank, node = rank_of(path, base), node_of(path, base)
+    rank, node = rank_of(path, base, alone=_shape(source) in alone), node_of(path, base)
     level = Level.ERROR if path == root else Level.WARNING  # a file of a folder may be no log
     try:
         with source.open() as file:

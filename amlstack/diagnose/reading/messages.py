@@ -127,6 +127,7 @@ LONGEST = 500
 _LEVEL = re.compile(
     r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
     r"|^(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)(?:\[\w+\])?: +\S"  # a program's own last words
+    r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}: Error response from daemon: "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
 )
@@ -256,18 +257,36 @@ def counter(text: str) -> tuple[str, float] | None:
     return None
 
 
-def progress(tail: bytes, lines: int, line_of: Callable[[str], Line] = strip) -> dict[int | None, tuple[int, ...]]:
+_AFTERWARDS = re.compile(
+    rb"wandb:|\bRun (?:summary|history)\b|mlflow|Self C(?:PU|UDA)\b|profil|__del__|atexit|resource_tracker|leaked",
+    re.IGNORECASE,
+)
+"""Lines of trackers, profilers and the teardown of a process: no training goes on there."""
+_STARTS = re.compile(
+    rb"(?:^|[\s/])(?:torchrun|mpirun|mpiexec|horovodrun|deepspeed|accelerate|srun|python3?) |torch\.distributed\.run"
+    rb"|start(?:ing|ed)\b|initializ|world_?size|nranks|resum|\battempt\b",
+    re.IGNORECASE,
+)
+"""Signs that something was started once more."""
+
+
+def progress(
+    tail: bytes, lines: int, line_of: Callable[[str], Line] = strip, over: int = 0
+) -> dict[int | None, tuple[int, ...]]:
     """Lines at the end of a log on which each rank came forward: counters and progress bars; None for nameless ones.
 
     Args:
         tail: The log's last bytes.
         lines: How many lines the log has.
         line_of: Tells who wrote a line.
+        over: The line of the launcher's last words, after which only what is started anew comes forward; 0 for none.
     """
     found: dict[int | None, list[int]] = {}
     rows = tail.removesuffix(b"\n").split(b"\n")
     for number, raw in enumerate(rows, start=lines - len(rows) + 1):
-        if _FORWARD.search(raw):
+        if 0 < over < number and _STARTS.search(raw):
+            over = 0
+        if not 0 < over < number and _FORWARD.search(raw) and not _AFTERWARDS.search(raw):
             found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
 

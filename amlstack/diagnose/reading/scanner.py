@@ -415,5 +415,9 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
-    progress, finished = messages.progress(tail.kept, number, line_of), messages.finished(tail.kept, number, line_of)
+    over = max((event.line for event in log.events if event.origin is Origin.TABLE), default=0)
+    progress, finished = (
+        messages.progress(tail.kept, number, line_of, over),
+        messages.finished(tail.kept, number, line_of),
+    )
     return replace(log, reached=messages.last_counter(tail.kept, line_of), progress=progress, finished=finished)

@@ -1,0 +1,83 @@
+"""The score of `amlstack diagnose` on a sealed set: ``python -m tests.support.diagnose.score FOLDER TRUTHS.toml …``.
+
+A file of truths has one table for each log below the folder, which is a file or a folder itself:
+
+    [[log]]
+    file = "a.log"
+    cause = "KeyError.*labels"   # a regex of the answer; left out where the log does not show the cause
+    rank = 3                     # or a list; only where the log shows which
+    healthy = true               # instead of a cause: nothing failed
+
+Every log without ``cause`` of a file whose name begins with ``healthy`` is healthy.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amlstack.diagnose import diagnose
+
+if TYPE_CHECKING:
+    from amlstack.diagnose import Diagnosis
+
+
+def answer(verdict: Diagnosis) -> str:
+    """The text of an answer: cause, meaning and evidence, without the advice."""
+    shown = (verdict.cause, verdict.means, verdict.text, verdict.source, *(event.text for event in verdict.events))
+    return "\n".join(str(each) for each in shown if each)
+
+
+def judged(truth: dict[str, Any], verdict: Diagnosis, *, healthy: bool) -> str:
+    """The judgement of one answer: ``right``, ``wrong cause``, ``no cause``, ``alarm`` …"""
+    if healthy:
+        return "alarm" if verdict.fatal and (verdict.found or verdict.text) else "healthy: quiet"
+    if "cause" not in truth:
+        return "wrong cause where none is shown" if verdict.found else "not shown: none named"
+    if not verdict.found:
+        return "no cause"
+    return "right" if re.search(truth["cause"], answer(verdict), re.IGNORECASE | re.DOTALL) else "wrong cause"
+
+
+def rank_judged(truth: dict[str, Any], verdict: Diagnosis) -> str | None:
+    """The same of the rank; None where the truth has none and the answer names none."""
+    wanted = truth.get("rank", truth.get("ranks"))
+    if wanted is None:
+        return None
+    if verdict.rank is None:
+        return "rank missing"
+    return "rank right" if verdict.rank in (wanted if isinstance(wanted, list) else [wanted]) else "rank wrong"
+
+
+def score(folder: Path, files: list[Path]) -> tuple[Counter[str], list[str]]:
+    """Counts of all judgements, and a line for each miss."""
+    counts: Counter[str] = Counter()
+    misses = []
+    for file in files:
+        for truth in tomllib.loads(file.read_text()).get("log", []):
+            path = folder / truth["file"]
+            if not path.exists():
+                counts["missing file"] += 1
+                misses.append(f"{truth['file']}: does not exist")
+                continue
+            verdict = diagnose([path])
+            healthy = bool(truth.get("healthy", file.name.startswith("healthy") and "cause" not in truth))
+            results = [judged(truth, verdict, healthy=healthy), rank_judged(truth, verdict)]
+            counts.update(each for each in results if each)
+            wrong = [each for each in results if each and each.split()[-1] not in ("right", "quiet", "named")]
+            if wrong:
+                got = f"{verdict.cause} rank {verdict.rank}: {(verdict.text or verdict.reason)[:160]}"
+                misses.append(
+                    f"{truth['file']}: {', '.join(wrong)}; "
+                    f"wanted {truth.get('cause')} {truth.get('rank', '')}; got {got}"
+                )
+    return counts, misses
+
+
+if __name__ == "__main__":
+    found, lines = score(Path(sys.argv[1]), [Path(each) for each in sys.argv[2:]])
+    print("\n".join([*(f"{number:4} {what}" for what, number in sorted(found.items())), "", *lines]))  # noqa: T201

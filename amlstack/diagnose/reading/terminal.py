@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from amlstack.diagnose.reading.writers import Line
 
 NARROWEST = 60
+LOOKED_AT = 1 << 16
+"""Bytes of a log's begin that show whether its lines were broken."""
 TERMINALS = frozenset({80, 100, 120, 132, 160, 180, 200, 240})
 """Widths that terminals often have: there one broken line is enough to know."""
 NEARLY = 15
@@ -75,7 +77,7 @@ def wraps(begin: bytes, line_of: Callable[[str], Line] = strip) -> Wraps:
 
     It is that of the longest lines, and no line that begins as other lines do follows on one of them.
     """
-    rows = begin.split(b"\n")
+    rows = begin[:LOOKED_AT].split(b"\n")
     width = max((_width(row) for row in rows if b"\r" not in row.rstrip(b"\r")), default=0)
     if width < NARROWEST:
         return Wraps(0)

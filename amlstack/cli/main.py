@@ -54,6 +54,8 @@ VERBS = {
     "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),
     "compare": Verb("amlstack.cli.commands.runs:compare", "Show runs side by side: inputs, metrics, time and cost."),
     "logs": Verb("amlstack.cli.commands.runs:logs", "Print the logs of a job: all ranks, also while it runs."),
+    "shell": Verb("amlstack.cli.commands.nodes:shell", "Open a shell on a node of a job that runs on the sandbox."),
+    "forward": Verb("amlstack.cli.commands.nodes:forward", "Print the address of a port on which a job listens."),
     "cancel": Verb("amlstack.cli.commands.runs:cancel", "Cancel a job and wait for its end."),
     "download": Verb("amlstack.cli.commands.download:download", "Download logs, files and named outputs of a job."),
     "open": Verb("amlstack.cli.commands.runs:open_studio", "Print where the studio shows a job or the workspace."),

@@ -272,6 +272,22 @@ def lost(where: str, seen: str, rule: str, remedy: str) -> Finding:
     return Finding("lost-in-rendering", where, seen, rule, remedy, Level.WARNING)
 
 
+_NEEDS = {
+    "ssh": ("ssh_public_keys", "Only whoever holds the key's other half is let in"),
+    "tensor_board": ("log_dir", "TensorBoard shows the event files of a folder"),
+}
+"""What a service needs besides its type, and why (how-to-interactive-jobs of Azure's docs)."""
+
+
+def services(job: Job) -> Iterator[Finding]:
+    """Warnings on interactive services that nobody could use."""
+    for name, service in (job.services or {}).items():
+        field, rule = _NEEDS.get(service.type or "", ("", ""))
+        if field and not getattr(service, field) and not service.properties:
+            seen, remedy = f"The service `{name}` has no `{field}`", f"Write {field}."
+            yield Finding("service-incomplete", f"services.{name}.{field}", seen, rule, remedy, Level.WARNING)
+
+
 def losses(job: Job) -> Iterator[Finding]:
     """Findings on values that the wire form cannot hold."""
     if isinstance(job.docker_args, tuple) and job.docker_args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from amlstack.sandbox.runner import namespace
 from tests.support.cli.cutting_proxy import CuttingProxy
 from tests.support.cli.hostile import HOSTILE, acting
 from tests.support.cli.verbs import Verbs
@@ -124,6 +126,27 @@ def test_a_job_is_scaled_down_on_the_sandbox_and_azure_starts_what_is_declared(s
     assert refused.code == 2
     assert "Azure starts every rank that it declares" in refused.err
     assert f"amlstack submit {file} --sandbox -j 2x1" in refused.err
+
+
+def test_a_shell_sees_a_node_as_the_job_does_and_a_port_is_this_machines(space: Workspace) -> None:
+    nodes = {"instance_count": 2, "shm_size": "64m"}
+    variables = {"GREETING": "hello"}
+    with space.endless("shown", resources=nodes, distribution=PYTORCH, environment_variables=variables) as (name, _):
+        following = space.verbs.start("logs", name, "--follow", "--rank", "1")
+        read_until(following.stdout, "tick")
+        following.kill()
+        following.communicate()
+        shell = space.verbs.start("shell", name, "--node", "1", stdin=subprocess.PIPE)
+        out, err = shell.communicate("echo $GREETING of $RANK; pwd; df -k --output=size /dev/shm; exit 7\n", timeout=60)
+        greeting, folder, _, size = out.split("\n", 4)[:4]
+        assert (greeting, shell.returncode) == ("hello of 1", 7), err
+        assert folder.endswith("/nodes/1/wd")
+        assert not namespace.possible() or size.strip() == str(64 * 1024)
+        assert space.verbs("shell", name, "--node", "2").code == 1
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = str(listening.getsockname()[1])
+            assert space.verbs("forward", name, port).ok().out == f"http://127.0.0.1:{port}\n"
+        assert space.verbs("forward", name, port).code == 1
 
 
 def test_runs_are_shown_side_by_side_with_what_they_logged(space: Workspace) -> None:

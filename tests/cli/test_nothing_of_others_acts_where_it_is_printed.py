@@ -182,7 +182,7 @@ OFFLINE: dict[str, Callable[[Path, str], list[list[str]]]] = {
     "init": named("init", "--yes", "--name"), "doctor": named("doctor", "--stack"),
     "up": named("up", "--stack"), "down": named("down", "--stack"), "submit": named("submit"),
 }  # fmt: skip
-OF_A_WORKSPACE = {"status", "compare", "resubmit", "logs", "cancel", "download", "open"}
+OF_A_WORKSPACE = {"status", "compare", "resubmit", "logs", "cancel", "download", "open", "shell", "forward"}
 """Asked of a service, with hostile answers, in ``test_jobs_of_a_workspace``."""
 
 

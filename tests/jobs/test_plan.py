@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jobs
+from amlstack.base.findings import Level
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -304,3 +305,16 @@ def test_what_is_derived_is_no_part_of_the_declaration() -> None:
     declared = job(launcher=jobs.TorchRun())
     assert jobs.plan(declared, A100).declaration == jobs.plan(declared, H100).declaration
     assert jobs.plan(declared, A100).enriched != jobs.plan(declared, H100).enriched
+
+
+def test_a_service_that_nobody_could_use_is_named() -> None:
+    services = {
+        "in": jobs.Service(type="ssh"),
+        "key": jobs.Service(type="ssh", ssh_public_keys="ssh-rsa AAAA"),
+        "wire": jobs.Service(type="ssh", properties={"sshPublicKeys": "ssh-rsa AAAA"}),
+        "board": jobs.Service(type="tensor_board"),
+        "lab": jobs.Service(type="jupyter_lab"),
+    }
+    found = [each for each in jobs.plan(job(services=services), BLIND).findings if each.code == "service-incomplete"]
+    assert [each.where for each in found] == ["services.in.ssh_public_keys", "services.board.log_dir"]
+    assert {each.level for each in found} == {Level.WARNING}

@@ -243,8 +243,9 @@ def resubmit(
 def open_studio(asked: AskedWorkspace, subject: Subject = "workspace", *, browser: Browser = None) -> int:
     """Print the studio's address of a job or of the workspace, and open it.
 
-    The address alone goes to the standard output. Jobs of the sandbox have an address too, at which the studio shows
-    nothing: it is printed as Azure would give it. Which workspace: see `amlstack status --help`.
+    The address alone goes to the standard output; a job's interactive services (`services`) with theirs to the other.
+    Jobs of the sandbox have an address too, at which the studio shows nothing: it is printed as Azure would give it.
+    Which workspace: see `amlstack status --help`.
 
     Exit status: 0 printed, 1 the service refused or does not answer, 2 there is no such job or workspace.
 
@@ -258,11 +259,18 @@ def open_studio(asked: AskedWorkspace, subject: Subject = "workspace", *, browse
     from amlstack.cli.workspace import job_search, refusals
 
     with refusals.opened(asked) as (where, _):
+        services: dict[str, object] = {}
         if subject == "workspace":
             url = job_search.studio_of_workspace(where.arm, where.workspace)
         else:
-            url = job_search.studio_of_job(where.arm, job_search.find(where, subject))
+            found = job_search.find(where, subject)
+            url = job_search.studio_of_job(where.arm, found)
+            services = found.record.properties.get("services") or {}
     say(url)
+    for name, each in services.items():
+        if isinstance(each, dict) and name not in {"Tracking", "Studio"}:  # which every job has
+            at, state = each.get("endpoint") or "no address yet", each.get("status") or "not started"
+            say(f"{name} ({each.get('jobServiceType')}): {at}, {state}", err=True)
     opens = on_a_terminal() and not where.is_local if browser is None else browser
     if opens and not webbrowser.open(url):
         say("no browser was found", err=True)

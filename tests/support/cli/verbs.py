@@ -64,10 +64,10 @@ class Verbs:
         out, err = process.communicate(timeout=LIMIT)
         return Ran(process.returncode, out, err)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
         """A verb under way."""
         return subprocess.Popen(
             [sys.executable, "-m", "amlstack.cli.main", *words],
             cwd=self.folder, env=self.variables, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip

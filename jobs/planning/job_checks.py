@@ -276,7 +276,7 @@ _NEEDS = {
     "ssh": ("ssh_public_keys", "Only whoever holds the key's other half is let in"),
     "tensor_board": ("log_dir", "TensorBoard shows the event files of a folder"),
 }
-"""What a service needs besides its type, and why (how-to-interactive-jobs of Azure's docs)."""
+"""The field that a service needs besides its type, and why (how-to-interactive-jobs of Azure's docs)."""
 
 
 def services(job: Job) -> Iterator[Finding]:

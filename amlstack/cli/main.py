@@ -147,7 +147,7 @@ def _run(name: str, verb: Verb, arguments: Sequence[str]) -> int:
     app = app_of(verb)
     app.pretty_exceptions_enable = False
     try:
-        app(args=list(arguments), prog_name=f"amlstack {name}")
+        app(args=["--help" if word == "-h" else word for word in arguments], prog_name=f"amlstack {name}")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except (ClockError, OverlayError) as error:

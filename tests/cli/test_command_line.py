@@ -27,6 +27,11 @@ def test_every_verb_is_there_and_helps(name: str, capsys: pytest.CaptureFixture[
     assert "Usage:" in capsys.readouterr().out
 
 
+def test_the_short_option_helps_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "-h"]) == main(["sandbox", "up", "-h"]) == 0
+    assert capsys.readouterr().out.count("Usage:") == 2
+
+
 def test_an_unknown_verb_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chek"]) == 2
     assert "Did you mean `check`?" in capsys.readouterr().err

@@ -54,7 +54,7 @@ test-fast: venv test-deps ## tests without engine, training, ranks or what else 
 
 .PHONY: test-slow
 test-slow: venv test-deps ## tests with the engine, with training or with ranks, a file at a time in each process
-	@$(TESTS) -n $(SLOW_WORKERS) --dist loadfile -m "$(SLOW)"
+	@$(TESTS) -n $(SLOW_WORKERS) --dist loadfile --no-loadscope-reorder -m "$(SLOW)"
 
 .PHONY: coverage
 coverage: venv test-deps ## lines and branches that the fast tests run: a table, and build/coverage/index.html (no gate)

@@ -87,17 +87,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(MARKS[fixture])
 
 
+LONGEST = {
+    "test_every_example_deploys_and_trains",
+    "test_a_team_works_on_github",
+    "test_active_runs_are_not_ended_by_surprise",
+    "test_a_newcomers_sandbox",
+    "test_a_team_works_on_azure_pipelines",
+}
+"""Modules that take minutes each."""
+
+
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_collection_by_folder(items: list[pytest.Item]) -> None:
     """Keeps the tests of a folder together, in the shuffled order of folders, and in theirs within each.
 
     Several workers begin with a part of the list each. What the tests of a folder share (a sandbox, azure-ai-ml, facts
-    that are read once) is then made in one of them, or two, instead of in each.
+    that are read once) is then made in one of them, or two, instead of in each. The longest stories come first: one
+    that began last would be waited for alone.
     """
     met: dict[Path, int] = {}
     for item in items:
         met.setdefault(item.path.parent, len(met))
-    items.sort(key=lambda item: met[item.path.parent])
+    items.sort(key=lambda item: (item.path.stem not in LONGEST, met[item.path.parent]))
 
 
 def pytest_collection_finish() -> None:

@@ -26,6 +26,7 @@ from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
 from amlstack.cli import stack_files
 from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native import shape, table
+from infra.components import sdk
 from infra.components.stack import StackDeclaration, build
 from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
 from policies.tenant.verdicts import DeclaredStack, indexed
@@ -169,6 +170,7 @@ def _run(settings: Settings, who: Account, stack: str) -> list[RegisteredResourc
 
     async def whole() -> None:
         project = stack_files.project_name()
+        sdk.leave_out_unread()
         mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=logger, monitor=monitor)
         await run_pulumi_func(declared)
 

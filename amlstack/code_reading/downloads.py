@@ -98,7 +98,7 @@ def given_by(command: Iterable[Sequence[str]], variables: Mapping[str, str]) -> 
         command: The words of each simple command.
         variables: The job's.
     """
-    found = dict(variables)
+    found = {name: str(value) for name, value in variables.items()}
     for words in command:
         for option, following in pairwise([*words, ""]):
             if option.startswith("--"):
@@ -121,9 +121,8 @@ def _values(trees: Iterable[ast.Module], given: Mapping[str, str]) -> dict[str, 
                 pairs = [*zip((each.arg for each in reversed(node.args)), reversed(node.defaults), strict=False)]
                 pairs += zip((each.arg for each in node.kwonlyargs), node.kw_defaults, strict=True)
             case ast.Call(func=ast.Attribute(attr="add_argument"), args=[*_, ast.Constant(value=str(name))]):
-                pairs = [
-                    (name.lstrip("-").replace("-", "_"), word.value) for word in node.keywords if word.arg == "default"
-                ]
+                name = name.lstrip("-").replace("-", "_")
+                pairs = [(name, word.value) for word in node.keywords if word.arg == "default"]
             case _:
                 continue
         for name, value in pairs:

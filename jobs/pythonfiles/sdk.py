@@ -127,6 +127,8 @@ class _Operations:
     def stream(self, *_: Any, **__: Any) -> None:
         """Nothing runs."""
 
+    download = stream
+
 
 def _client(recorder: SubmissionRecorder) -> type:
     """A class in place of ``MLClient``."""

@@ -151,6 +151,14 @@ def test_ranks_of_a_launcher_are_counted_through_an_input(here: Path, capfd: pyt
     assert any("1 × 4 → 1 × 2" in each["text"] for each in answer["jobs"][0]["aspects"])
 
 
+def test_what_stands_in_for_an_environment_is_unproven(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "job.yml").write_text(JOB.replace(OWN, "azureml:mine:3"))
+    (here / "rehearsal.toml").write_text('[stand_in."azureml:mine"]\nrequirements = ["tabulate"]\n')
+    _, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    said = "the environment `azureml:mine:3`: rehearsal.toml says what stands in for it"
+    assert said in answer["jobs"][0]["unproven"]
+
+
 def test_a_component_near_the_job_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     schema = "$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json"
     (here / "parts").mkdir()

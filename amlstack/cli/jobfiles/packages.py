@@ -68,7 +68,8 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
         return
     names = _names(declared) | _names(listed) | _names(command)
     known = _with_modules(declared) | _with_modules(listed) | _with_modules(command) | _SHARED
-    alone = {module for module, brought in _tables()["brought_by"].items() if not _any(brought, names)}
+    few = _tables()["brought_by"].items()
+    alone = {module for module, of in few if not any(name.startswith(tuple(of)) for name in names)}
     known |= _common() - alone
     known |= {Path(str(name)).stem for name in (*code.includes, *part.beside)}
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
@@ -210,10 +211,6 @@ def _common() -> frozenset[str]:
 def _modules(name: str) -> Sequence[str]:
     """The modules that a package brings under another name than its own."""
     return _table().get(_plain(name), ())
-
-
-def _any(beginnings: Iterable[str], names: Iterable[str]) -> bool:
-    return any(name.startswith(tuple(map(_plain, beginnings))) for name in names)
 
 
 @cache

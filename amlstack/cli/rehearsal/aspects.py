@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import jobs
+    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.images.environments import EnvironmentAnswer
 
@@ -276,12 +277,13 @@ def _is_listened_on(port: int) -> bool:
 _REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
 
 
-def unproven(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool, shim: bool = True) -> Iterator[str]:
+def unproven(plan: jobs.Planned, parts: Sequence[Extent], data: Data, *, gpu: bool, shim: bool = True) -> Iterator[str]:
     """A sentence for each.
 
     Args:
         plan: The plan.
         parts: What is started of it.
+        data: What it is given in place of what it declares.
         gpu: Whether this machine has a GPU.
         shim: Whether ordinary GPU calls are carried to the CPU.
     """
@@ -296,6 +298,10 @@ def unproven(plan: jobs.Planned, parts: Sequence[Extent], *, gpu: bool, shim: bo
     if words and not gpu:
         how = "fp16 and autocast are computed in single precision" if shim else "it is a CPU's, where it has one"
         yield f"reduced precision ({', '.join(sorted(words))}): {how}"
+    if own := {f"`{each.declared.named}`" for each in data.stand_ins.values() if each.own is not None}:
+        yield f"the environment {', '.join(sorted(own))}: rehearsal.toml says what stands in for it"
+    if data.given:
+        yield f"{', '.join(f'`{step}`' for step in sorted(data.given))}: not run, as what they write is given"
 
 
 def _reduced(part: jobs.Plan) -> Iterator[str]:

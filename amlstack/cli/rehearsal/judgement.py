@@ -138,7 +138,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
     if known.request.force:
         found = [_forced(each) for each in found]
     shim = known.request.shim
-    return Feasibility(name, merged(found), tuple(aspects.unproven(plan, parts, gpu=has_gpu(), shim=shim)))
+    return Feasibility(name, merged(found), tuple(aspects.unproven(plan, parts, data, gpu=has_gpu(), shim=shim)))
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
@@ -184,18 +184,8 @@ def _copied(run: Mapping[str, jobs.Plan], parts: Sequence[Extent], folders: Code
 
 
 _ORDER = (
-    "steps",
-    "environment",
-    "programs",
-    "data",
-    "internet",
-    "GPU",
-    "MPI",
-    "compute",
-    "size",
-    "disk",
-    "ports",
-    "sandbox",
+    *("steps", "environment", "programs", "data", "internet", "GPU", "MPI"),
+    *("compute", "size", "disk", "ports", "sandbox"),
 )
 _WIDTH = 15
 

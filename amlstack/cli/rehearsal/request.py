@@ -98,14 +98,8 @@ class RehearsalSurvey:
 def survey(request: RehearsalRequest) -> RehearsalSurvey:
     """Reads the job file, what it names and what is said of it; starts and writes nothing."""
     file, where, folders = request.file, targets.find(request.size, request.stack), CodeFolders()
-    checked = check_file(
-        file,
-        where,
-        gate=plan_gate(where, clock.today()),
-        environment=where.environment_of,
-        folders=folders,
-        packages=True,
-    )
+    gate = plan_gate(where, clock.today())
+    checked = check_file(file, where, gate=gate, environment=where.environment_of, folders=folders, packages=True)
     meant = [plan for plan in checked.plans if request.only in (None, name_of(plan, file))]
     others = [_no_job(plan, file) for plan in meant if plan.timed]
     found = inputs.without_substituted(

@@ -10,8 +10,9 @@ from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.rehearsal import judgement, worlds
+from amlstack.cli.rehearsal import aspects, judgement, worlds
 from amlstack.cli.rehearsal import scale as scales
+from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.rehearsal.judgement import judge, obstacles
 from amlstack.cli.rehearsal.outcome import JobOutcome, first_failed, output_lines, show_diagnosis, start_afresh, summary
@@ -239,7 +240,9 @@ def _in_order(known: RehearsalSurvey, outcomes: Outcomes, endpoint: Endpoint, pr
     for index, earlier in run_orders.in_order(plans, file):
         name = known.name_of(plans[index])
         parts = tuple(scales.extents(plans[index], known.request.scale))
-        outcome = JobOutcome(name, parts, tuple(scales.unproven(parts)), known.sources[index].by_step)
+        source = known.sources[index]
+        unproven = aspects.unproven(plans[index], parts, source, gpu=has_gpu(), shim=known.request.shim)
+        outcome = JobOutcome(name, parts, tuple(unproven), source.by_step)
         outcomes.jobs.append(outcome)
         if (failed := outcomes.failed([known.name_of(plans[each]) for each in earlier])) is None:
             _rehearse(known, index, outcome, endpoint, progress)
@@ -289,7 +292,7 @@ def _show_end(progress: Progress, outcome: JobOutcome, job: Follower, *, only: b
     for line in (*summary(job), *output_lines(job)):
         progress.note(line)
     if outcome.status == "Completed":
-        for each in filter(None, (world.unproven for world in outcome.worlds)):
+        for each in outcome.unproven:
             progress.note(f"unproven: {each}")
     if outcome.status == "Completed" and outcome.alone:
         progress.fail(f"job {job.name} completed, and its ranks did not train together: {outcome.error}")

@@ -112,11 +112,8 @@ def _values(trees: Iterable[ast.Module], given: Mapping[str, str]) -> dict[str, 
     found: dict[str, set[str]] = {}
     for node in (node for tree in trees for node in ast.walk(tree)):
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=value)
-            ):
-                pairs = [(name, value)]
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                pairs = [(name, node.value)]
             case ast.arguments():
                 pairs = [*zip((each.arg for each in reversed(node.args)), reversed(node.defaults), strict=False)]
                 pairs += zip((each.arg for each in node.kwonlyargs), node.kw_defaults, strict=True)
@@ -227,11 +224,11 @@ class _Reader(ImportedNames, ast.NodeVisitor):
         if not row.plain or not node.args or isinstance(node.args[0], ast.Constant):
             return _fetches(node, row)
         name = getattr(node.args[0], "attr", getattr(node.args[0], "id", ""))
-        text = self._values.get(name)
-        if text is None:
+        if (text := self._values.get(name)) is None:
             return "" if _OF_A_MODEL.search(name) else None
-        there = not text or (self._file.path.parent / text).exists()
-        return None if there else _fetches(ast.Call(ast.Name(""), [ast.Constant(text)], []), row)
+        if not text or (self._file.path.parent / text).exists():
+            return None
+        return _fetches(ast.Call(ast.Name(""), [ast.Constant(text)], []), row)
 
     def _below(self, body: Iterable[ast.AST], *, uncertain: bool) -> None:
         self._open += uncertain

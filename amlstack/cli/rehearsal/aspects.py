@@ -130,15 +130,12 @@ def asset_file(kind: str, reference: str, folder: Path) -> str:
     """
     name = re.split("[:@]", reference.removeprefix("azureml:"), maxsplit=1)[0]
     named = re.compile(rf"^name:[ \t]*[\"']?{re.escape(name)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
-    for near in (folder, folder.parent):
-        for file in sorted((*near.glob("*.y*ml"), *near.glob("*/*.y*ml")))[:_MOST_NEAR]:
-            if f"{kind}.schema.json" in (text := text_of(file) or "") and named.search(text):
-                return os.path.relpath(file, folder)
-    return ""
-
-
-_MOST_NEAR = 100
-"""Files that are looked at in a folder and those below it."""
+    files = [
+        file for up in (folder, folder.parent) for name in ("*.y*ml", "*/*.y*ml") for file in sorted(up.glob(name))
+    ]
+    texts = ((file, text_of(file) or "") for file in files[:200])
+    found = (file for file, text in texts if f"{kind}.schema.json" in text and named.search(text))
+    return next((os.path.relpath(file, folder) for file in found), "")
 
 
 def step_aspects(steps: Mapping[str, Any], given: Collection[str], folder: Path, above: str = "") -> Iterator[Aspect]:

@@ -40,11 +40,9 @@ _SECONDS: Final = 0.4
 def _downloads(part: jobs.Plan) -> list[Download]:
     folder, job = scales.code_folder(part), part.enriched
     command = shell.steps(filled(job))
-    if folder is None:
-        return [*downloads.in_command(command)]
     given = downloads.given_by(command, job.environment_variables)
     models = any(isinstance(each, jobs.Input) and each.type != "uri_file" for each in job.inputs.values())
-    in_code = downloads.in_code(folder, shell.scripts(job.command), given, models=models)
+    in_code = () if folder is None else downloads.in_code(folder, shell.scripts(job.command), given, models=models)
     return [*downloads.in_command(command), *in_code]
 
 

@@ -11,6 +11,10 @@ if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
         'Name it as an executable: --policy-pack "$PWD/policies/analyzer" (docs/policies.md).'
     )
 
-from infra.program import main
+from amlstack.base import startup
+
+startup.leave_out_plugins()  # before anything imports pydantic
+
+from infra.program import main  # noqa: E402
 
 main()

@@ -197,8 +197,8 @@ def judged(
         body = {"properties": {"action": {"jobDefinition": body["properties"]}}}
     unreadable = [(*at, *_on_wire(path, prefix)) for path in source.unreadable]
     props = {"name": name, "body": body}
-    steps = getattr(planned.job, "jobs", None) or {}
-    lost = {path[1] for path in source.unreadable if len(path) > 1 and path[0] == "jobs" and path[1] not in steps}
+    of_steps = {path[1] for path in source.unreadable if len(path) > 1 and path[0] == "jobs"}
+    lost = of_steps - set(getattr(planned.job, "jobs", None) or {}) if of_steps else of_steps
     dropped = tuple(f"{'.'.join(at)}.jobs.{name}." for name in sorted(lost))
     for finding in gate.judge(token, name, props, parent=parent, unreadable=unreadable):
         if finding.where.startswith(dropped):

@@ -9,9 +9,8 @@ what changes in place; a test holds its table to it. What it does not take canno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from infra import roles
 from policies.checks.size import SINGLE_NODE_TAG
@@ -27,8 +26,7 @@ _SSH = f"{_AML}.userAccountCredentials"
 _NOT_MEASURED = "[Not proven](unproven.md#cluster-in-place) of Azure."
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSetting:
+class ClusterSetting(NamedTuple):
     """One field of a cluster's settings.
 
     Attributes:
@@ -202,8 +200,7 @@ def _says(spec: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceProperty:
+class WorkspaceProperty(NamedTuple):
     """One property.
 
     Attributes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.catalog import resources
 from amlstack.catalog.files import rows
@@ -17,8 +16,7 @@ _NAMESPACE: Final = uuid.UUID("6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11")
 """Any fixed UUID: the names of role assignments are made from it, so that they are known at preview."""
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(NamedTuple):
     """One built-in role on one part of the workspace.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from amlstack.base.findings import Finding, Level
 from jobs.model.job import Job
@@ -178,8 +178,7 @@ def _render_schedule(schedule: Schedule, refs: Refs, steps: Mapping[str, Refs]) 
     return render_schedule(schedule, None if isinstance(started, str) else render(started, refs, steps))
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """The two steps that every declaration of a kind takes.
 
     Attributes:

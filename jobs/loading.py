@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -34,8 +34,7 @@ AS_STEPS = tuple(kind for kind in PASSED_THROUGH if kind not in KINDS)
 """Kinds of jobs that are read where they are steps of a pipeline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """The content of a job file.
 
     Attributes:
@@ -66,7 +65,7 @@ def load(path: Path | str) -> Loaded:
     Returns:
         Jobs and findings; a user's mistake never raises.
     """
-    path = Path(path)
+    path = path if isinstance(path, Path) else Path(path)
     if path.suffix.lower() == ".py":
         return _load_python(path)
     if path.suffix.lower() in YAML_SUFFIXES:
@@ -263,7 +262,7 @@ def _read(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
         if ran.sdk is None or not ran.sdk.submitted:
             return Loaded((), (_raised(raised, path),), source)
         loaded = _from_module(ran, path, content, source)
-        return replace(loaded, findings=(_raised(raised, path).changed(level=Level.WARNING), *loaded.findings))
+        return loaded._replace(findings=(_raised(raised, path).changed(level=Level.WARNING), *loaded.findings))
     return _from_module(ran, path, content, source)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from amlstack import snapshot
@@ -24,8 +24,7 @@ MISSING = "input-path-missing"
 """A finding that is a warning of a job file, and refuses a stack, which uploads the data now."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalInput:
+class LocalInput(NamedTuple):
     """An input whose data lie on this machine.
 
     Attributes:
@@ -41,8 +40,7 @@ class LocalInput:
     datastore: str
 
 
-@dataclass(frozen=True, slots=True)
-class DataUpload:
+class DataUpload(NamedTuple):
     """A file or folder, and the datastore that it goes to.
 
     Attributes:
@@ -170,7 +168,7 @@ def _changed(value: Any, where: str, change: Callable[[str, Input], Input]) -> A
         update["inputs"] = inputs
     # What a schedule starts has its places as if nothing were around it.
     inner = where if value.HOLDS == "create_job" else f"{where}{value.HOLDS}."
-    held = getattr(value, value.HOLDS, None)
+    held = getattr(value, value.HOLDS, None) if value.HOLDS else None
     if isinstance(held, dict):
         steps = {name: _changed(step, f"{inner}{name}.", change) for name, step in held.items()}
         if any(step is not held[name] for name, step in steps.items()):

@@ -4,12 +4,10 @@ Field names and words (`ro_mount`, `uri_folder`, `vs_code`) are those of Azure M
 documentation holds for ours. Every model is frozen and refuses unknown keys.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import re
-from collections.abc import Callable  # noqa: TC003 - pydantic reads the annotations of a Source
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -27,11 +25,9 @@ from pydantic import (
     model_validator,
 )
 
+from amlstack.base.findings import Finding
 from amlstack.base.text import whole_seconds
 from amlstack.catalog.fabric import Block
-
-if TYPE_CHECKING:
-    from amlstack.base.findings import Finding
 
 Place = tuple[str, int | None, int | None]
 """The path as the file itself spells it, line and column."""
@@ -145,6 +141,8 @@ def _bounded(value: Any) -> Any:
             return -math.inf if value < 0 else math.inf
         return value
     if kind is dict:
+        if all(type(key) is str and type(inner) in _ENDING for key, inner in value.items()):
+            return value
         return {
             key if type(key) is str else _bounded(key): inner if type(inner) in _ENDING else _bounded(inner)
             for key, inner in value.items()

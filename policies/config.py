@@ -10,7 +10,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from amlstack.base.findings import Finding
 from policies.checks import RULES, Rule, Setting
@@ -45,8 +45,7 @@ WAIVERS_SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Waiver:
+class Waiver(NamedTuple):
     """One exception.
 
     Attributes:

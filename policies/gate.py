@@ -6,7 +6,6 @@ The second gate is the pack in the engine, the third Azure Policy. The first two
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack import __version__
@@ -90,7 +89,7 @@ class Gate:
     def leave_to_jobs(self, cluster: str) -> None:
         """Judge a cluster's size at the jobs on it: what was found of the cluster itself is not shown."""
         for by, (place, known) in list(self._context.clusters.named(cluster).items()):
-            self._context.clusters.add(place, replace(known, nodes=0), by)
+            self._context.clusters.add(place, known._replace(nodes=0), by)
 
     def judge(
         self, token: str, name: str, props: Any, *, parent: str = "", unreadable: Collection[Path] = ()

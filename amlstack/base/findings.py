@@ -65,9 +65,9 @@ class Finding:
 
     def changed(self, **given: Any) -> Finding:
         """The same finding with what is given in the place of what it has."""
-        kept = {name: getattr(self, name) for name in Finding.__slots__}
-        made = kept | given
-        return self if made == kept else Finding(**made)
+        if all(getattr(self, name) == value for name, value in given.items()):
+            return self
+        return Finding(**{name: getattr(self, name) for name in Finding.__slots__} | given)
 
     def under(self, prefix: str) -> Finding:
         """The same finding one level further down: ``size`` under ``clusters[0]`` is ``clusters[0].size``."""

@@ -1,4 +1,4 @@
-"""The start of a process: Pulumi's messages without the SDK around them, and a rare search for unused cycles."""
+"""The start of a process: Pulumi's messages without the SDK, no plugins of pydantic, and a rare search for cycles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,14 @@ def rarely_collected() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def leave_out_plugins() -> None:
+    """Let pydantic take no plugins: to look for them, it reads what every installed package says of itself."""
+    if "pydantic" not in sys.modules:
+        none: Any = ModuleType("pydantic.plugin._loader")
+        none.get_plugins = tuple
+        sys.modules[none.__name__] = none
 
 
 _PACKAGES = ("pulumi", "pulumi.runtime", "pulumi.runtime.proto")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base import text
 from amlstack.catalog.files import rows
@@ -77,8 +77,7 @@ class CatalogEnvironment:
         return f"azureml://registries/{self.registry}/environments/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class RetiredEnvironment:
+class RetiredEnvironment(NamedTuple):
     """A name that a curated environment had once: its definition has left the repository of those that are renewed.
 
     Attributes:

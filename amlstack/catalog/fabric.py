@@ -5,8 +5,7 @@ Data, not code, says which size gets what: ``data/fabric.json`` and ``data/bandw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amlstack.catalog.files import rows
 
@@ -28,8 +27,7 @@ _OF_A_SETTING = ("name", "value", "why", "source", "checked")
 Network = Literal["nvlink", "xgmi", "infiniband", "ethernet"]
 
 
-@dataclass(frozen=True, slots=True)
-class FabricSetting:
+class FabricSetting(NamedTuple):
     """One environment variable, with the reason for it."""
 
     name: str
@@ -39,8 +37,7 @@ class FabricSetting:
     checked: date
 
 
-@dataclass(frozen=True, slots=True)
-class Bandwidth:
+class Bandwidth(NamedTuple):
     """The bus bandwidth that all_reduce reaches on healthy nodes, in GB/s at large messages.
 
     Attributes:

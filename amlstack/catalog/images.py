@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -158,8 +158,7 @@ _OWN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """The facts that are known of an image.
 
     Attributes:
@@ -184,11 +183,11 @@ class Image:
 
     def without_framework(self) -> Image:
         """The same where another PyTorch may be installed in it."""
-        return replace(self, torch=None, build=None, least=None)
+        return self._replace(torch=None, build=None, least=None)
 
     def under_conda(self) -> Image:
         """The same under a conda environment of its own, whose packages run instead of the image's."""
-        return replace(self.without_framework(), vendor=None)
+        return self.without_framework()._replace(vendor=None)
 
 
 class Registered(NamedTuple):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.catalog.files import rows
 
@@ -32,8 +31,7 @@ def _ids() -> frozenset[str]:
     return frozenset(built_in().values())
 
 
-@dataclass(frozen=True, slots=True)
-class OwnChange:
+class OwnChange(NamedTuple):
     """One kind of change that is nobody's edit.
 
     Attributes:

@@ -107,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         gc.set_threshold(*startup.RARELY)
+        startup.leave_out_plugins()
         sys.stderr = Shield(sys.stderr)  # where a traceback goes, which may quote others
         try:
             code = main(sys.argv[1:])

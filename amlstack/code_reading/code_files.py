@@ -12,13 +12,12 @@ import re
 import shutil
 import stat
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Row = TypeVar("Row")
@@ -29,8 +28,7 @@ MOST_CHARACTERS: Final = 1 << 20
 _STARTED: Final = re.compile(r"(?<![\w./-])(?:\./)?(?P<script>[\w][\w./-]*\.(?:py|sh))\b")
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFile:
+class CodeFile(NamedTuple):
     """One file.
 
     Attributes:
@@ -197,8 +195,7 @@ def row_of(table: Mapping[str, Row], name: str) -> Row | None:
 _NOT_INSTALLED = frozenset(sys.stdlib_module_names) | {"__main__"}
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """The first line that imports something of a module.
 
     Attributes:
@@ -230,24 +227,26 @@ def missing_imports(folder: Path, entries: Sequence[str], environment: Path) -> 
     }
     if not installed:
         return
-    yield from absent_imports(folder, files(folder, entries), installed)
+    yield from absent_imports(folder, files(folder, entries), installed.__contains__)
 
 
-def absent_imports(folder: Path, read: Iterable[CodeFile], known: Collection[str]) -> Iterator[Import]:
-    """The same of files that were read, beside the modules of a set.
+def absent_imports(folder: Path, read: Iterable[CodeFile], known: Callable[[str], bool]) -> Iterator[Import]:
+    """The same of files that were read, beside the modules that are known.
 
     Args:
         folder: The code folder.
         read: Its files.
-        known: Modules that are there.
+        known: Whether a module is there.
     """
     own: set[str] | None = None
     seen: set[str] = set()
     for file in read:
         for line, module in _top_imports(file.tree) if file.tree is not None else ():
-            if module in seen or module in known or module in _NOT_INSTALLED:
+            if module in seen or module in _NOT_INSTALLED:
                 continue
             seen.add(module)
+            if known(module):
+                continue
             own = _own(folder) if own is None else own
             if module not in own:
                 yield Import(file.name, line, module)
@@ -282,8 +281,7 @@ AS_ROOT: Final = frozenset(("sudo", "apt", "apt-get", "yum", "dnf"))
 """Programs that change the machine they run on, which in a rehearsal is this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(NamedTuple):
     """A program that stops the command.
 
     Attributes:

@@ -63,6 +63,7 @@ def split_words(text: str, separators: str = "") -> list[str] | None:
         return None
 
 
+@lru_cache(maxsize=256)
 def scripts(command: str) -> tuple[str, ...]:
     """The files of the code that a command starts, in order, as far as its words show them."""
     found = (script_of(step) or _module_of(step) for step in steps(command))

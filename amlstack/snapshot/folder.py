@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.snapshot import remembered
@@ -198,8 +198,7 @@ _START: Final = 8192
 """Bytes by which a binary file is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected:
+class Inspected(NamedTuple):
     """A folder that was looked at.
 
     Attributes:

@@ -12,7 +12,7 @@ import itertools
 import re
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
@@ -41,8 +41,7 @@ class PatternError(ValueError):
     """A line of an ignore file that is no pattern."""
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRule:
+class IgnoreRule(NamedTuple):
     """One pattern: whether it excludes or re-includes, and what it matches.
 
     Attributes:

@@ -93,7 +93,7 @@ class CodeFolders:
                     at = Path(folder)
                     seen = snapshot.inspect(at, accompanied=key[2])
                     named = tuple(in_folder(at, each) for each in seen.findings)
-                    self._inspected[key] = replace(seen, findings=named)
+                    self._inspected[key] = seen._replace(findings=named)
                 found.append(self._inspected[key])
         return tuple(found)
 
@@ -101,11 +101,11 @@ class CodeFolders:
         """The content of each part's folder by the part's place; the plan has a finding on a folder that is missing."""
         found = {}
         for place, part in plan.parts.items():
-            if part.code is not None and is_dir(part.code):
-                there = part.code.stat()
+            if (code := part.code) is not None and is_dir(code):
+                there = os.stat(code)  # noqa: PTH116 - once for each of many jobs
                 key = there.st_dev, there.st_ino, part.beside
                 if key not in self._scanned:
-                    self._scanned[key] = snapshot.scan(part.code, part.beside)
+                    self._scanned[key] = snapshot.scan(code, part.beside)
                 found[place] = self._scanned[key]
         return found
 

@@ -6,7 +6,7 @@ for a cluster without work, and it runs again when the cluster becomes another o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ class FabricChecks:
         for member in members:
             gates = () if member.is_schedule else self.gates.get(member.name, ())
             wanted = tuple(Wanted(name, lambda finding: finding) for name in gates)
-            yield replace(member, wanted=(*member.wanted, *wanted)) if wanted else member
+            yield member._replace(wanted=(*member.wanted, *wanted)) if wanted else member
         yield from (OrderedRun(run.name) for run in self.runs)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphlib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -34,8 +34,7 @@ class Wanted(NamedTuple):
     locate: Callable[[Finding], Finding]
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedRun:
+class OrderedRun(NamedTuple):
     """A run, as far as the order knows it.
 
     Attributes:
@@ -51,8 +50,7 @@ class OrderedRun:
     is_schedule: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """The order of runs.
 
     Attributes:
@@ -110,8 +108,7 @@ def sequence(before: Mapping[_Name, Sequence[_Name]]) -> tuple[_Name, ...]:
     return tuple(result)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     runs: dict[str, OrderedRun]
     of_file: dict[str, list[str]]
 

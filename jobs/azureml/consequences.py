@@ -8,8 +8,8 @@ Only the remedy of a finding changes: whether a key is known is decided where it
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Finding, Level
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
+class Former(NamedTuple):
     """One former spelling.
 
     Attributes:

@@ -1,7 +1,5 @@
 """Launchers start the ranks of a job; here is the union of them all."""
 
-from __future__ import annotations
-
 from typing import Annotated, get_args
 
 from pydantic import Field

@@ -4,19 +4,14 @@ The wire knows four kinds of distribution, which are models here too, in the wor
 launcher cannot start several times have findings.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from amlstack.base.findings import Finding
 from amlstack.code_reading.shell import last_step, split, starter
 from jobs.values import Count, Model
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class PyTorchDistribution(Model):
@@ -71,8 +66,7 @@ Distribution = Annotated[
 Collectives = Literal["nccl", "gloo", "mpi"]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """The nodes that a launcher is lowered onto.
 
     Attributes:
@@ -84,8 +78,7 @@ class Shape:
     gpus: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(NamedTuple):
     """A launcher in Azure ML's own words.
 
     Attributes:

@@ -3,8 +3,6 @@
 There torchrun, accelerate or a Trainer starts the ranks.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, ClassVar, Literal
 

@@ -3,8 +3,6 @@
 It does so by its PyTorch or TensorFlow launch, or by mpirun over all nodes; `Custom` takes its own words as they are.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, ClassVar, Literal
 

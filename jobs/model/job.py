@@ -4,13 +4,12 @@ It shares `RunFields` with sweeps and pipelines, and `Resources`, Azure ML's `re
 `Component` is a command with declared inputs and outputs, of which pipelines make steps.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
-from jobs.launchers import Launcher  # noqa: TC001 - pydantic reads the annotations
+from jobs.launchers import Launcher
 from jobs.launchers.per_process import Custom
 from jobs.values import (
     AnyValue,
@@ -35,7 +34,7 @@ from jobs.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from typing import TypedDict, Unpack
 
     from amlstack.catalog.fabric import Block

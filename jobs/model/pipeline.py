@@ -5,10 +5,9 @@ azure-ai-ml does: parallel, spark, automl, data transfer, or a pipeline in the p
 (or a job that ran before) again and again.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
@@ -31,11 +30,6 @@ from jobs.values import (
     Scalar,
     Service,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-# ruff: noqa: TC001 - pydantic reads the annotations
 
 
 class BareOutput(Output):

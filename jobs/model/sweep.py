@@ -1,16 +1,12 @@
 """`Sweep`: one training job tried with many hyperparameters, each drawn from one of Azure ML's distributions."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from jobs.model.job import Job, Resources, RunFields
 from jobs.values import Model, Seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Number = StrictInt | StrictFloat
 

@@ -139,7 +139,9 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
     asks for blocks of the ``fabric``.
     """
     added: list[Added] = []
-    update: dict[str, Any] = {"launcher": Custom(distribution=lowered.distribution)}
+    update: dict[str, Any] = {}
+    if not isinstance(job.launcher, Custom) or job.launcher.distribution is not lowered.distribution:
+        update["launcher"] = Custom(distribution=lowered.distribution)
     by = job.launcher.type
     if job.typed:
         why = job.launcher.WHY
@@ -157,14 +159,14 @@ def enriched(job: Job, lowered: Lowered, shape: Shape, target: Target) -> tuple[
         update |= _from_size(job, lowered, shape, target, variables=variables, added=added)
     if variables != job.environment_variables:
         update["environment_variables"] = variables
-    return job.model_copy(update=update), tuple(added)
+    return job.model_copy(update=update) if update else job, tuple(added)
 
 
 def _add_variable(variable: Added, variables: dict[str, Any], added: list[Added]) -> None:
     """Add a variable, by its name; one that is there stays."""
     if variable.what not in variables:
         variables[variable.what] = variable.value
-        added.append(replace(variable, what=f"environment_variables.{variable.what}"))
+        added.append(variable._replace(what=f"environment_variables.{variable.what}"))
 
 
 def _from_size(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BaseModel
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     Find = Callable[[Job], tuple["Target", Sequence[Finding]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """The machines on which a job would run.
 
     Attributes:
@@ -109,8 +108,7 @@ def _data(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """One value that is not the person's own.
 
     Attributes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
@@ -136,10 +137,14 @@ def block(value: Model | None, words: Mapping[str, Mapping[str, Any]], **more: A
     """A part of a job in the spelling of the wire, its words exchanged; None for none."""
     if value is None:
         return None
-    fields = {name: getattr(value, name) for name in type(value).model_fields if name != "type"}
-    return some(
-        **more, **{camel(name): words[name].get(each) if name in words else each for name, each in fields.items()}
-    )
+    fields = ((name, on_wire, getattr(value, name)) for name, on_wire in _spelled(type(value)))
+    return some(**more, **{key: words[name].get(each) if name in words else each for name, key, each in fields})
+
+
+@cache
+def _spelled(kind: type[Model]) -> tuple[tuple[str, str], ...]:
+    """The fields of a part in both spellings."""
+    return tuple((name, camel(name)) for name in kind.model_fields if name != "type")
 
 
 def dumped(value: Model | None) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,7 @@ _NOT_EXPORTED = {
 Enforcement = Literal["mandatory", "advisory", "disabled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One value that a team may set on a rule.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base import text
 from amlstack.base.findings import Finding
@@ -23,8 +22,7 @@ Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """A rule bound to what it judges.
 
     Attributes:

@@ -26,8 +26,6 @@ from policies.evaluation.requests import (
     terraform_compute,
 )
 from policies.evaluation.subjects import Address, Subject, address_of, name_of
-from policies.evaluation.template_scope import Around
-from policies.evaluation.templates import HOLDERS, pieces
 from policies.evaluation.workloads import (
     MACHINES,
     classic_cluster,
@@ -187,6 +185,8 @@ def _as_sent(requests: Iterable[Request | Unknown], given: Any, groups: Mapping[
             yield Subject("cluster", one.path, one, 1, Facts(given, {}))
             continue
         yield from _arm(one.kind, one.props, one.at, one.place)
+        from policies.evaluation.templates import HOLDERS  # noqa: PLC0415 - most jobs bring no template
+
         if HOLDERS.fullmatch(one.kind):
             yield from _template(one.props, one.at, groups)
         if one.at:
@@ -249,6 +249,9 @@ def _template(props: Any, at: Path, groups: Mapping[str, Any]) -> Iterator[Subje
         at: The path of its body in them.
         groups: Locations of the stack's resource groups, by name in small letters.
     """
+    from policies.evaluation.template_scope import Around  # noqa: PLC0415 - as above
+    from policies.evaluation.templates import pieces  # noqa: PLC0415
+
     around = Around(location=dig(props, "location"))
     if isinstance(group := dig(props, "resourceGroupName"), str):
         around = Around(group, groups.get(group.lower()), dig(props, "location"))

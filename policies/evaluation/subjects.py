@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from policies.evaluation.facts import AT_RUN, GAP, Gapped, Undecided, Unknown, is_expression, open_part
@@ -126,8 +126,7 @@ def _known(part: str) -> str | None:
 Kind = Literal["cluster", "job", "environment", "resource", "text", "network", "group", "machine"]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCluster:
+class KnownCluster(NamedTuple):
     """Facts on a cluster of the stack, kept for the jobs on it.
 
     Attributes:
@@ -145,8 +144,7 @@ class KnownCluster:
     region: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """One thing that a resource asks for.
 
     Attributes:
@@ -224,8 +222,7 @@ class Clusters:
         return [known for agrees, known in found if agrees == best]
 
 
-@dataclass(frozen=True, slots=True)
-class Early:
+class Early(NamedTuple):
     """A job that was judged before its cluster was seen.
 
     Attributes:

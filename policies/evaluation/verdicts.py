@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import sizes
@@ -37,8 +36,7 @@ _OF_KIND = {
 NOT_HERE = "names a cluster that is declared elsewhere, whose size is not known here"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The findings of the rules in one subject.
 
     Attributes:
@@ -53,8 +51,7 @@ class Verdict:
 _NOTHING = Verdict(())
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(NamedTuple):
     """The weight of a finding under a configuration.
 
     Attributes:
@@ -165,8 +162,8 @@ def judge(subject: Subject, config: Config, context: Context) -> Verdict:
     """Judge one thing that a resource asks for by every rule that is not disabled, on each cluster that it may mean."""
     may_be = _may_run_on(subject, context)
     if len(may_be) < 2:  # what is chosen here no rule looks up again
-        return _judge(replace(subject, on=may_be[0]) if may_be else subject, config, context)
-    each = [_judge(replace(subject, on=one), config, context) for one in may_be]
+        return _judge(subject._replace(on=may_be[0]) if may_be else subject, config, context)
+    each = [_judge(subject._replace(on=one), config, context) for one in may_be]
     findings = dict.fromkeys(finding for verdict in each for finding in verdict.findings)
     return Verdict(tuple(findings), tuple(dict.fromkeys(note for verdict in each for note in verdict.notes)))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.pulumi_wire import UNKNOWN
 from policies.checks.size import SINGLE_NODE_TAG
@@ -163,8 +163,7 @@ _LOOSE = re.compile(r"(?:.*/components/(?P<name>[^/]+)(?:/labels/[^/]+)?|azureml
 """A reference without a version: Azure takes the latest, or that of a label."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundJob:
+class FoundJob(NamedTuple):
     """One job: path of its size, the size when it is serverless, its nodes, its other facts, its compute."""
 
     where: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -270,7 +270,7 @@ def _check(
     hidden = [finding for finding in found if finding.level is not Level.ERROR] if only_errors else []
     if hidden:
         about, found = errors(about), errors(found)
-        checked = [replace(each, findings=errors(each.findings)) for each in checked]
+        checked = [each._replace(findings=errors(each.findings)) for each in checked]
     closing = [f"{len(files)} file{'' if len(files) == 1 else 's'}: {tally(found)}"]
     if not files:
         closing = [f"stack {where.stack or stack}, its settings alone, which list no job files: {tally(found)}"]
@@ -346,8 +346,7 @@ def _costs(checked: list[Checked]) -> Iterator[str]:
 _DONE = b"done "
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """The end of a verb's process.
 
     Attributes:

@@ -58,15 +58,13 @@ def show(
 
         amlstack show job.yml --as arm --enrich
     """
-    from dataclasses import replace
-
     from amlstack.catalog import clock
     from amlstack.cli import targets
     from amlstack.cli.stack import run_orders
 
     where = targets.find(size, stack)
     checked = check_file(file, where, gate=plan_gate(where, clock.today()), enrich=enrich)
-    checked = replace(checked, findings=(*checked.findings, *run_orders.findings((checked,), where)))
+    checked = checked._replace(findings=(*checked.findings, *run_orders.findings((checked,), where)))
     if not checked.plans:
         print_findings(checked.findings, err=True)
         return 1

@@ -60,7 +60,8 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     if code is None or folder is None or not entries or not is_dir(folder):
         return
     read = [*islice(code_files.files(folder, entries), _MOST_FILES)]
-    yield from _left_out(folder, [file.name for file in read if file.name not in map(os.path.normpath, entries)])
+    if modules := [file.name for file in read if file.name not in map(os.path.normpath, entries)]:
+        yield from _left_out(folder, modules)
     listed = "\n".join(line for _, lines in groups for line in lines)
     declared = _of_curated(given) if isinstance(given, str) else " ".join(line for lines in conda for line in lines)
     installs = any("pip" in file.text and re.search(r"\bpip3?\b.{0,9}\binstall\b", file.text) for file in read)
@@ -75,7 +76,7 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
     if isinstance(given, str):
         whose, more = f"known of `{given}`", "the image may hold more"
-    for each in code_files.absent_imports(folder, read, known):
+    for each in code_files.absent_imports(folder, read, known.__contains__):
         if (plain := _plain(each.module)) not in known and not any(plain in name for name in names):
             seen = f"`{each.module}` is imported, and no package {whose} is called like it"
             rule = f"A script ends at an import that neither its environment nor its code folder has; {more}"

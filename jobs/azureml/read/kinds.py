@@ -8,7 +8,6 @@ it: read as a command job it would have a finding for every key, none of them tr
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,7 @@ from amlstack.base.paths import is_file, names_in
 from amlstack.base.text import did_you_mean
 from jobs.azureml import consequences
 from jobs.azureml.fields import Bad, Cursor, at_least, each_read, has_keys, keys, same, source_of, text, whole, word
-from jobs.azureml.read import command, component, data, passthrough, pipeline, sweep
+from jobs.azureml.read import command, component, data
 from jobs.model.job import PRIMITIVES, NotGiven, asset
 from jobs.model.pipeline import (
     WEEK_DAYS,
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
     from jobs.azureml.fields import Reader
     from jobs.model.job import Job
-
-PLACELESS = PipelineSettings(default_compute="serverless")
-"""The pipeline that runs a component says where its steps run; alone they run serverless."""
 
 
 class KindReader(NamedTuple):
@@ -101,8 +97,12 @@ def reader_of(content: Any) -> KindReader | None:
         case "command":
             return KindReader(command.read, command.path_of)
         case "sweep":
+            from jobs.azureml.read import sweep  # noqa: PLC0415 - most files are of one command
+
             return KindReader(sweep.read, sweep.path_of)
         case "pipeline":
+            from jobs.azureml.read import pipeline  # noqa: PLC0415 - as above
+
             read = _read_pipeline_component if is_pipeline_component(content) else pipeline.read
             return KindReader(read, pipeline.path_of)
         case _:
@@ -128,6 +128,8 @@ def _read_command_component(cursor: Cursor) -> Job | None:
 
 def _read_pipeline_component(cursor: Cursor) -> Pipeline | None:
     """The pipeline that a component would be; None when it is too broken to be one."""
+    from jobs.azureml.read import passthrough, pipeline  # noqa: PLC0415 - as above
+
     found = passthrough.read_component(cursor, "pipeline", passthrough.Steps(pipeline.steps, pipeline.path_of))
     if found is None:
         return None
@@ -140,7 +142,8 @@ def _read_pipeline_component(cursor: Cursor) -> Pipeline | None:
         display_name=found.display_name,
         description=found.description,
         tags=found.tags,
-        settings=PLACELESS,
+        # The pipeline that runs a component says where its steps run; alone they run serverless.
+        settings=PipelineSettings(default_compute="serverless"),
     )
 
 
@@ -163,8 +166,7 @@ OF_A_JOB = (
 """Keys of which a file has at least one that was meant as a job."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherFile:
+class OtherFile(NamedTuple):
     """A kind of file that is no job.
 
     Attributes:

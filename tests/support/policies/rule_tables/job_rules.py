@@ -182,7 +182,7 @@ TABLES: dict[str, list[Row]] = {
         row(NEW_RELEASE, V100, says="ngc supports compute capability 7.5 and later, and Standard_ND40rs_v2 has V100"),
         row(NEW_RELEASE, T4, says=None),
         row(NEW_RELEASE, GB200, says=None),
-        row(replace(NEW_RELEASE, vendor=None), MI300X, says=None),
+        row(NEW_RELEASE._replace(vendor=None), MI300X, says=None),
         row(ACPT, HB, says=None),
         row(MPI_5, HB, command=OPENIB, says="`btl self,openib` with base, which has Open MPI 5.0"),
         row(MPI_5, None, command="mpirun -mca btl_openib_if_include mlx5 x", says="`btl_openib_if_include` with base"),

@@ -214,6 +214,7 @@ class AllowedValues:
     entry: Any
 
 
+@functools.lru_cache(maxsize=4096)  # bodies have the same few parts
 def allowed_values(hint: Any) -> AllowedValues:
     """Takes an annotation apart."""
     parts = list(_flat(hint))

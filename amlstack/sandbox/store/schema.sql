@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS jobs (
   created REAL NOT NULL, started REAL, ended REAL, nodes TEXT NOT NULL DEFAULT '[]', exits TEXT, error TEXT,
   cancel_requested INTEGER NOT NULL DEFAULT 0, runner_pid INTEGER, runner_started INTEGER,
   UNIQUE (workspace, name));
-CREATE INDEX IF NOT EXISTS operations_by_status ON operations (status);
+CREATE INDEX IF NOT EXISTS operations_by_status ON operations (status, resource);
 CREATE INDEX IF NOT EXISTS jobs_by_name ON jobs (name);
 CREATE INDEX IF NOT EXISTS jobs_by_status ON jobs (status);
 CREATE TABLE IF NOT EXISTS family (

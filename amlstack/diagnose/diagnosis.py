@@ -106,7 +106,7 @@ class Diagnosis:
             "line": event.line,
             "text": event.text,
             "means": signature.means,
-            "advice": signature.advice,
+            "advice": signature.advised("\n".join(each.shown for each in fields.get("events", (event,)))),
             "events": (event,),
         }
         return cls(found=True, cause=signature.code, **{**given, **fields})
@@ -156,7 +156,7 @@ def report(verdict: Diagnosis) -> str:
     for note in verdict.notes:
         if note.code != verdict.cause:
             lines += ["", _wrapped(f"besides ({note.code}): {note.text} [{note.file}:{note.line}]")]
-    lines += ["", _wrapped(f"do: {verdict.advice}")]
+    lines += ["", _wrapped(f"do: {verdict.advice}")] if verdict.advice else [""]
     lines.append(_wrapped(f"confidence: {verdict.confidence}, because {verdict.reason}"))
     files = "1 file" if verdict.files == 1 else f"{verdict.files} files"
     lines.append(f"read: {files}, {verdict.lines} lines")

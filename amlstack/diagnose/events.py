@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from amlstack.code_reading.starters import STARTERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -99,6 +101,15 @@ def _within_year(seconds: float) -> float:
     return (moment.replace(year=1972) - datetime(1972, 1, 1, tzinfo=UTC)).total_seconds()
 
 
+_LIBRARY = re.compile(
+    r"(?:site|dist)-packages[/\\]|[/\\](?i:lib)(?:64)?[/\\](?i:python)3|^<(?!ipython)|[/\\]python3\.\d+[/\\]"
+    r"|^/opt/conda/(?:(?:envs/[^/]+/)?lib/|(?!.*(?:work|code)))|[/\\]\.cache[/\\]huggingface[/\\]"
+    r"|[/\\](?i:python3\d+|\w*conda3?|envs[/\\][\w.-]+)[/\\](?i:lib)[/\\]"
+    rf"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:{'|'.join(STARTERS)})"
+    r"|[/\\](?:amlcpu|amlparallel)[/\\]\w+\.py$"  # a rehearsal's own calls beside the job's
+)
+
+
 class Origin(StrEnum):
     """The source of an event: how far it is to be trusted depends on it."""
 
@@ -115,6 +126,11 @@ class Frame:
     file: str
     line: int
     function: str
+
+    @property
+    def own(self) -> bool:
+        """True where it is no library's, as far as its path tells."""
+        return not _LIBRARY.search(self.file)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f" in {self.function}" if self.function else "")
@@ -153,6 +169,13 @@ class Event:
     source: Frame | None = None
     soft: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """All that its lines say, and below it the line of code that its traceback names."""
+        said = (self.facts[each] for each in ("message", "said", "finally") if each in self.facts)
+        whose = "" if self.source is None else f"{'code' if self.source.own else 'library'}: {self.source}"
+        return "\n".join((self.text, *map(str, said), whose))
 
     @property
     def code(self) -> str:

@@ -48,6 +48,8 @@ def errno_of(lower: str) -> int | None:
 
 
 _NO_DIGITS = str.maketrans("", "", "0123456789")
+_ALWAYS = "^"
+"""The precondition of an advice that follows from its signature alone; one without a pattern stands in for others."""
 SURE = ("low", "medium", "high")
 
 
@@ -71,7 +73,7 @@ class Signature:
         topic: Its data file.
         role: What a line that shows it is.
         means: What happened, in one sentence without a subject's name.
-        advice: What to do.
+        advice: What to do: patterns of what the run must show for it, each with its sentence.
         source: Where that is written.
         any: Lower-case words, one of which a line must hold before the pattern is tried.
         pattern: What the line must match, case ignored; None when the words suffice.
@@ -90,7 +92,7 @@ class Signature:
     topic: str
     role: EventRole
     means: str
-    advice: str
+    advice: tuple[tuple[re.Pattern[str], str], ...]
     source: str
     any: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -105,6 +107,20 @@ class Signature:
     def __reduce__(self) -> tuple[Any, ...]:
         """Between processes by its code: the table is the same in each."""
         return by_code, (self.code,)
+
+    def advised(self, shown: str) -> str:
+        """The sentences that hold for what a run shows; ``{name}`` in one is what its pattern found."""
+        said: list[str] = []
+        met = False
+        for when, sentence in self.advice:
+            if (found := when.search(shown)) is None or (met and not when.pattern):
+                continue
+            met |= when.pattern not in ("", _ALWAYS)
+            said.append(sentence)
+            for name, value in found.groupdict("").items():
+                if value:
+                    said[-1] = said[-1].replace(f"{{{name.rstrip('0123456789')}}}", value.strip(" .,:;"))
+        return " ".join(said)
 
     @property
     def depth(self) -> int:
@@ -217,11 +233,16 @@ def _turn(signature: Signature) -> int:
 
 def _signature(topic: str, row: dict[str, Any]) -> Signature:
     pattern = row.get("pattern")
+    advice = [row["advice"]] if isinstance(row["advice"], str) else row["advice"]
     given = {
         "role": EventRole(row["role"]),
         "any": tuple(row.get("any", ())),
         "errnos": tuple(row.get("errnos", ())),
         "pattern": None if pattern is None else re.compile(pattern, re.IGNORECASE),
+        "advice": tuple(
+            (re.compile(when, re.IGNORECASE | re.MULTILINE), sentence)
+            for when, sentence in ((_ALWAYS, each) if isinstance(each, str) else each for each in advice if each)
+        ),
     }
     return Signature(topic=topic, **{**row, **given})
 

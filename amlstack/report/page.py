@@ -104,7 +104,7 @@ def _cause(verdict: Diagnosis, shown: set[str]) -> Safe:
         element("p", verdict.cause or "not in these logs", class_="cause"),
         element("p", _sentence(verdict.means)) if verdict.means else None,
         element("pre", verdict.text, class_="quote") if verdict.text else None,
-        element("p", element("b", "Do: "), verdict.advice),
+        element("p", element("b", "Do: "), verdict.advice) if verdict.advice else None,
         facts(rows),
     )
 

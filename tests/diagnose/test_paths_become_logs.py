@@ -192,8 +192,8 @@ python-exception: rank 1: the program raised an exception
 victims, not causes: rank 0 (RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection
   closed by peer [10.0.0.5]:41712)
 
-do: Go to the line of your code that it names. `amlstack rehearse FILE --only-rank N` runs the same ranks on
-  this machine and shows the lines of that one.
+do: Go to /code/train.py:41 in main, the innermost line of the program's own. `amlstack rehearse FILE
+  --only-rank N` runs the same ranks on this machine and shows the lines of that one.
 confidence: high, because it is an exception of the program's own
 read: 2 files, 22 lines
 """

@@ -62,7 +62,8 @@ def _tier(event: Event) -> int:
         return 2  # after an exception it is only what ended the rest
     if event.weight <= 1:
         return 3
-    if event.weight == 2 and event.origin is Origin.LINE and not event.signature.kind and "signal" not in event.facts:
+    certain = event.signature.kind or "signal" in event.facts or event.code == "bare-exception"
+    if event.weight == 2 and event.origin is Origin.LINE and not certain:
         return 2
     return 1
 
@@ -137,7 +138,7 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
         first.signature,
         rank=rank,
         node=node,
-        source=first.source,
+        source=first.source if first.source is not None and first.source.own else None,
         confidence=sure,
         reason=reason,
         victims=victims(evidence, rank),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading.messages import logged_as_error
-from amlstack.diagnose.reading.tracebacks import definite
+from amlstack.diagnose.reading.tracebacks import COMMUNICATION, definite
 from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
@@ -142,7 +141,21 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
     if ended and not any(each and event.role in causes for event, each in zip(events, counts, strict=True)):
         # A run ended, and nothing near its end says why: what a long message or a listing follows is not far from it.
         counts = [each or _last_exception(event, logs[event.file]) for event, each in zip(events, counts, strict=True)]
-    return [event if each else replace(event, role=EventRole.NOTE) for event, each in zip(events, counts, strict=True)]
+    counted = [
+        event if each else replace(event, role=EventRole.NOTE) for event, each in zip(events, counts, strict=True)
+    ]
+    return [_whole(event, logs[event.file], counted) for event in counted]
+
+
+def _whole(event: Event, log: Log, events: Iterable[Event]) -> Event:
+    """An exception without its header, where it ends its rank's output and no traceback of that rank is seen."""
+    if event.code != "bare-exception" or event.role is not EventRole.CULPRIT or event.weight > 1:
+        return event
+    whole = any(
+        each.origin is Origin.TRACEBACK and (each.file, each.rank) == (event.file, event.rank) for each in events
+    )
+    went_on = any(line > event.line for rank in (event.rank, None) for line in log.progress.get(rank, ()))
+    return event if whole or went_on else replace(event, signature=replace(event.signature, weight=2))
 
 
 def _last_exception(event: Event, log: Log) -> bool:
@@ -222,11 +235,6 @@ MESSAGE = 400
 """Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
 OUTLIVED = 500
 """Lines that a rank does not write after an exception that ends it."""
-_COMMUNICATION = re.compile(
-    r"torch[/\\](?:distributed|nn[/\\]parallel[/\\]distributed)|horovod|mpi4py|deepspeed[/\\]comm\b|apex[/\\]parallel"
-    r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
-)
-"""Files of libraries in which ranks wait for each other."""
 WAITED = frozenset(
     {
         "nccl-watchdog-timeout",
@@ -293,12 +301,12 @@ def _with_role(event: Event, victims: _Victims) -> Event:
     if event.role is not EventRole.CULPRIT or event.weight > 2:
         return event
     inner = str(event.facts.get("inner", ""))
-    if event.code == "traceback-cut-short" and (_COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
+    if event.code == "traceback-cut-short" and (COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
         return replace(event, role=EventRole.SUMMARY)  # it failed; whether by itself, its end would say
     waited = (event.file, event.rank) in victims.timed_out or (
         event.rank is None and event.line > victims.first_timeout.get(event.file, event.line)
     )
-    if waited and (_COMMUNICATION.search(inner) or event.code == "loss-not-finite"):
+    if waited and (COMMUNICATION.search(inner) or event.code == "loss-not-finite"):
         # It waited in vain before: what the library then raises, and numbers that never came, follow from that.
         return replace(event, role=EventRole.VICTIM)
     for victim in victims.of.get((event.file, event.rank), ()):
@@ -330,12 +338,13 @@ def _goes_on_with(event: Event, victim: Event) -> bool:
     inner = str(event.facts.get("inner", ""))
     if event.code == "python-exception" and inner and event.source is not None and inner == event.source.file:
         return False  # the program itself raised it: whatever its process says later is a consequence
+    raised = event.code == "python-exception" and bool(inner) and not COMMUNICATION.search(inner)
     apart = victim.line - event.line
     weak = event.weight <= 1 and abs(apart) <= CONSEQUENCE and not event.signature.blameless
     goes_on = 0 < apart <= MESSAGE and any(word in event.text.lower() for word in _LONG_MESSAGE)
     # A launcher that stops the others afterwards is no sign of what ended this one.
     own = victim.origin is Origin.LINE and victim.signature.kind != "stop"
-    return weak or goes_on or (event.code == "python-exception" and 0 < apart <= 12 and own)
+    return weak or goes_on or (event.code == "python-exception" and not raised and 0 < apart <= 12 and own)
 
 
 def _outlived(events: list[Event]) -> list[Event]:
@@ -440,10 +449,11 @@ def _only_failed(log: Log) -> list[Event]:
         each for each in log.events if each.role is EventRole.SUMMARY and each.facts.get("exit", 1) not in (0, -15)
     ]
     named = [event for event in failed if event.rank is not None or event.local is not None]
-    shown = [each for each in log.events if each.role in (EventRole.CULPRIT, EventRole.VICTIM)]
+    roles = (EventRole.CULPRIT, EventRole.VICTIM)
+    shown = [each for each in log.events if each.role in roles and each.signature.kind != "stop"]
     raised = [each for each in shown if each.origin is Origin.TRACEBACK and each.code != "traceback-cut-short"]
     one = len(raised) == 1 or (not raised and len({each.code for each in shown}) == 1)
-    return named if one and len({(event.rank, event.local) for event in named}) == 1 else []
+    return named[:1] if one and len({(event.rank, event.local) for event in named}) == 1 else []
 
 
 def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:

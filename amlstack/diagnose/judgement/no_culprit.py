@@ -404,7 +404,7 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
         where = f"Victims here: {listed(sorted(complaining))}; get the logs of the ranks that are not here."
     else:
         where = "The lines name a peer or a summary only."
-    codes = {event.code: event.signature.advice for event in (*ended, *summaries)}
+    codes = {event.code: event.signature.advised(event.shown) for event in (*ended, *summaries)}
     advice = " ".join(dict.fromkeys([where, *list(codes.values())[:2], GET_LOGS]))
     kinds = "victims" if ended and not summaries else ("a summary" if not ended else "victims and a summary")
     return Diagnosis(

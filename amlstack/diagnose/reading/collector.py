@@ -28,6 +28,7 @@ NEAR = 120
 """Lines of a run that is ending that may lie between two of its signs, or between the last one and the log's end."""
 MOST_EVENTS = 4000
 LONGEST_TEXT = 500
+LONGEST_SAID = 2000
 
 
 _WHO = re.compile(
@@ -152,6 +153,12 @@ class Collector:
         elif better and signature.role is not EventRole.SUMMARY:
             root = replace(root, signature=signature, role=signature.role)
         self.events[at] = replace(root, facts=final, source=root.source or raised.frame)
+
+    def hear(self, at: int, text: str) -> None:
+        """One more line of an event's message."""
+        said = f"{self.events[at].facts.get('said', '')}\n{_cut(text)}"
+        if len(said) <= LONGEST_SAID:
+            self.events[at] = replace(self.events[at], facts={**self.events[at].facts, "said": said})
 
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""

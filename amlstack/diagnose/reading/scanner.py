@@ -150,9 +150,13 @@ class Exceptions:
         if at is None or not reader.feed(text.strip(), dated=line.dated):
             del self._messages[writer]
             return False
+        self._collector.hear(at, text)
         event = self._collector.events[at]
         self._collector.cover(number)
         found = messages.better(event.signature, text)
+        inner = f"{event.facts.get('inner', 'c10d' * (event.code != 'bare-exception'))}\n{event.text}"
+        if found is not None and found[0].role is EventRole.VICTIM and not tracebacks.COMMUNICATION.search(inner):
+            found = None  # what its process says later is a consequence
         if found is not None:
             self._collector.sharpen(at, found[0], number, text, {**messages.values(found[1]), **messages.facts(text)})
         return found is not None or match(text) is None
@@ -415,7 +419,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
-    over = max((event.line for event in log.events if event.origin is Origin.TABLE), default=0)
+    over = max(
+        (event.line for event in log.events if event.origin is Origin.TABLE or event.code == "mpi-process-failed"),
+        default=0,
+    )
     progress, finished = (
         messages.progress(tail.kept, number, line_of, over),
         messages.finished(tail.kept, number, line_of),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from amlstack.code_reading.starters import STARTERS
 from amlstack.diagnose.events import Frame
 
 HEADER = "Traceback (most recent call last):"
@@ -47,14 +46,14 @@ _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "W
 _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
 )
-_LIBRARY = re.compile(
-    r"(?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python3|^<(?!ipython)|[/\\]python3\.\d+[/\\]|^/opt/conda/(?!.*(?:work|code))"
-    rf"|^/usr/(?:local/)?bin/|[/\\]bin[/\\](?:{'|'.join(STARTERS)})"
-    r"|[/\\](?:amlcpu|amlparallel)[/\\]\w+\.py$"  # a rehearsal's own calls beside the job's
-)
 _PACKAGE = re.compile(r"(?:site|dist)-packages[/\\](?P<name>\w+)")
 _LAYER = re.compile(r"[/\\]environment-\d+[/\\]")
 """The folder in which a job's own pip installs in a rehearsal: no package of the environment."""
+COMMUNICATION = re.compile(
+    r"torch[/\\](?:distributed|nn[/\\]parallel[/\\]distributed)|horovod|mpi4py|deepspeed[/\\]comm\b|apex[/\\]parallel"
+    r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
+)
+"""Files of libraries in which ranks wait for each other."""
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
@@ -149,7 +148,7 @@ class TracebackReader:
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self._cells else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
             # Only the innermost frames matter; a runaway recursion has thousands.
-            self._frames = [*self._frames[-40:], frame] if not _own(frame) else [*self._own_frames()[-40:], frame]
+            self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
             return None
         if not bare or quoted(text) or (self._cells and _ARROW.match(bare)):
@@ -176,14 +175,14 @@ class TracebackReader:
     def _packages(self) -> tuple[str, ...]:
         names: dict[str, None] = {}
         for frame in reversed(self._frames):
-            if _own(frame):
+            if frame.own:
                 break
             if (found := _PACKAGE.search(frame.file)) and not _LAYER.search(frame.file):
                 names[found["name"]] = None
         return tuple(names)
 
     def _own_frames(self) -> list[Frame]:
-        return [frame for frame in self._frames if _own(frame)]
+        return [frame for frame in self._frames if frame.own]
 
     def _frame(self) -> Frame | None:
         own = self._own_frames()
@@ -211,7 +210,7 @@ def dumped(text: str) -> Frame | None:
     """A frame of the user's own in a dump that the interpreter writes when it dies; the innermost comes first."""
     found = _DUMPED.match(text)
     frame = None if found is None else Frame(found["file"], int(found["line"]), found["function"].strip())
-    return frame if frame is not None and _own(frame) else None
+    return frame if frame is not None and frame.own else None
 
 
 def _form(text: str) -> str:
@@ -250,7 +249,3 @@ def frame_in(text: str) -> Frame | None:
     for number, line in enumerate(text.splitlines()):
         reader.feed(line if line.startswith(" ") else line.strip(), number)
     return reader._frame()  # noqa: SLF001 - the same module
-
-
-def _own(frame: Frame) -> bool:
-    return not _LIBRARY.search(frame.file)

@@ -106,7 +106,9 @@ class Diagnosis:
             "line": event.line,
             "text": event.text,
             "means": signature.means,
-            "advice": signature.advised("\n".join(each.shown for each in fields.get("events", (event,)))),
+            "advice": signature.advised(
+                "\n".join((event.shown, *(each.text for each in fields.get("events", ())[1:])))
+            ),
             "events": (event,),
         }
         return cls(found=True, cause=signature.code, **{**given, **fields})

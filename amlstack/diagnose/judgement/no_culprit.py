@@ -236,8 +236,8 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 GET_LOGS = (
-    "Get every rank's log (`az ml job download --name JOB --all`; user_logs/std_log_process_NN.txt, "
-    "v1: azureml-logs/70_driver_log_N.txt) and give the whole folder."
+    "Get every rank's log and give the whole folder (of a job on Azure ML: `az ml job download --name JOB --all`; "
+    "user_logs/std_log_process_NN.txt, v1: azureml-logs/70_driver_log_N.txt)."
 )
 
 
@@ -392,7 +392,7 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     silent = sorted(known(evidence) - complaining - {event.rank for event in failed})
     quiet = silent[0] if len(silent) == 1 and len(complaining) > 1 and not failed else None
     if rank is not None:
-        where = f"Rank {rank} failed and its reason is not here: get its log, user_logs/std_log_process_{rank:02d}.txt."
+        where = f"Rank {rank} failed and its reason is not here: get its log."
     elif failed:
         ranks = listed([each.rank for each in failed if each.rank is not None])
         where = f"{ranks.capitalize()} failed, none with a reason, and the first is not known: get their logs."

@@ -10,6 +10,8 @@ STORAGE: Final = "2024-01-01"
 VAULTS: Final = "2024-11-01"
 """Of vaults, and of those that are soft-deleted."""
 POLICIES: Final = "2023-04-01"
+PERMISSIONS: Final = "2022-04-01"
+"""Of Microsoft.Authorization/permissions: learn.microsoft.com/rest/api/authorization/permissions."""
 SKUS: Final = "2021-07-01"
 """Of Microsoft.Compute/skus: Azure/azure-sdk-for-go, armcompute."""
 OF_PARTS: Final = {

@@ -20,11 +20,13 @@ from urllib.parse import urlsplit
 from amlstack import __version__, engine
 from amlstack.base import home as homes
 from amlstack.base import paths
-from amlstack.base.api_versions import RESOURCES
+from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
+from amlstack.base.api_versions import PERMISSIONS, RESOURCES
 from amlstack.base.findings import Level, errors
 from amlstack.provider.arm import ArmError, functions
 from amlstack.sandbox.server import daemon
 from infra import quota
+from infra.network import virtual_network
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +48,6 @@ RIGHTS: Final = {
     "Microsoft.Authorization/roleAssignments/write": "the role Role Based Access Control Administrator on the group",
 }
 """A right that an `up` needs → the role that gives it (docs/azure.md)."""
-_PERMISSIONS: Final = "2022-04-01"
 _CACHE_NEEDS: Final = 8 << 30
 """Bytes that engine and environments of rehearsals take: the README's figure."""
 _SECONDS: Final = 5.0
@@ -204,7 +205,7 @@ def _providers(arm: ArmClient, subscription: str) -> Iterator[DoctorLine]:
 
 def _rights(arm: ArmClient, group: str) -> Iterator[DoctorLine]:
     try:
-        rows = list(arm.rows(f"{group}/providers/Microsoft.Authorization/permissions", _PERMISSIONS))
+        rows = list(arm.rows(f"{group}/providers/Microsoft.Authorization/permissions", PERMISSIONS))
     except ArmError as error:
         yield DoctorLine("rights", Mark.NOTE, f"Your rights in the group could not be read: {error.message}")
         return
@@ -243,7 +244,7 @@ def _hosts(arm: ArmClient, workspace: str) -> Iterator[DoctorLine]:
     found = functions.look_up(
         arm,
         {
-            "id": workspace, "apiVersion": "2024-10-01",
+            "id": workspace, "apiVersion": API_VERSION,
             "properties": ["publicNetworkAccess", "discoveryUrl", "storageAccount", "keyVault"],
         },
     )  # fmt: skip
@@ -255,10 +256,10 @@ def _hosts(arm: ArmClient, workspace: str) -> Iterator[DoctorLine]:
     properties = found["properties"]
     private = properties.get("publicNetworkAccess") == "Disabled"
     yield DoctorLine("workspace", Mark.GOOD, "closed to the internet" if private else "open to the internet")
-    hosts = {urlsplit(str(properties.get("discoveryUrl", ""))).hostname: "privatelink.api.azureml.ms"}
-    suffix = arm.endpoint.partition("management.")[2].replace("azure.com", "windows.net") or None
-    if suffix and (account := str(properties.get("storageAccount", "")).rpartition("/")[2]):
-        hosts[f"{account}.blob.core.{suffix}"] = f"privatelink.blob.core.{suffix}"
+    zones = virtual_network.ZONES[arm.cloud.name]
+    hosts = {urlsplit(str(properties.get("discoveryUrl", ""))).hostname: zones["workspace"][0]}
+    if account := str(properties.get("storageAccount", "")).rpartition("/")[2]:
+        hosts[f"{account}.{zones['blob'][0].removeprefix('privatelink.')}"] = zones["blob"][0]
     named = {host: zone for host, zone in hosts.items() if host}
     with ThreadPoolExecutor(max_workers=8) as pool:
         yield from pool.map(lambda item: reach(item[0], item[1], private=private), named.items())

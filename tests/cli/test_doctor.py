@@ -15,6 +15,7 @@ from amlstack.cli.main import main
 from amlstack.cli.workspace.workspace_place import WorkspacePlace
 from amlstack.provider.arm import ArmError
 from amlstack.provider.arm.exchange import Response
+from amlstack.provider.arm.sign_in import PUBLIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ class Azure:
 
     endpoint = "https://management.azure.com"
     tenant = ""
+    cloud = PUBLIC
 
     def __init__(self, **answers: Any) -> None:
         self.answers = answers

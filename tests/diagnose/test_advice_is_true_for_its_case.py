@@ -86,12 +86,41 @@ INSIDE = '  File "/opt/conda/lib/python3.10/site-packages/PIL/Image.py", line 9,
         (f"{TRACE}ModuleNotFoundError: No module named 'apex.amp'", "`apex.amp`"),
         (f"{TRACE}KeyError: 'label'", "The missing key is 'label'"),
         (f"{TRACE}ray.exceptions.ActorDiedError: It died.\n\tpid: 7\nWorker exit type: SYSTEM_ERROR", "SYSTEM_ERROR"),
+        (f"{TRACE}OSError: [Errno 98] bind ('0.0.0.0', 8265): address already in use", "The port is 8265"),
         ("ERROR: (ClusterCoreQuotaReached) Operation results in exceeding quota.", "ClusterCoreQuotaReached"),
         ("Code: WorkspaceDatastoreCountExceeded", "WorkspaceDatastoreCountExceeded"),
     ],
 )  # fmt: skip
 def test_fact_that_answers_the_question_is_quoted(tmp_path: Path, log: str, quoted: str) -> None:
     assert quoted in answer(tmp_path, log).advice
+
+
+@pytest.mark.parametrize(
+    ("log", "wrong"),
+    [
+        (
+            "E0000 00:00:00 add_port.cc:10] Failed to add port: Address already in use\nRuntimeError: bind",
+            "The port is",
+        ),
+        (
+            "python: can't open file '/mnt/azureml/cr/exe/wd/trian.py': [Errno 2] No such file or directory",
+            "inputs.NAME",
+        ),
+        (f"{TRACE}torch.OutOfMemoryError: CUDA out of memory.", "It asked for"),
+        (f"{TRACE}ValueError: bad label 4", "The message names"),
+        (f"{TRACE}ValueError: bad label 4\n{INSIDE}", "library"),
+        (f"{TRACE}OSError: [Errno 98] Address already in use", "The port is"),
+    ],
+)
+def test_nothing_is_quoted_that_the_log_does_not_say(tmp_path: Path, log: str, wrong: str) -> None:
+    said = answer(tmp_path, log)
+    assert said.found
+    assert wrong not in said.advice
+
+
+def test_out_of_memory_of_several_tasks_is_the_nodes(tmp_path: Path) -> None:
+    said = answer(tmp_path, "step 1\nsrun: error: n1: tasks 2-3: Out Of Memory\n")
+    assert (said.cause, said.rank) == ("host-out-of-memory", None)
 
 
 @pytest.mark.parametrize("log", ["Code: DeadlineExceeded", "the limit is exceeded", "step 4: retries exceeded"])

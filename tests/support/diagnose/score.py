@@ -4,11 +4,10 @@ A file of truths has one table for each log below the folder, which is a file or
 
     [[log]]
     file = "a.log"
-    cause = "KeyError.*labels"   # a regex of the answer; left out where the log does not show the cause
-    rank = 3                     # or a list; only where the log shows which
-    healthy = true               # instead of a cause: nothing failed
-
-Every log without ``cause`` of a file whose name begins with ``healthy`` is healthy.
+    truth = "KeyError.*labels"   # a regex of the answer; a log without one is healthy
+    wrong = "ChildFailedError"   # a regex of explanations that are wrong here, if they are all that is named
+    visible = true               # false: something failed, and the log does not show why
+    ranks = [3]                  # empty where the log does not show which
 """
 
 from __future__ import annotations
@@ -36,21 +35,27 @@ def judged(truth: dict[str, Any], verdict: Diagnosis, *, healthy: bool) -> str:
     """The judgement of one answer: ``right``, ``wrong cause``, ``no cause``, ``alarm`` …"""
     if healthy:
         return "alarm" if verdict.fatal and (verdict.found or verdict.text) else "healthy: quiet"
-    if "cause" not in truth:
-        return "wrong cause where none is shown" if verdict.found else "not shown: none named"
     if not verdict.found:
-        return "no cause"
-    return "right" if re.search(truth["cause"], answer(verdict), re.IGNORECASE | re.DOTALL) else "wrong cause"
+        return "no cause" if truth["visible"] else "not shown: none named"
+    named = f"{verdict.cause}\n{verdict.means}\n{verdict.text}"
+    if "wrong" in truth and _matches(truth["wrong"], named) and not _matches(truth["truth"], named):
+        return "wrong cause"
+    if _matches(truth["truth"], answer(verdict)):
+        return "right"
+    return "wrong cause" if truth["visible"] else "wrong cause where none is shown"
+
+
+def _matches(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def rank_judged(truth: dict[str, Any], verdict: Diagnosis) -> str | None:
     """The same of the rank; None where the truth has none and the answer names none."""
-    wanted = truth.get("rank", truth.get("ranks"))
-    if wanted is None:
+    if not (wanted := truth.get("ranks")):
         return None
     if verdict.rank is None:
         return "rank missing"
-    return "rank right" if verdict.rank in (wanted if isinstance(wanted, list) else [wanted]) else "rank wrong"
+    return "rank right" if verdict.rank in wanted else "rank wrong"
 
 
 def score(folder: Path, files: list[Path]) -> tuple[Counter[str], list[str]]:
@@ -65,15 +70,14 @@ def score(folder: Path, files: list[Path]) -> tuple[Counter[str], list[str]]:
                 misses.append(f"{truth['file']}: does not exist")
                 continue
             verdict = diagnose([path])
-            healthy = bool(truth.get("healthy", file.name.startswith("healthy") and "cause" not in truth))
-            results = [judged(truth, verdict, healthy=healthy), rank_judged(truth, verdict)]
+            results = [judged(truth, verdict, healthy="truth" not in truth), rank_judged(truth, verdict)]
             counts.update(each for each in results if each)
             wrong = [each for each in results if each and each.split()[-1] not in ("right", "quiet", "named")]
             if wrong:
                 got = f"{verdict.cause} rank {verdict.rank}: {(verdict.text or verdict.reason)[:160]}"
                 misses.append(
                     f"{truth['file']}: {', '.join(wrong)}; "
-                    f"wanted {truth.get('cause')} {truth.get('rank', '')}; got {got}"
+                    f"wanted {truth.get('cause', 'nothing')} {truth.get('ranks', '')}; got {got}"
                 )
     return counts, misses
 

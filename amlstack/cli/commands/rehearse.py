@@ -37,6 +37,11 @@ Outputs = Annotated[
         show_default=False,
     ),
 ]
+Fetch = Annotated[
+    bool,
+    typer.Option("--fetch", help="Fetch inputs at public https addresses into the user's cache, each once."),
+]
+FetchAtMost = Annotated[int, typer.Option("--fetch-at-most", metavar="MB", min=1, help="With --fetch: no larger one.")]
 Secrets = Annotated[
     list[str] | None,
     typer.Option(
@@ -69,6 +74,8 @@ def rehearse(
     inputs: Inputs = None,
     outputs: Outputs = None,
     secrets: Secrets = None,
+    fetch: Fetch = False,
+    fetch_at_most: FetchAtMost = 2000,
     nodes: scales.Nodes = None,
     ranks: scales.Ranks = None,
     both: scales.Both = None,
@@ -96,6 +103,8 @@ def rehearse(
 
         amlstack rehearse job.yml --input cifar=./data --output model=./model
 
+        amlstack rehearse job.yml -j 1x2 --fetch --fetch-at-most 500
+
         amlstack rehearse job.yml --only-rank 3
 
         amlstack rehearse job.yml -j 2x2 --dry-run
@@ -119,6 +128,7 @@ def rehearse(
         yes=yes,
         force=force,
         shown=0 if quiet else only_rank,
+        fetch=fetch_at_most * 10**6 if fetch else None,
     )
     if dry_run:
         return run.dry_run(request, as_json=as_json)

@@ -13,7 +13,7 @@ from amlstack.base import paths
 from amlstack.base.findings import Finding
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.base.text import did_you_mean, near
-from amlstack.cli.rehearsal import mapping_file
+from amlstack.cli.rehearsal import fetching, mapping_file
 from amlstack.cli.workspace.workspace_place import REHEARSAL
 from infra.names import Names
 from jobs.model.job import NotGiven
@@ -357,7 +357,11 @@ def _substitute(
     for label in (each.label, each.written):
         if label in chosen:
             return chosen[label], OPTION
-    return mapped.get(each.path) or _of_stack(each.path, where)
+    if each.path in mapped:
+        return mapped[each.path]
+    if fetching.can_be_fetched(each) and (path := fetching.cached(each.path)) is not None:
+        return path, "fetched"
+    return _of_stack(each.path, where)
 
 
 def _unusable(each: DeclaredPort, path: Path, origin: str, job: Path) -> Iterator[Finding]:
@@ -392,13 +396,14 @@ def _missing(each: DeclaredPort, path: Path) -> Finding:
 def _elsewhere(each: DeclaredPort, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:
     beside = job.absolute().parent / mapping_file.NAME
     close = "".join(f" {mapped[key][1]} has `{key}`." for key in near(each.path, mapped, 1))
+    fetch = "Fetch it with `--fetch`, or give" if fetching.can_be_fetched(each) else "Give"
     what, does, reads = ("input", "read", "reads") if each.side == "inputs" else ("output", "write to", "writes")
     return Finding(
         f"{what}-elsewhere",
         each.where,
         f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot {does}",
         f"A rehearsal {reads} data of this machine.{close}",
-        f"Give `--{what} {each.label}=PATH`, or write under `[{each.side}]` in {beside}: "
+        f"{fetch} `--{what} {each.label}=PATH`, or write under `[{each.side}]` in {beside}: "
         f"`{mapping_file.line_for(each.path)}`.",
     )
 

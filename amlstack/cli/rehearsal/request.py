@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
+from amlstack.cli.console import say
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
-from amlstack.cli.rehearsal import environments, inputs, mapping_file
+from amlstack.cli.rehearsal import environments, fetching, inputs, mapping_file
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import jobs
@@ -42,6 +43,7 @@ class RehearsalRequest:
         yes: A job larger than this machine is agreed to.
         force: It starts although something was found that cannot run here.
         shown: The one rank whose lines are printed; None for all.
+        fetch: Bytes of an input that are fetched at most; None where nothing is fetched.
     """
 
     file: Path
@@ -57,6 +59,7 @@ class RehearsalRequest:
     yes: bool = False
     force: bool = False
     shown: int | None = None
+    fetch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     chosen, wrong = inputs.options(request.inputs, plans)
     written, also_wrong = inputs.options(request.outputs, plans, "outputs")
     put = inputs.Puts(written, mapped.outputs)
+    also_wrong = (*also_wrong, *_fetched(request, plans, {*chosen, *mapped.inputs}))
     secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, mapped.secrets)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
@@ -130,6 +134,21 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         (*where.findings, *found, *others, *_left_out(meant, where, file)),
         (*wrong, *also_wrong, *mapped.findings, *(each for one in sources for each in one.findings), *of_secrets),
     )
+
+
+def _fetched(request: RehearsalRequest, plans: Sequence[jobs.Planned], given: Collection[str]) -> Iterator[Finding]:
+    """Fetches what the jobs read at https addresses and nothing else gives, each once; yields what was not fetched."""
+    if request.fetch is None:
+        return
+    ports = {each.path: each for plan in plans for each in inputs.declared(plan) if fetching.can_be_fetched(each)}
+    for each in ports.values():
+        wrong = None if {each.label, each.path} & {*given} else fetching.fetch(each, request.fetch, _say)
+        if wrong is not None:
+            yield wrong.at(str(request.file))
+
+
+def _say(text: str) -> None:
+    say(text, err=True)
 
 
 def name_of(plan: jobs.Planned, file: Path) -> str:

@@ -1,0 +1,126 @@
+"""Inputs at public https addresses, in the user's cache: each a whole file, with the etag that its service gave it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from amlstack.base import paths
+from amlstack.base.files import write_whole
+from amlstack.base.findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from amlstack.cli.rehearsal.inputs import DeclaredPort
+
+_ETAG: Final = "etag"
+_SECONDS: Final = (10, 60)
+"""The longest waits for a connection, and for the next bytes."""
+_PIECE: Final = 1 << 20
+
+
+class _NotFetchedError(Exception):
+    """An address could not be fetched; the message is for the user."""
+
+
+def can_be_fetched(port: DeclaredPort) -> bool:
+    """True for an input that is one file at an https address."""
+    return port.side == "inputs" and port.path.startswith("https://") and getattr(port.value, "type", "") == "uri_file"
+
+
+def cached(url: str) -> Path | None:
+    """The file that was fetched from an address; None where none was."""
+    file = _file(url)
+    return file if file.is_file() else None
+
+
+def fetch(port: DeclaredPort, most: int, told: Callable[[str], None]) -> Finding | None:
+    """Fetches an input, unless the cache holds what the service still has.
+
+    Args:
+        port: The input.
+        most: The largest size in bytes.
+        told: Takes what is done, a sentence each.
+
+    Returns:
+        The reason why it is not there; None where it is.
+    """
+    import requests
+
+    try:
+        _fetch(port.path, most, told)
+    except (_NotFetchedError, requests.RequestException, OSError) as error:
+        seen = f"`{port.path}` was not fetched: {error}"
+        remedy = f"Download it, and give `--input {port.label}=PATH`."
+        return Finding("input-not-fetched", port.where, seen, f"The input `{port.label}` is read from there", remedy)
+    return None
+
+
+def _file(url: str) -> Path:
+    folder = paths.cache() / "inputs" / hashlib.sha256(url.encode()).hexdigest()[:20]
+    return folder / (Path(unquote(urlsplit(url).path)).name or "data")
+
+
+def _fetch(url: str, most: int, told: Callable[[str], None]) -> None:
+    import requests
+
+    file = _file(url)
+    tag = file.with_name(f".{_ETAG}")
+    asked = {"Accept-Encoding": "identity"}  # the length is then that of the file
+    if file.is_file() and tag.is_file():
+        asked["If-None-Match"] = tag.read_text("utf-8")
+    # Nobody signs in here: without `auth`, requests would take a password of ~/.netrc.
+    with requests.get(url, headers=asked, stream=True, timeout=_SECONDS, auth=lambda request: request) as answer:
+        if answer.status_code == 304:
+            told(f"{url} is as it was fetched: {file}")
+            return
+        if not answer.url.startswith("https://"):
+            raise _NotFetchedError(f"it leads to {answer.url}, which is not https")
+        if answer.status_code != 200:
+            raise _NotFetchedError(f"the service answered {answer.status_code} {answer.reason}")
+        size = int(answer.headers.get("Content-Length") or 0)
+        _within(size, most)
+        told(f"fetching {url}" + (f": {size / 1e6:.1f} MB" if size else ""))
+        began, written = time.monotonic(), _write(answer, file, size, most)
+        if tagged := answer.headers.get("ETag"):
+            write_whole(tag, tagged)
+        else:
+            tag.unlink(missing_ok=True)
+        told(f"fetched {written / 1e6:.1f} MB in {time.monotonic() - began:.1f} s: {file}")
+
+
+def _within(size: int, most: int) -> None:
+    if size > most:
+        raise _NotFetchedError(f"it has {size / 1e6:.0f} MB or more; `--fetch-at-most` allows {most / 1e6:.0f} MB")
+
+
+def _whole(written: int, size: int) -> None:
+    if size and written != size:
+        raise _NotFetchedError(f"it ended after {written} of {size} bytes")
+
+
+def _write(answer: Any, file: Path, size: int, most: int) -> int:
+    """Writes the whole file or none; returns its bytes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    written = 0
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".part-", delete=False) as part:
+        try:
+            for piece in answer.iter_content(_PIECE):
+                written += len(piece)
+                _within(written, most)
+                part.write(piece)
+            _whole(written, size)
+            part.flush()
+            os.replace(part.name, file)  # noqa: PTH105 - both lie in one folder
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                Path(part.name).unlink()
+            raise
+    return written

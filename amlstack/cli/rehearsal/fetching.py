@@ -18,8 +18,6 @@ from amlstack.base.findings import Finding
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from amlstack.cli.rehearsal.inputs import DeclaredPort
-
 _ETAG: Final = "etag"
 _SECONDS: Final = (10, 60)
 """The longest waits for a connection, and for the next bytes."""
@@ -30,22 +28,18 @@ class _NotFetchedError(Exception):
     """An address could not be fetched; the message is for the user."""
 
 
-def can_be_fetched(port: DeclaredPort) -> bool:
-    """True for an input that is one file at an https address."""
-    return port.side == "inputs" and port.path.startswith("https://") and getattr(port.value, "type", "") == "uri_file"
-
-
 def cached(url: str) -> Path | None:
     """The file that was fetched from an address; None where none was."""
     file = _file(url)
     return file if file.is_file() else None
 
 
-def fetch(port: DeclaredPort, most: int, told: Callable[[str], None]) -> Finding | None:
+def fetch(url: str, label: str, most: int, told: Callable[[str], None]) -> Finding | None:
     """Fetches an input, unless the cache holds what the service still has.
 
     Args:
-        port: The input.
+        url: Its address.
+        label: Its name, as `--input` takes it.
         most: The largest size in bytes.
         told: Takes what is done, a sentence each.
 
@@ -55,11 +49,11 @@ def fetch(port: DeclaredPort, most: int, told: Callable[[str], None]) -> Finding
     import requests
 
     try:
-        _fetch(port.path, most, told)
+        _fetch(url, most, told)
     except (_NotFetchedError, requests.RequestException, OSError) as error:
-        seen = f"`{port.path}` was not fetched: {error}"
-        remedy = f"Download it, and give `--input {port.label}=PATH`."
-        return Finding("input-not-fetched", port.where, seen, f"The input `{port.label}` is read from there", remedy)
+        seen = f"`{url}` was not fetched: {error}"
+        remedy = f"Download it, and give `--input {label}=PATH`."
+        return Finding("input-not-fetched", f"inputs.{label}", seen, f"The input `{label}` is read from there", remedy)
     return None
 
 

@@ -359,7 +359,7 @@ def _substitute(
             return chosen[label], OPTION
     if each.path in mapped:
         return mapped[each.path]
-    if fetching.can_be_fetched(each) and (path := fetching.cached(each.path)) is not None:
+    if can_be_fetched(each) and (path := fetching.cached(each.path)) is not None:
         return path, "fetched"
     return _of_stack(each.path, where)
 
@@ -374,6 +374,11 @@ def _unusable(each: DeclaredPort, path: Path, origin: str, job: Path) -> Iterato
         got, wanted = ("folder", "file") if kind in _FILES else ("file", "folder")
         seen, rule = f"`{path}` is a {got}", f"The input `{each.label}` is of the type {kind}"
         yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
+
+
+def can_be_fetched(each: DeclaredPort) -> bool:
+    """True for an input that is one file at an https address."""
+    return each.side == "inputs" and each.path.startswith("https://") and _kind(each) in _FILES
 
 
 def _kind(each: DeclaredPort) -> str:
@@ -396,7 +401,7 @@ def _missing(each: DeclaredPort, path: Path) -> Finding:
 def _elsewhere(each: DeclaredPort, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:
     beside = job.absolute().parent / mapping_file.NAME
     close = "".join(f" {mapped[key][1]} has `{key}`." for key in near(each.path, mapped, 1))
-    fetch = "Fetch it with `--fetch`, or give" if fetching.can_be_fetched(each) else "Give"
+    fetch = "Fetch it with `--fetch`, or give" if can_be_fetched(each) else "Give"
     what, does, reads = ("input", "read", "reads") if each.side == "inputs" else ("output", "write to", "writes")
     return Finding(
         f"{what}-elsewhere",

@@ -140,9 +140,11 @@ def _fetched(request: RehearsalRequest, plans: Sequence[jobs.Planned], given: Co
     """Fetches what the jobs read at https addresses and nothing else gives, each once; yields what was not fetched."""
     if request.fetch is None:
         return
-    ports = {each.path: each for plan in plans for each in inputs.declared(plan) if fetching.can_be_fetched(each)}
+    ports = {each.path: each for plan in plans for each in inputs.declared(plan) if inputs.can_be_fetched(each)}
     for each in ports.values():
-        wrong = None if {each.label, each.path} & {*given} else fetching.fetch(each, request.fetch, _say)
+        wrong = (
+            None if {each.label, each.path} & {*given} else fetching.fetch(each.path, each.label, request.fetch, _say)
+        )
         if wrong is not None:
             yield wrong.at(str(request.file))
 

@@ -150,6 +150,21 @@ def _is_followed(mark: str) -> bool:
 
 ASKED_BY: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, the end of a CI job, a terminal that is closed."""
+
+
+@contextlib.contextmanager
+def interrupted_by_any() -> Iterator[None]:
+    """Inside, each of `ASKED_BY` raises KeyboardInterrupt, unless this process was started to ignore it (nohup)."""
+    others = [each for each in ASKED_BY if signal.getsignal(each) is signal.SIG_DFL]
+    for each in others:
+        signal.signal(each, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each in others:
+            signal.signal(each, signal.SIG_DFL)
+
+
 _PATIENCE: Final = 2
 """So many are passed on as they are; one more kills the program."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -119,3 +120,21 @@ def test_a_completed_job_whose_ranks_met_in_several_groups_is_a_failed_rehearsal
         assert (found["verdict"], one["status"]) == (verdict, "Completed"), ended.stderr
         assert one["joined"] == [{"label": "", "started": 4, "worlds": [{"size": size, "ranks": 4}]}]
         assert ("2 groups that do not know of each other" in one["error"]) == (size == 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_rehearsal_that_is_asked_to_end_cancels_its_job(number: signal.Signals, home: Path, job: Path) -> None:
+    (job.parent / "src" / "train.py").write_text("import signal\nprint('up', flush=True)\nsignal.pause()\n")
+    job.write_text(JOB.replace("name: shards", "name: waits"))
+    command = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "job.yml", "-j", "1x1"]
+    env, pipe = {**os.environ, "AMLSTACK_HOME": str(home)}, subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=job.parent, env=env, text=True, stdout=pipe, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout is not None
+        shown = [next(line for line in process.stdout if line.rstrip().endswith("] up"))]
+        process.send_signal(number)
+        shown += process.stdout.readlines()
+    assert process.returncode == 130, shown
+    assert any("cancelling the job" in line for line in shown), shown
+    assert any("is Canceled" in line for line in shown), shown

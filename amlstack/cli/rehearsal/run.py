@@ -6,6 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from amlstack import processes
 from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
@@ -198,7 +199,8 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
         start_afresh(progress, known.plans, yes=request.yes)
     try:
         progress.step("sandbox: Azure on this machine")
-        _in_order(known, outcomes, daemon.up(), progress)
+        with processes.interrupted_by_any():
+            _in_order(known, outcomes, daemon.up(), progress)
     except (daemon.SandboxError, ArmError, ProviderError) as error:
         progress.fail(str(error))
         outcomes.error = str(error)

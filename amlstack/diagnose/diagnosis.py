@@ -7,6 +7,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from amlstack.diagnose.events import Event, Frame
     from amlstack.diagnose.signatures import Signature
 
@@ -55,6 +57,7 @@ class Diagnosis:
         found: A cause is in these logs.
         cause: Its stable kebab-case code; None when none was found.
         rank: The rank to blame; None when none is, or it is unknown. Without a cause: the one rank to look at.
+        ranks: Several ranks that share it, where none alone is to blame.
         node: That rank's node, by name or number.
         file: The log that shows it.
         line: 1-based line in that log.
@@ -75,6 +78,7 @@ class Diagnosis:
     found: bool
     cause: str | None = None
     rank: int | None = None
+    ranks: tuple[int, ...] = ()
     node: str | None = None
     file: str | None = None
     line: int | None = None
@@ -118,6 +122,7 @@ class Diagnosis:
         plain = ("found", "cause", "rank", "node", "file", "line", "text", "confidence", "advice")
         return {
             **{name: getattr(self, name) for name in plain},
+            "ranks": list(self.ranks),
             "victims": [victim.named for victim in self.victims],
             **{name: getattr(self, name) for name in ("reason", "means", "fatal")},
             "source": None if self.source is None else asdict(self.source),
@@ -130,12 +135,20 @@ class Diagnosis:
 WIDTH = 110
 
 
+def listed(ranks: Sequence[int]) -> str:
+    """Nothing, ``rank 3``, ``ranks 1, 2 and 4 more``."""
+    if not ranks:
+        return ""
+    shown = f"rank{'' if len(ranks) == 1 else 's'} " + ", ".join(str(rank) for rank in ranks[:12])
+    return shown if len(ranks) <= 12 else f"{shown} and {len(ranks) - 12} more"
+
+
 def headline(verdict: Diagnosis) -> str:
     """The verdict in one line."""
     if not verdict.found:
         where = f"; look at rank {verdict.rank}" if verdict.rank is not None else ""
         return f"not in these logs: {verdict.reason}{where}" if verdict.fatal else f"no failure: {verdict.reason}"
-    who = "" if verdict.rank is None else f"rank {verdict.rank}"
+    who = listed(verdict.ranks if verdict.rank is None else (verdict.rank,))
     at = "" if verdict.node is None else (f" on node {verdict.node}" if who else f"node {verdict.node}")
     return f"{verdict.cause}: " + (f"{who}{at}: " if who or at else "") + verdict.means
 

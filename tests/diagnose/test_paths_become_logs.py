@@ -46,6 +46,26 @@ def test_rank_of_a_log_follows_from_its_name(name: str, rank: int | None, tmp_pa
     assert rank_of(tmp_path / name, tmp_path) == rank
 
 
+@pytest.mark.parametrize(
+    ("names", "ranks"),
+    [
+        (["044.txt"], [None]),
+        (["rank_3.log"], [None]),
+        (["43.log", "44.log"], [None, None]),
+        (["0.log", "1.log"], [0, 1]),
+        (["1.log", "2.log"], [1, 2]),
+        (["std_log_process_05.txt"], [5]),
+    ],
+)
+def test_number_in_a_name_is_a_rank_only_among_those_of_a_run(
+    names: list[str], ranks: list[int | None], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text(traceback(OOM))
+    assert [log.rank for log in read([tmp_path]).logs] == ranks
+    assert [log.rank for log in read([tmp_path / name for name in names]).logs] == ranks
+
+
 @pytest.mark.parametrize(("name", "node"), [("node-1/out.log", "1"), ("ip-10-0-0-4/out.log", "ip-10-0-0-4"), ("a/out.log", None)])  # fmt: skip
 def test_node_of_a_log_follows_from_its_folder(name: str, node: str | None, tmp_path: Path) -> None:
     assert node_of(tmp_path / name, tmp_path) == node

@@ -110,7 +110,7 @@ def test_a_packed_tar_that_is_too_large_is_a_finding_and_others_are_read(
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "rank_0.log").write_text("step 1 loss 2.0\n" * 100_000)
     archive = Path(shutil.make_archive(str(tmp_path / "run" / "logs"), "gztar", tmp_path, "big"))
-    (tmp_path / "run" / "rank_1.log").write_text(traceback(OOM))
+    (tmp_path / "run" / "std_log_process_1.txt").write_text(traceback(OOM))
     found = read([archive.parent if whole else archive])
     assert [finding.code for finding in found.findings] == ["archive-too-large"]
     assert [log.rank for log in found.logs] == ([1] if whole else [])

@@ -46,7 +46,7 @@ def reached(rank: int, enqueued: int, completed: int, group: int = 0) -> str:
 def test_what_a_library_raises_in_a_rank_that_timed_out_follows_from_that(late: bool, tmp_path: Path) -> None:
     parts = [watchdog(1), ranked(INSIDE, 1)]
     verdict = verdict_of(steps(3) + "".join(parts if late else parts[::-1]) + watchdog(2), tmp_path)
-    assert verdict.cause is None
+    assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
     assert {1, 2} == {each.rank for each in verdict.victims}
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose.diagnosis import Diagnosis, Pointer
+from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
 from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement import no_culprit
 from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
+from amlstack.diagnose.judgement.no_culprit import SIMULTANEOUS
 from amlstack.diagnose.signatures import SURE, EventRole
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from amlstack.diagnose.events import Log
     from amlstack.diagnose.judgement.evidence import Evidence
-
-SIMULTANEOUS = 2.0
-"""Seconds within which clocks and buffers of several nodes do not tell an order."""
 
 
 def first_cause(logs: Sequence[Log]) -> Diagnosis:
@@ -33,7 +31,7 @@ def first_cause(logs: Sequence[Log]) -> Diagnosis:
         return no_culprit.verdict(evidence)
     first, others = _first(candidates)
     if all(event.code in no_culprit.ENDS for event in candidates) and (late := no_culprit.stalled(evidence)):
-        reason = f"{first.text[:80]}; {no_culprit.listed(late)} came less far than the others, and lines may lag"
+        reason = f"{first.text[:80]}; {listed(late)} came less far than the others, and lines may lag"
         return no_culprit.did_not_join(evidence, late, first, reason, sure="low")
     return _verdict(evidence, first, others)
 
@@ -52,7 +50,10 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if event.role is EventRole.CULPRIT and (ended or not event.soft or event.weight > 2):
             tiers.setdefault(_tier(event), []).append(event)
-    return tiers[min(tiers)] if tiers else []
+    best = tiers[min(tiers)] if tiers else []
+    if all(event.code == "process-group-missing" for event in best):  # a warning may say why none was made
+        best = best + [event for event in tiers.get(4, ()) if event.weight > 2]
+    return best
 
 
 def _tier(event: Event) -> int:
@@ -125,18 +126,20 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     common = first.signature.shared or vague or _shared_by_all(evidence, first, others, same)
     blameless = first.signature.blameless or (common and several)
     rank, node = (None, None) if blameless else _whose(evidence, first)
+    shared = tuple(sorted({*same, first.facts.get("other", first.rank)})) if several and blameless else ()
     sure, reason = _sure(evidence, first, others, same, blameless=blameless)
     if first.code == no_culprit.MEETING:
         named = tuple(first.facts.get("missing", ()))
         silent, node = (named, None) if named else no_culprit.absent_from_rendezvous(evidence)
-        rank = silent[0] if len(silent) == 1 else None
+        rank, shared = silent[0] if len(silent) == 1 else None, silent if len(silent) > 1 else ()
         if silent or node is not None:
-            who = no_culprit.listed(silent) if silent else f"node {node}"
+            who = listed(silent) if silent else f"node {node}"
             reason = f"the others waited for {who}, " + ("as they say" if named else "whose log does not mention it")
     return Diagnosis.shown_by(
         first,
         first.signature,
         rank=rank,
+        ranks=shared,
         node=node,
         source=first.source if first.source is not None and first.source.own else None,
         confidence=sure,

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.diagnose.diagnosis import Diagnosis, Pointer
-from amlstack.diagnose.events import Event, Origin
+from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
+from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement.evidence import WAITED, victims
 from amlstack.diagnose.signatures import EventRole, by_code
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from amlstack.diagnose.judgement.evidence import Evidence
 
+SIMULTANEOUS = 2.0
+"""Seconds within which clocks and buffers of several nodes do not tell an order."""
 MEETING = "rendezvous-timeout"
 ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
 """Ends from outside: often of a run in which something hung."""
@@ -306,6 +308,7 @@ def did_not_join(evidence: Evidence, ranks: tuple[int, ...], shown: Event, reaso
         shown,
         signature,
         rank=rank,
+        ranks=ranks if rank is None else (),
         node=node,
         confidence=sure,
         reason=reason,
@@ -387,12 +390,15 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     failed = _unique(event for event in summaries if event.rank is not None and event.facts.get("exit", 1) != -15)
     complaining = {event.rank for event in ended if event.rank is not None}
     failed = [event for event in failed if event.rank not in complaining]
-    shown = (failed or list(ended) or list(summaries))[0]
-    rank = failed[0].rank if len({event.rank for event in failed}) == 1 else None
+    if not failed and (timed_out := _timed_out(evidence, ended)):
+        return timed_out
+    rank = _earliest(failed)
+    shown = next((event for event in failed if event.rank == rank), (failed or list(ended) or list(summaries))[0])
     silent = sorted(known(evidence) - complaining - {event.rank for event in failed})
     quiet = silent[0] if len(silent) == 1 and len(complaining) > 1 and not failed else None
     if rank is not None:
-        where = f"Rank {rank} failed and its reason is not here: get its log."
+        first = " first" if len(failed) > 1 else ""
+        where = f"Rank {rank} failed{first} and its reason is not here: get its log."
     elif failed:
         ranks = listed([each.rank for each in failed if each.rank is not None])
         where = f"{ranks.capitalize()} failed, none with a reason, and the first is not known: get their logs."
@@ -424,14 +430,45 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     )
 
 
+def _earliest(failed: Sequence[Event]) -> int | None:
+    """The only rank that failed, or the one that a launcher saw first, by its clock where several tables name one."""
+    roots = [event for event in failed if event.facts.get("root")] or failed
+    times = comparable([event.time for event in roots if event.time is not None])
+    if len(roots) > 1 and times is not None and len(times) == len(roots):
+        roots = [event for event, at in zip(roots, times, strict=True) if at - min(times) <= SIMULTANEOUS]
+    return roots[0].rank if len({event.rank for event in roots}) == 1 else None
+
+
+def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
+    """A collective that timed out on all ranks that say anything: the rank whose number is behind, if one is."""
+    stuck = [event for event in ended if event.code == "nccl-watchdog-timeout" and "seq" in event.facts]
+    if len({event.rank for event in stuck}) < 2 or {event.rank for event in ended if event.signature.kind != "stop"} - {
+        each.rank for each in stuck
+    }:
+        return None
+    at = {
+        event.rank: event.facts["seq"]
+        for event in sorted(stuck, key=lambda each: each.facts["seq"])
+        if event.rank is not None
+    }
+    one = len({event.facts.get("group") for event in stuck}) == 1 and len(set(at.values())) > 1
+    behind = _least(at) if one else ()
+    shown = next(event for event in stuck if not behind or event.rank in behind)
+    reason = "the watchdogs say so; which rank did not arrive is not shown"
+    if behind:
+        reason = f"out of step: {listed(behind)} waited in number {at[behind[0]]}, others in {max(at.values())}"
+    return Diagnosis.shown_by(
+        shown,
+        by_code("collective-timed-out"),
+        rank=behind[0] if len(behind) == 1 else None,
+        reason=reason,
+        victims=tuple(each for each in victims(evidence, None) if each.rank not in behind),
+        notes=notes(evidence),
+    )
+
+
 def _unique(events: Iterable[Event]) -> list[Event]:
     found: dict[int | None, Event] = {}
     for event in events:
         found.setdefault(event.rank, event)
     return sorted(found.values(), key=lambda event: (not event.facts.get("root"), event.rank or 0))
-
-
-def listed(ranks: Sequence[int]) -> str:
-    """``rank 3``, ``ranks 1, 2 and 4 more``."""
-    shown = f"rank{'' if len(ranks) == 1 else 's'} " + ", ".join(str(rank) for rank in ranks[:12])
-    return shown if len(ranks) <= 12 else f"{shown} and {len(ranks) - 12} more"

@@ -38,9 +38,11 @@ _WHO = re.compile(
 )
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
+_TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
-    "rendezvous-timeout": re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$"),
+    "rendezvous-timeout": _TASK,
+    "barrier-not-joined": _TASK,
 }
 """Code of an event → rows below it that name the ranks that did not come."""
 

@@ -10,7 +10,6 @@ import shutil
 import tarfile
 import zipfile
 import zlib
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -254,10 +253,6 @@ _RANKS = tuple(
         r"^(\d+)\.(?:log|txt|out|err|stdout|stderr)$",
     )
 )
-_OF_A_RANK = re.compile(
-    r"(?:rank|process|proc|task|worker|trainer|stdout|stderr|std|log|out|output|err)?[_.-]?\d+\.\w+$"
-)
-"""A name that consists of little more than a rank."""
 _RANK_FOLDER = re.compile(r"^(?:rank[._-]?)?(\d{1,5})$")
 _ATTEMPT = re.compile(r"^(?:attempt|retry|restart)[._-]?(\d{1,4})$", re.IGNORECASE)
 _NODE_FOLDER = re.compile(r"^(?:node|host|vm|instance)[._-]?(\S+)$|^((?:ip-|\d+\.\d+\.\d+\.)\S+)$")
@@ -285,7 +280,7 @@ def read(paths: Iterable[Path]) -> LogFiles:
     """Reads files, folders and archives of logs; many bytes in several files by several processes."""
     findings: list[Finding] = []
     wanted: list[tuple[LogSource, Path]] = []
-    shapes: Counter[str] = Counter()
+    names: dict[str, list[str]] = {}
     seen: set[Path] = set()
     logs: list[Log] = []
     with ExitStack() as opened:
@@ -295,8 +290,8 @@ def read(paths: Iterable[Path]) -> LogFiles:
                 if identity not in seen:
                     seen.add(identity)
                     wanted.append((source, path))
-                    shapes[_shape(source)] += 1
-        alone = frozenset(shape for shape, count in shapes.items() if count == 1)
+                    names.setdefault(_shape(source), []).append(source.path.name)
+        alone = frozenset(shape for shape, each in names.items() if len(each) == 1 or _catalogued(each))
         for log, found in _all(wanted, alone):
             findings += found
             if log is not None:
@@ -309,6 +304,11 @@ def read(paths: Iterable[Path]) -> LogFiles:
 
 def _shape(source: LogSource) -> str:
     return re.sub(r"\d+", "0", source.path.name)
+
+
+def _catalogued(names: list[str]) -> bool:
+    """True where names are numbers alone that begin above 1, so that none of a run's first ranks is there."""
+    return all(name.split(".")[0].isdigit() for name in names) and min(int(name.split(".")[0]) for name in names) > 1
 
 
 def _all(wanted: list[tuple[LogSource, Path]], alone: frozenset[str]) -> Iterator[tuple[Log | None, list[Finding]]]:
@@ -336,11 +336,12 @@ def rank_of(path: Path, root: Path, *, alone: bool = False) -> int | None:
     Args:
         path: The file.
         root: The folder that was given.
-        alone: No other file has the same name with another number: a number within it is part of another name.
+        alone: No other file has the same name with another number, or none of the first ranks' numbers: it is no rank,
+            but in the names that the service gives.
     """
     if path.stem == "70_driver_log":
         return None
-    for pattern in _RANKS[:2] if alone and not _OF_A_RANK.match(path.name) else _RANKS:
+    for pattern in _RANKS[:2] if alone else _RANKS:
         if found := pattern.search(path.name):
             return int(found[1])
     if (

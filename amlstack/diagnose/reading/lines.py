@@ -61,6 +61,7 @@ _MARKS = (
     "to store for rank",
     "init process group",
     "joined as rank",
+    "(rank/world-size)",
 )
 
 

@@ -138,7 +138,8 @@ class Exceptions:
                 continue
             line = writers.named(writers.Line("", rank, local), reader.before)
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
-            signature = by_code("traceback-cut-short")
+            own = tracebacks.LAUNCHER.search(cut.inner) is None
+            signature = by_code("traceback-cut-short" if own else "launcher-wrapper")
             self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
 
     def _goes_on(self, writer: Writer, number: int, line: Line) -> bool:
@@ -153,6 +154,9 @@ class Exceptions:
         self._collector.hear(at, text)
         event = self._collector.events[at]
         self._collector.cover(number)
+        if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
+            self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
+            return True
         found = messages.better(event.signature, text)
         inner = f"{event.facts.get('inner', 'c10d' * (event.code != 'bare-exception'))}\n{event.text}"
         if found is not None and found[0].role is EventRole.VICTIM and not tracebacks.COMMUNICATION.search(inner):

@@ -54,6 +54,10 @@ COMMUNICATION = re.compile(
     r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
 )
 """Files of libraries in which ranks wait for each other."""
+LAUNCHER = re.compile(
+    r"(?:accelerate[/\\]commands|deepspeed[/\\]launcher|torch[/\\]distributed[/\\](?:run|launch|launcher|elastic))\b"
+)
+"""Files of launchers, whose own exceptions only say that a rank failed."""
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
@@ -241,6 +245,12 @@ def definite(text: str, *, lived: bool = False) -> bool:
     if _MEASURED.match(found["message"] or ""):
         return False
     return bool(re.search(r"(?:Error|Exception)$", found["type"]))
+
+
+def same_class(first: str, later: str) -> bool:
+    """True where a line names the exception of another one, and says more: its message was a traceback."""
+    name = first.partition(":")[0]
+    return later.startswith(f"{name}: ") and definite(later)
 
 
 def frame_in(text: str) -> Frame | None:

@@ -26,7 +26,8 @@ _READY = re.compile(
     r"distributed init \(rank (?P<rank>\d{1,6})|GLOBAL_RANK: (?P<rank2>\d{1,6}), MEMBER: \d+/(?P<world>\d{1,6})"
     r"|initialized host \S+ as rank (?P<rank3>\d{1,6})|to store for rank: (?P<rank4>\d{1,6})"
     r"|(?:init(?:ializ\w+)?|join\w*|ready)\b.{0,40}\brank[ =:]{1,2}(?P<rank5>\d{1,6})"
-    r"(?: of |/|.{0,12}world[_ ]size\D{1,3})(?P<world2>\d{1,6})",
+    r"(?: of |/|.{0,12}world[_ ]size\D{1,3})(?P<world2>\d{1,6})"
+    r"|init\w* \(rank/world[_ -]size\) (?P<rank6>\d{1,6})/(?P<world3>\d{1,6})",
     re.IGNORECASE,
 )
 """Each launcher's and framework's way to say that a rank is about to meet the others."""
@@ -67,8 +68,10 @@ class Layout:
         if len(self.ready) < MOST_RANKS and (found := _READY.search(text)):
             named = found.groupdict()
             self.ready.add(next(int(value) for name, value in named.items() if name.startswith("rank") and value))
-            if world := named["world"] or named["world2"]:
+            if world := named["world"] or named["world2"] or named["world3"]:
                 self.world = max(int(world), self.world or 0)
+                if self.world == 1 and not self.ranks:  # it meets no other
+                    self.rank = 0
         if self.rank is None and (found := _V1_RANK.search(text)):
             self.rank = int(found[1])
 
@@ -161,7 +164,7 @@ _RANKED = re.compile(r"(?:\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<ra
 _HOSTED = re.compile(r"(?P<node>(?=[\w.-]*[\d.])[A-Za-z][\w.-]*[A-Za-z\d]): ?$")
 _WARNED = re.compile(
     r"\bNCCL INFO\b|^(?:\S+ ){0,4}?"
-    r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d* )"
+    r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d*[\] ])"
     r"|\b(?:[Rr]etrying|retry loop|will retry|[Ii]gnored error|[Ii]gnoring)\b"
     r"|^(?:cat|rm|ls|mkdir|cp|mv|ln|chmod|chown|find|grep|sed|tail|head|touch|stat|df): "
     r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: Warning: |: [WI] \w+/"

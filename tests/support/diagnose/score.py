@@ -53,9 +53,10 @@ def rank_judged(truth: dict[str, Any], verdict: Diagnosis) -> str | None:
     """The same of the rank; None where the truth has none and the answer names none."""
     if not (wanted := truth.get("ranks")):
         return None
-    if verdict.rank is None:
-        return "rank missing"
-    return "rank right" if verdict.rank in wanted else "rank wrong"
+    named = set(verdict.ranks) if verdict.rank is None else {verdict.rank}
+    if named and named <= set(wanted):
+        return "rank right"
+    return "rank missing" if verdict.rank is None else "rank wrong"
 
 
 def score(folder: Path, files: list[Path]) -> tuple[Counter[str], list[str]]:

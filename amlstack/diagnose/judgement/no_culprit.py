@@ -441,16 +441,13 @@ def _earliest(failed: Sequence[Event]) -> int | None:
 
 def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     """A collective that timed out on all ranks that say anything: the rank whose number is behind, if one is."""
-    stuck = [event for event in ended if event.code == "nccl-watchdog-timeout" and "seq" in event.facts]
-    if len({event.rank for event in stuck}) < 2 or {event.rank for event in ended if event.signature.kind != "stop"} - {
-        each.rank for each in stuck
-    }:
+    stuck = [each for each in ended if each.code == "nccl-watchdog-timeout" and "seq" in each.facts]
+    stuck.sort(key=lambda each: each.facts["seq"])
+    at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None}
+    others = [each for each in ended if each.rank not in at and each.signature.kind != "stop"]
+    # The aborts that follow a watchdog's words name no rank.
+    if len(at) < 2 or any(each.rank is not None or each.code not in {*WAITED, "aborted"} for each in others):
         return None
-    at = {
-        event.rank: event.facts["seq"]
-        for event in sorted(stuck, key=lambda each: each.facts["seq"])
-        if event.rank is not None
-    }
     one = len({event.facts.get("group") for event in stuck}) == 1 and len(set(at.values())) > 1
     behind = _least(at) if one else ()
     shown = next(event for event in stuck if not behind or event.rank in behind)
@@ -461,6 +458,7 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
         shown,
         by_code("collective-timed-out"),
         rank=behind[0] if len(behind) == 1 else None,
+        ranks=behind if len(behind) > 1 else (),
         reason=reason,
         victims=tuple(each for each in victims(evidence, None) if each.rank not in behind),
         notes=notes(evidence),

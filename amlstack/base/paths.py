@@ -17,17 +17,20 @@ def _is_project(folder: Path) -> bool:
 
 
 def _project() -> Path | None:
+    # Main's clone and an unpacked policy pack judge the checkout of a pull request: nothing there takes their place.
+    if _is_project(PACKAGE) or (PACKAGE / "analyzer").is_file():
+        return PACKAGE
     try:
         here = Path.cwd()
     except OSError:  # the folder was removed meanwhile
-        here = PACKAGE
-    return next(filter(_is_project, (here, *here.parents, PACKAGE)), None)
+        return None
+    return next(filter(_is_project, (here, *here.parents)), None)
 
 
 _PROJECT = _project()
-PROJECT = _PROJECT or Path.cwd()
-"""The root of the project: the folder of Pulumi.yaml. It is the nearest one above the working folder whose Pulumi.yaml
-names amlstack, else this clone, else the working folder."""
+PROJECT = _PROJECT or Path()
+"""The root of the project, the folder of Pulumi.yaml: this clone, and for an installed package the nearest one above
+the working folder whose Pulumi.yaml names amlstack, else the working folder."""
 
 POLICY_CONFIG = "AMLSTACK_POLICY_CONFIG"
 """Variable that tells the engine's program which file configures the rules; empty for the pack's own configuration."""

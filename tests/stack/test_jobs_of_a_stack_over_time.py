@@ -39,7 +39,6 @@ job = Job(
 )
 """
 UPGRADED = """\
-from dataclasses import replace
 
 from amlstack.catalog import fabric
 
@@ -47,7 +46,7 @@ known = fabric.settings
 
 def one_more(*args, **kwargs):
     found = known(*args, **kwargs)
-    return (*found, replace(found[0], name="NCCL_OF_THE_NEXT_RELEASE", value="1")) if found else ()
+    return (*found, found[0]._replace(name="NCCL_OF_THE_NEXT_RELEASE", value="1")) if found else ()
 
 fabric.settings = one_more
 

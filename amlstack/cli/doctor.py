@@ -177,10 +177,14 @@ def azure(place: WorkspacePlace, settings: Settings | None = None) -> Iterator[D
     name = f"{found.get('displayName', '')} ({subscription}) is {state}"
     yield DoctorLine("subscription", Mark.GOOD if state == "Enabled" else Mark.BAD, name)
     yield from _providers(place.arm, subscription)
-    yield from _rights(place.arm, f"/subscriptions/{subscription}/resourceGroups/{group}")
+    if not place.is_local:
+        yield from _rights(place.arm, f"/subscriptions/{subscription}/resourceGroups/{group}")
     if settings is not None:
         yield from _quota(place.arm, workspace, subscription, settings)
-    yield from _hosts(place.arm, workspace)
+    if place.is_local:
+        yield DoctorLine("hosts", Mark.NOTE, "the sandbox has hosts and rights of its own, which are not looked at")
+    else:
+        yield from _hosts(place.arm, workspace)
 
 
 def _who(token: str) -> str:

@@ -151,3 +151,10 @@ def test_the_hosts_of_a_workspace_are_asked(monkeypatch: pytest.MonkeyPatch) -> 
         ("store.blob.core.windows.net", "privatelink.blob.core.windows.net", True),
         ("westeurope.api.azureml.ms", ZONE, True),
     ]
+
+
+def test_of_a_sandbox_neither_hosts_nor_rights_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Azure, "endpoint", "https://127.0.0.1:8443")
+    found = checks(rights=[])
+    assert list(found) == ["sign-in", "subscription", "providers", "hosts"]
+    assert Mark.BAD not in {each.state for each in found.values()}

@@ -15,7 +15,7 @@ def main() -> None:
     """Serves the rules to the engine until it ends the pack."""
     try:
         ready = pack()
-    except ValueError as error:  # a day that is none, a wrong configuration: the user's mistake
+    except ValueError as error:  # the user named no day, or a wrong configuration
         sys.exit(f"policy pack {NAME}: {error}")
     serve(ready)
 

@@ -15,6 +15,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from amlstack.base import paths
+
 MARKER: Final = "amlstack-home.json"
 """The file that proves a folder to be ours. It holds ``made``: whether we made the folder, and may remove it too."""
 
@@ -60,7 +62,7 @@ def claim(home: Path) -> None:
         return
     check(home)
     try:
-        made = _make(home) or home.name == ".amlstack"
+        made = _make(home) or home == paths.PROJECT / ".amlstack"
         fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
         fresh.touch(mode=0o600)
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")

@@ -57,9 +57,8 @@ def told_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _is_advice(finding: Finding) -> bool:
     begins = ADVICE.get(finding.code)
     known = begins is not None and finding.level is Level.WARNING and finding.seen.startswith(begins[0])
-    return (
-        known and "set_limits" not in finding.remedy
-    )  # of azure-ai-ml's objects: a call, which nobody writes for them
+    # An object of azure-ai-ml gets its limits by a call, which `--fix` does not write.
+    return known and "set_limits" not in finding.remedy
 
 
 _UNPINNED: Final = re.compile(

@@ -131,7 +131,7 @@ def asset_file(kind: str, reference: str, folder: Path) -> str:
     name = re.split("[:@]", reference.removeprefix("azureml:"), maxsplit=1)[0]
     named = re.compile(rf"^name:[ \t]*[\"']?{re.escape(name)}[\"']?\s*(?:#.*)?$", re.MULTILINE)
     files = [
-        file for up in (folder, folder.parent) for name in ("*.y*ml", "*/*.y*ml") for file in sorted(up.glob(name))
+        file for up in (folder, folder.parent) for kinds in ("*.y*ml", "*/*.y*ml") for file in sorted(up.glob(kinds))
     ]
     texts = ((file, text_of(file) or "") for file in files[:200])
     found = (file for file, text in texts if f"{kind}.schema.json" in text and named.search(text))

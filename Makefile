@@ -61,7 +61,7 @@ coverage: venv test-deps ## lines and branches that the fast tests run: a table,
 	@$(PY) -m pytest -n $(WORKERS) -m "not ($(SLOW))" --cov --cov-report=term:skip-covered --cov-report=html
 
 .PHONY: failures
-failures: venv test-deps ## every failure of docs/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
+failures: venv test-deps ## every failure of docs/reference/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
 	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
 
 .PHONY: diagnose-forms
@@ -85,11 +85,11 @@ prove: venv ## `amlstack prove` against a sandbox changed in thirty ways: each i
 	@PROVE_CHANGES=all $(PY) -m pytest tests/prove
 
 .PHONY: recordings
-recordings: venv ## recordings of Azure against the sandbox: what is equal, what differs (docs/recordings.md), ONLY="…" for some (minutes)
+recordings: venv ## recordings of Azure against the sandbox: what is equal, what differs (docs/maintain/recordings.md), ONLY="…" for some (minutes)
 	@$(PY) -m tests.support.recordings play $(if $(ONLY),--only "$(ONLY)") $(if $(WRITE),--write)
 
 .PHONY: microsoft-tests
-microsoft-tests: venv ## Microsoft's end-to-end tests of azure-ai-ml against a sandbox, FOLDERS="…" for some, CONFIGS=FOLDER (docs/microsoft-tests.md)
+microsoft-tests: venv ## Microsoft's end-to-end tests of azure-ai-ml against a sandbox, FOLDERS="…" for some, CONFIGS=FOLDER (docs/maintain/microsoft-tests.md)
 	@$(PY) -m tests.support.microsoft --configs "$(CONFIGS)" $(addsuffix /e2etests,$(FOLDERS))
 
 .PHONY: microsoft-examples
@@ -101,12 +101,12 @@ clients: venv ## 64 clients submit, poll and cancel for two minutes while the sa
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py
 
 .PHONY: faults
-faults: venv ## every operation of the provider, then every resource of a stack, under every fault: fails where docs/faults.md says otherwise (minutes)
+faults: venv ## every operation of the provider, then every resource of a stack, under every fault: fails where docs/maintain/faults.md says otherwise (minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.infrastructure_fault_table
 
 .PHONY: interruptions
-interruptions: venv ## Ctrl-C in each request of the provider and at each step of `amlstack up`: tables with seconds, 3 at most (docs/faults.md; minutes)
+interruptions: venv ## Ctrl-C in each request of the provider and at each step of `amlstack up`: tables with seconds, 3 at most (docs/maintain/faults.md; minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.interruption_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.interruption_table
 
@@ -119,7 +119,7 @@ mutants: venv ## breaks each promise of the docs in a copy of the tree: the test
 	@$(PY) -m tests.support.mutants $(MUTANTS)
 
 .PHONY: bench
-bench: venv ## benchmarks, each beside what it is compared with (docs/benchmarks.md), 15 min; QUICK=1: two; FULL=1: 30
+bench: venv ## benchmarks, each beside what it is compared with (docs/maintain/benchmarks.md), 15 min; QUICK=1: two; FULL=1: 30
 	@$(PY) tools/bench $(if $(QUICK),--quick) $(if $(FULL),--full)
 
 .PHONY: pack

@@ -8,7 +8,7 @@ if len(sys.argv) == 2 and re.fullmatch(r"127\.0\.0\.1:\d+", sys.argv[1]):
     # named by its folder: what it was given is the address of an engine.
     sys.exit(
         "This engine's Python host cannot start a policy pack from its folder. "
-        'Name it as an executable: --policy-pack "$PWD/policies/analyzer" (docs/policies.md).'
+        'Name it as an executable: --policy-pack "$PWD/policies/analyzer" (docs/reference/policies.md).'
     )
 
 from amlstack.base import startup

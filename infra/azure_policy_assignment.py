@@ -71,7 +71,7 @@ def assigned(spec: AzurePolicy, config: Config, names: Names, *, on: date) -> As
         initiative_id=f"{subscription}/providers/Microsoft.Authorization/policySetDefinitions/{initiative['name']}",
         scope=names.group_id if spec.scope == "resourceGroup" else subscription,
         effects={f"effect-{name}": _effect(spec, config, code) for name, code in codes.items()},
-        messages={name: f"{_TITLES[code]} [{code}] docs/policies.md#{code}" for name, code in codes.items()},
+        messages={name: f"{_TITLES[code]} [{code}] docs/reference/policies.md#{code}" for name, code in codes.items()},
     )
 
 

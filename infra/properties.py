@@ -1,7 +1,7 @@
 """Wire properties of a cluster and of a workspace, each written once: its setting, its value, and what an edit means.
 
-The components register them, the rules judge a cluster's before that, a rehearsal submits them, docs/edits.md shows
-them, and a finding on a property, or one that has drifted, finds the way back to its setting here. Needs no Pulumi.
+The components register them, the rules judge a cluster's before that, a rehearsal submits them, docs/reference/edits.md
+shows them, and a finding on a property, or one that has drifted, finds the way back to its setting. Needs no Pulumi.
 
 Azure's own request for updates of a workspace (PATCH, ``WorkspaceUpdateParameters`` of the API version 2025-12-01) says
 what changes in place; a test holds its table to it. What it does not take cannot change on a workspace that exists.
@@ -34,7 +34,7 @@ class ClusterSetting(NamedTuple):
         wire: Path of the property in the body.
         to_wire: From the field's value to the property's; None leaves the property out.
         replaces: Whether another value means another cluster.
-        note: What docs/edits.md adds about such an edit.
+        note: What docs/reference/edits.md adds about such an edit.
     """
 
     path: tuple[str, ...]
@@ -79,7 +79,7 @@ CLUSTER_SETTINGS = (
         note=f"It is a tag. {_NOT_MEASURED}",
     ),
 )
-"""docs/edits.md shows the table; a test previews an edit of each row."""
+"""docs/reference/edits.md shows the table; a test previews an edit of each row."""
 
 _CONSTANT = {"properties.computeType": "AmlCompute", f"{_AML}.osType": "Linux"}
 """Properties that no setting changes."""
@@ -211,7 +211,7 @@ class WorkspaceProperty(NamedTuple):
         refused: Azure refuses another value. It fills this in by itself, so that a workspace that was imported has a
             value that no setting says; registered as a replacement, the silence would replace it.
         stays: On a workspace that was imported it stays as it was found, whatever its settings say.
-        note: What docs/edits.md adds.
+        note: What docs/reference/edits.md adds.
     """
 
     wire: str
@@ -293,7 +293,7 @@ WORKSPACE_SETTINGS = (
     WorkspaceProperty(
         "managedNetwork",
         ("workspace.network.isolation", "workspace.network.firewall"),
-        note="The way back from an isolated network is refused at preview (docs/networks.md).",
+        note="The way back from an isolated network is refused at preview (docs/reference/networks.md).",
     ),
     WorkspaceProperty("enableDataIsolation"),
     WorkspaceProperty("v1LegacyMode"),
@@ -302,8 +302,8 @@ WORKSPACE_SETTINGS = (
 )
 
 UNKNOWN = ("allowPublicAccessWhenBehindVnet", "discoveryUrl", "provisionNetworkNow", "sharedPrivateLinkResources")
-"""Azure's PUT takes them and its PATCH does not (docs/unproven.md#workspace-properties). An update is planned: no
-workspace is given up for a guess."""
+"""Azure's PUT takes them and its PATCH does not (docs/reference/unproven.md#workspace-properties). Planned is an
+update: no workspace is given up for a guess."""
 
 OTHER_KINDS = ("associatedWorkspaces", "featureStoreSettings", "hubResourceId", "workspaceHubConfig")
 """Of hubs, projects and feature stores, which a stack does not make."""

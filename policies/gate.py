@@ -54,7 +54,7 @@ def read(path: FilePath | None, *, written: str = "", where: str = "") -> tuple[
     try:
         return configuration.read(configuration.over(built_in, configuration.load(path))), ()
     except (ValueError, OSError, RecursionError) as error:
-        rule = "The file configures rules by their code, as docs/policies.md shows"
+        rule = "The file configures rules by their code, as docs/reference/policies.md shows"
         return configuration.read(built_in), (Finding(WRONG, where, str(error), rule, file=written or str(path)),)
 
 

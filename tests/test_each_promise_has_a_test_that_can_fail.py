@@ -29,7 +29,7 @@ ROOMS = (
     "amlstack/sandbox/kinds/",
 )
 """Modules that have mutants: runs, their submission, the guard, the pack, the store and the server's answers."""
-PAGES = ("docs/jobs.md", "docs/edits.md", "docs/policies.md")
+PAGES = ("docs/explanation/jobs.md", "docs/reference/edits.md", "docs/reference/policies.md")
 
 
 @cache
@@ -68,11 +68,11 @@ def test_every_room_and_page_has_mutants_of_names_of_their_own() -> None:
 
 
 def test_every_edit_of_a_job_in_the_table_has_a_mutant() -> None:
-    lines = (PROJECT / "docs" / "jobs.md").read_text("utf-8").splitlines()
+    lines = (PROJECT / "docs/explanation/jobs.md").read_text("utf-8").splitlines()
     start = lines.index("| you change | what happens |") + 2
     rows = lines[start : lines.index("", start)]
     assert len(rows) > 10
-    broken = [one.promise for one in MUTANTS if one.doc == "docs/jobs.md"]
+    broken = [one.promise for one in MUTANTS if one.doc == "docs/explanation/jobs.md"]
     assert [row for row in rows if not any(promise in row for promise in broken)] == []
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MISSPELT = 0.85
 """Likeness to a known name from which on an unknown one is a mistake: `westeuropa` has 0.9."""
 
-NEW = f" A region that is new is listed in `{overlay.NAME}` (`regions: [...]`, docs/catalogue.md)."
+NEW = f" A region that is new is listed in `{overlay.NAME}` (`regions: [...]`, docs/reference/catalogue.md)."
 
 
 def names() -> frozenset[str]:

@@ -47,7 +47,7 @@ RIGHTS: Final = {
     "Microsoft.MachineLearningServices/workspaces/jobs/write": "the role AzureML Data Scientist on the workspace",
     "Microsoft.Authorization/roleAssignments/write": "the role Role Based Access Control Administrator on the group",
 }
-"""A right that an `up` needs → the role that gives it (docs/azure.md)."""
+"""A right that an `up` needs → the role that gives it (docs/how-to/azure.md)."""
 _CACHE_NEEDS: Final = 8 << 30
 """Bytes that engine and environments of rehearsals take: the README's figure."""
 _SECONDS: Final = 5.0
@@ -170,7 +170,7 @@ def azure(place: WorkspacePlace, settings: Settings | None = None) -> Iterator[D
         from amlstack.cli.workspace import refusals
 
         yield DoctorLine(
-            "sign-in", Mark.BAD, refusals.words(error, place), "docs/signing-in.md has the ways to sign in."
+            "sign-in", Mark.BAD, refusals.words(error, place), "docs/how-to/signing-in.md has the ways to sign in."
         )
         return
     state = str(found.get("state") or "unknown")
@@ -215,7 +215,7 @@ def _rights(arm: ArmClient, group: str) -> Iterator[DoctorLine]:
         return
     lacking = [right for right in RIGHTS if not any(_allows(row, right) for row in rows)]
     for right in lacking:
-        yield DoctorLine("rights", Mark.BAD, f"You lack {right}", f"Ask for {RIGHTS[right]} (docs/azure.md).")
+        yield DoctorLine("rights", Mark.BAD, f"You lack {right}", f"Ask for {RIGHTS[right]} (docs/how-to/azure.md).")
     if not lacking:
         yield DoctorLine("rights", Mark.GOOD, "enough for `up`, role assignments included")
 
@@ -285,9 +285,8 @@ def reach(host: str, zone: str, *, private: bool) -> DoctorLine:
         )
     shown = ", ".join(sorted(addresses))
     if private and not all(ipaddress.ip_address(each.partition("%")[0]).is_private for each in addresses):
-        remedy = (
-            f"Link the private DNS zone {zone} to this network, or work in the workspace's (docs/secure-workspace.md)."
-        )
+        page = "docs/how-to/secure-workspace.md"
+        remedy = f"Link the private DNS zone {zone} to this network, or work in the workspace's ({page})."
         return DoctorLine(
             host, Mark.BAD, f"has the public address {shown}, and the workspace is closed to the internet", remedy
         )

@@ -89,7 +89,7 @@ def settings_file(stack: str) -> Path:
     near = did_you_mean(name, known) or f"There are: {', '.join(known)}." if known else ""
     raise NoStackError(
         f"There is no {path.name} in {paths.PROJECT}: the settings of the stack `{name}`. {near} "
-        "docs/azure.md has the first steps of a stack"
+        "docs/how-to/azure.md has the first steps of a stack"
     )
 
 

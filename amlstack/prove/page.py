@@ -82,7 +82,7 @@ def page(proof: Proof, alike: int, differences: list[DifferingFact], exchanges: 
     else:
         lines.append("Nothing.")
     lines += ["", "`facts.jsonl` beside this page has each as a fact.", "", "## Open questions", ""]
-    lines += list(_questions(proof)) or ["docs/unproven.md names no question that these steps answer."]
+    lines += list(_questions(proof)) or ["docs/reference/unproven.md names no question that these steps answer."]
     lines += ["", "## Left behind", "", *([f"- {each}" for each in left] or ["Nothing: each group answers 404."]), ""]
     return "\n".join(lines)
 
@@ -92,8 +92,8 @@ def _cell(text: str) -> str:
 
 
 def _questions(proof: Proof) -> Iterator[str]:
-    """Rows of docs/unproven.md that name a step of this proof (``prove --only STEP``) which saw what it must."""
-    file = paths.PACKAGE / "docs" / "unproven.md"
+    """Rows of docs/reference/unproven.md that name a step of this proof (``prove --only STEP``) which passed."""
+    file = paths.PACKAGE / "docs/reference/unproven.md"
     for line in file.read_text("utf-8").splitlines() if file.is_file() else ():
         named = re.findall(r"prove --only ((?:[a-z]+ ?)+)", line)
         steps = {word for some in named for word in some.split()} & set(STEPS)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
-"""The service selects by the mark's name only: for values see docs/unproven.md#list-filter."""
+"""The service selects by the mark's name only: for values see docs/reference/unproven.md#list-filter."""
 
 
 def is_ours(record: Record, owners: Collection[str], *stack_ids: str) -> bool:
@@ -109,7 +109,7 @@ FIRST: Final = 32
 """So many runs are asked for one by one before a workspace is listed: few jobs never pay for a list."""
 NEEDED: Final = ("status", "experimentName", "services")
 """The part of a record that is read here; a run whose row lacks it is asked for by itself
-(docs/unproven.md#list-is-late)."""
+(docs/reference/unproven.md#list-is-late)."""
 
 
 @dataclass(slots=True)

@@ -2,7 +2,8 @@
 
 A storage account without keys, with versions and soft delete; a vault whose access is by roles alone and which nobody
 can purge; three identities for pipelines that sign in with tokens of their own runs, never with a secret; roles for
-them and for people. docs/gitops-state.md explains each setting and takes a stack from a local backend here and back.
+them and for people. docs/how-to/gitops-state.md explains each setting and takes a stack from a local backend
+here and back.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class Job(RunFields, Resources):
     enrich: StrictBool | None = None
     """Add the fabric's variables and shared memory; unset: for typed launchers, and where `fabric` asks."""
     fabric: FabricBlocks = ()
-    """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology` (docs/fabric.md)."""
+    """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology` (docs/reference/fabric.md)."""
 
     if TYPE_CHECKING:
         # What may be given is wider than what a field holds (`code="src"`), which editors cannot see in the fields.

@@ -21,7 +21,7 @@ __all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
 
 _SUBJECTS = (size, cluster, governance, job_environment, job_limits, job_command)
 RULES: tuple[Rule, ...] = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
-"""Every rule, in the order in which docs/policies.md shows them."""
+"""Every rule, in the order in which docs/reference/policies.md shows them."""
 
 SIZE_RULES: tuple[Rule, ...] = (size.FABRIC_RULE, size.KNOWN_SIZE_RULE, size.RETIRED_SIZE_RULE)
 """Those that `sizes_for` runs."""

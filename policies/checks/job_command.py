@@ -232,7 +232,7 @@ def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[
     A list is filled, and nothing yielded through the levels: this goes through every value of every job.
     """
     if isinstance(value, str):
-        if not isinstance(value, SecretText):  # encrypted wherever this project keeps it; docs/secrets.md
+        if not isinstance(value, SecretText):  # encrypted wherever this project keeps it; docs/how-to/secrets.md
             found += [(path, seen) for seen in _seen(name, value)]
     elif isinstance(value, dict):
         for key, inner in value.items():

@@ -79,7 +79,7 @@ class Rule:
     """One rule, kept in the module of its check.
 
     Attributes:
-        code: Kebab-case name; every finding of the rule carries it, and it is the heading in docs/policies.md.
+        code: Kebab-case name; every finding of the rule carries it; the heading in docs/reference/policies.md.
         title: The rule as one sentence of what must hold.
         level: How the pack enforces it unless it is configured otherwise.
         settings: Values that a team may set.

@@ -145,7 +145,7 @@ _NAMES = {number: name for name, number in _LEVELS.items()}
 _BY_CODE = {rule.code: rule for rule in config.ALL}
 _OF_STACKS = {STACK_BUDGET_RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
 _BIG = [("grpc.max_receive_message_length", 400 * 1024 * 1024)]
-PAGE = "docs/policies.md"
+PAGE = "docs/reference/policies.md"
 
 
 class Pack(analyzer_pb2_grpc.AnalyzerServicer):

@@ -1,4 +1,4 @@
-"""Whatever is not proven of Azure is a row of docs/unproven.md; other pages and the source say so only with a link."""
+"""Whatever is not proven of Azure is a row of docs/reference/unproven.md; others link to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from amlstack.base.paths import PROJECT
 from amlstack.prove.walk import STEPS
 
-PAGE = "docs/unproven.md"
+PAGE = "docs/reference/unproven.md"
 DOUBT = re.compile(
     r"\bundocumented\b|\b(not|nowhere) documented\b|\b(documented|written) nowhere\b|\bdoes not document\b"
     r"|\bdocuments? no\b|\bnot (been )?(measured|proven)\b|\b(is|are) assumed\b|\bassumptions?\b"
@@ -20,12 +20,18 @@ DOUBT = re.compile(
 LINK = re.compile(r"(?:docs/)?unproven\.md(?:#([a-z-]+))?")
 NEAR = 3
 """The link stands so many lines before or behind the words, at most."""
-OF_FACTS = ("amlstack/catalog/data/", "policies/tenant/data/", "docs/schema/", "docs/adr/", "docs/policies.md")
+OF_FACTS = (
+    "amlstack/catalog/data/",
+    "policies/tenant/data/",
+    "docs/schema/",
+    "docs/adr/",
+    "docs/reference/policies.md",
+)
 """Facts that say of themselves what is unknown, decisions of their day, and pages made from the source."""
 NO_DOUBT = {
     "amlstack/base/arm_language/expressions.py": "OpenError says it to people; its docstring has the link",
     "amlstack/base/arm_language/functions.py": "the same",
-    "jobs/azureml/read/pipeline.py": "a finding, of which docs/unproven.md#no-environment says the rest",
+    "jobs/azureml/read/pipeline.py": "a finding, of which docs/reference/unproven.md#no-environment says the rest",
     "amlstack/cli/commands/catalogue.py": "of a size that no page names, in the catalogue's own words",
 }
 

@@ -42,9 +42,9 @@ MADE_UP = {
     "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7 3eeb2bf0-c639-47a8-9e75-3b44932eb421 6a19a0b0-7e62-4c92-b797-7f8e31da9cc2 "
     "dd056dcd-154b-4c76-9bd3-c8f88648b5ff e48ece36-62e2-4504-bad9-02848725956a",
     "tools/bench/scale.py": "11111111-1111-1111-1111-111111111111",  # a subscription
-    "docs/data.md": "1f0e2d3c-4b5a-4968-8776-655443322110",  # a group of the example
+    "docs/how-to/data.md": "1f0e2d3c-4b5a-4968-8776-655443322110",  # a group of the example
     # Ids that a run of the example printed.
-    "docs/gitops-state.md": "7b1f6f0e-3c0e-4a52-9f7e-5d2c1a9b8e11 aa1bb134-3fc1-5fb1-aa22-ef03e3199e5b "
+    "docs/how-to/gitops-state.md": "7b1f6f0e-3c0e-4a52-9f7e-5d2c1a9b8e11 aa1bb134-3fc1-5fb1-aa22-ef03e3199e5b "
     "aa77b972-0f98-59df-b2fb-9f769c02ec9a e5cbe8a1-7768-5f48-858d-2b3180515eec f1f3e3a1-a7c6-5df4-a219-24d0423666b9 "
     "5d1f0b4e-6b0f-5a55-8a53-1c2f0e4b7d10 0c6d3f52-93a7-5a0d-9a0e-2f7e5d8c1b44",
 }
@@ -96,7 +96,7 @@ def test_every_role_that_a_page_or_a_command_names_is_built_in() -> None:
     named = r'-role +("[^"$]+"|[A-Za-z]+)'
     command = ["git", "-C", str(PROJECT), "grep", "-hoE", "--untracked", "-e", named, "--", "*.md", "*.py", ":!tests"]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    page = (PROJECT / "docs" / "azure.md").read_text("utf-8").partition("## Who needs which role")[2]
+    page = (PROJECT / "docs/how-to/azure.md").read_text("utf-8").partition("## Who needs which role")[2]
     cells = [row.split(" | ")[1] for row in page.splitlines() if row.startswith("| ") and row.count(" | ") == 3]
     roles = {one.removeprefix("-role").strip(' "') for one in found}
     roles |= {cell for cell in cells if cell not in {"role", "---"} and "made by the stack" not in cell}

@@ -165,7 +165,7 @@ def test_every_resource_provider_is_one_of_a_second_source() -> None:
     assert named == known | {"Microsoft.Keyvault", "Microsoft.BatchAI"}
     registered = next(
         line
-        for line in (PROJECT / "docs" / "azure.md").read_text("utf-8").splitlines()
+        for line in (PROJECT / "docs/how-to/azure.md").read_text("utf-8").splitlines()
         if "az provider register" in line
     )
     for provider in resource_types.PROVIDERS.values():

@@ -137,7 +137,7 @@ def test_a_price_that_is_not_known_is_shown_as_no_number() -> None:
     idle, most, rest = cost_lines(costs)
     assert idle == "while idle: 0.00 USD per hour for nodes"
     assert most.startswith("at most: unknown for 2 nodes of Standard_ND128isr_GB300_v6: no price in the catalogue")
-    assert "docs/azure.md" in rest
+    assert "docs/how-to/azure.md" in rest
     assert costs_as_dict(costs)["most_usd_per_hour"] is None
 
 

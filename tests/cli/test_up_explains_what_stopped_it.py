@@ -75,7 +75,7 @@ def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatc
         (
             True,
             Outcome(1, diagnostics=[("error", "", THERE.format("/providers/Microsoft.Storage/storageAccounts/st"))]),
-            "docs/killed-creates.md",
+            "docs/how-to/killed-creates.md",
         ),
     ],
     ids=[

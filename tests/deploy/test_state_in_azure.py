@@ -1,4 +1,4 @@
-"""docs/gitops-state.md as printed: a place for states is made, a stack moves there, is worked on, and moves back.
+"""docs/how-to/gitops-state.md as printed: a place for states is made, a stack moves there, and back.
 
 The engine's own drivers for azblob:// and azurekeyvault:// speak to the sandbox under Azure's own host names.
 """

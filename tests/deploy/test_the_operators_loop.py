@@ -85,7 +85,7 @@ def test_a_violation_fails_the_update_and_nothing_of_the_commit_is_made(loop: tu
     assert runs_of(home, "second") == []
     line = "amlstack@v0.1.0 [mandatory]  size-retired  (azure-native:machinelearningservices:Compute: old)"
     assert line in refused.output
-    assert line in (PROJECT / "docs" / "gitops-kubernetes.md").read_text("utf-8")
+    assert line in (PROJECT / "docs/how-to/gitops-kubernetes.md").read_text("utf-8")
 
 
 def test_it_is_the_variable_that_enforces_the_pack(loop: tuple[dict[str, Result], Path]) -> None:

@@ -97,7 +97,7 @@ def test_names_of_role_assignments_differ_by_role_scope_and_holder() -> None:
 
 
 def test_the_page_on_identities_names_every_role_with_its_id() -> None:
-    page = (PROJECT / "docs" / "identities.md").read_text()
+    page = (PROJECT / "docs/explanation/identities.md").read_text()
     for role in (*roles.CLUSTER, *roles.CLUSTER_TELEMETRY, *roles.WORKSPACE, roles.ENCRYPTION):
         assert f"| {role.name} | `{role.definition}` |" in page
         assert role.why in page

@@ -269,7 +269,7 @@ def test_a_datastore_has_no_credential_and_says_where_its_account_is() -> None:
 
 
 def test_the_page_has_the_roles_as_they_are_assigned() -> None:
-    page = (PROJECT / "docs" / "data.md").read_text()
+    page = (PROJECT / "docs/how-to/data.md").read_text()
     for role in access.ROLES:
         assert f"| {role.name} | `{role.definition}` | {role.why} |" in page
         assert role.source

@@ -1,4 +1,4 @@
-"""docs/edits.md is true: the real engine previews an edit of every row of both tables and plans what they say."""
+"""docs/reference/edits.md is true: the real engine previews an edit of every row and plans that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting has a description, and docs/settings.md shows it."""
+"""Every setting has a description, and docs/reference/settings.md shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("model", SETTINGS)
 def test_every_setting_is_explained(model: type[BaseModel]) -> None:
-    page = (PROJECT / "docs" / "settings.md").read_text("utf-8")
+    page = (PROJECT / "docs/reference/settings.md").read_text("utf-8")
     meanings = described(model)
     for name, field in model.model_fields.items():
         assert meanings.get(name), f"{model.__name__}.{name}"

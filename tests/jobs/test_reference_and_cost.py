@@ -17,7 +17,7 @@ from jobs.planning.plans import costs
 
 
 def test_every_launcher_and_field_is_documented() -> None:
-    page = (PROJECT / "docs" / "launchers.md").read_text()
+    page = (PROJECT / "docs/reference/launchers.md").read_text()
     for kind in launchers.LAUNCHERS:
         assert f"### {kind.__name__}\n" in page
     for name, meaning in described(jobs.Job).items():

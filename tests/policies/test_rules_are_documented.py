@@ -26,7 +26,7 @@ from tests.support.policies.showing import request, shown
 
 TODAY = date(2026, 8, 1)
 RULES = ALL
-PAGE = PROJECT / "docs" / "policies.md"
+PAGE = PROJECT / "docs/reference/policies.md"
 
 
 def clusters(text: str) -> list[tuple[str, int, bool]]:

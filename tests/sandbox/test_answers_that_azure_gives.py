@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FILE = FOLDER / "answers.json"
 """The answers of Azure: question → ``{"recorded": date, "answer": …}``."""
 OPEN = {"nested-json", "archived-container", "delete-active-job", "no-acting-token"}
-"""Questions: each is a row of docs/unproven.md until Azure has answered."""
+"""Questions: each is a row of docs/reference/unproven.md until Azure has answered."""
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_every_open_question_has_a_test_that_asks_it(request: pytest.FixtureRequ
         if mark.name == "azure_verified"
     }
     recorded = json.loads(FILE.read_text("utf-8"))
-    page = (PROJECT / "docs" / "unproven.md").read_text("utf-8")
+    page = (PROJECT / "docs/reference/unproven.md").read_text("utf-8")
     assert asked == OPEN
     assert set(recorded) <= asked
     assert {name for name in OPEN if f'<a id="{name}"></a>' in page} == asked - set(recorded)

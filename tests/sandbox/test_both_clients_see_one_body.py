@@ -312,7 +312,9 @@ def test_azure_ai_ml_gets_the_body_that_pulumi_sent(both: Both, kind: str) -> No
 def test_both_clients_get_the_same_bytes_for_one_address(both: Both, kind: str) -> None:
     exchange = both.client["read"][kind]
     ours = both.answer(exchange["address"])
-    if kind == "jobs":  # of which azure-ai-ml does not see the output of the run's own files (docs/sandbox.md)
+    if (
+        kind == "jobs"
+    ):  # of which azure-ai-ml does not see the output of the run's own files (docs/reference/sandbox.md)
         whole = json.loads(ours)
         del whole["properties"]["outputs"]["default"]
         assert canonical(whole) == canonical(json.loads(exchange["answer"]))

@@ -1,4 +1,4 @@
-"""docs/sandbox.md has a row for each resource type, and its witnesses are those that the clients' tests recorded."""
+"""docs/reference/sandbox.md has a row for each resource type; its witnesses are those that the tests recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amlstack.sandbox.protocol.kind import ResourceKind
 
 PLACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
-PAGE = (PROJECT / "docs" / "sandbox.md").read_text("utf-8")
+PAGE = (PROJECT / "docs/reference/sandbox.md").read_text("utf-8")
 ROWS = {
     cells[0].strip("`"): cells
     for line in PAGE.splitlines()

@@ -1,4 +1,4 @@
-"""A create that was cut off, as the real azure-native plugin leaves it: docs/killed-creates.md shows the way out."""
+"""A create that was cut off, as azure-native leaves it: docs/how-to/killed-creates.md shows the way out."""
 
 from __future__ import annotations
 

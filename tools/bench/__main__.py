@@ -113,7 +113,7 @@ def main() -> int:
     words.add_argument(
         "--out", type=Path, metavar="FOLDER", default=PROJECT / "build" / "bench", help="results go here"
     )
-    words.add_argument("--write", action="store_true", help="write docs/benchmarks.md as well")
+    words.add_argument("--write", action="store_true", help="write docs/maintain/benchmarks.md as well")
     given = words.parse_args()
     if unknown := [name for name in given.name if name not in BENCHMARKS]:
         words.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -141,8 +141,8 @@ def main() -> int:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
         return 1
     if given.write:
-        write(text, PROJECT / "docs")
-        print(f"written to {PROJECT / 'docs'} as well")
+        write(text, PROJECT / "docs/maintain")
+        print(f"written to {PROJECT / 'docs/maintain'} as well")
     return 0
 
 

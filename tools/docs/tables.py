@@ -159,13 +159,13 @@ def _kind(annotation: Any) -> str:
 
 
 MODEL_TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "launchers.md": {
+    "reference/launchers.md": {
         "launchers": launcher_table,
         "job": job_table,
         "parts": part_sections,
         "launcher-fields": launcher_sections,
     },
-    "settings.md": {model.__name__: partial(settings_table, model) for model in SETTINGS},
+    "reference/settings.md": {model.__name__: partial(settings_table, model) for model in SETTINGS},
 }
 """Page → the name of each table of it → what makes its text."""
 
@@ -363,17 +363,17 @@ def _value(setting: checks.Setting) -> str:
 
 
 TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "edits.md": {"cluster": cluster_edits, "workspace": workspace_edits},
-    "identities.md": {
+    "reference/edits.md": {"cluster": cluster_edits, "workspace": workspace_edits},
+    "explanation/identities.md": {
         "workspace": lambda: _roles(roles.WORKSPACE),
         "datastore-accounts": lambda: _roles([roles.APPROVER]),
         "clusters": lambda: _roles(roles.CLUSTER),
         "cluster-telemetry": lambda: _roles(roles.CLUSTER_TELEMETRY),
         "encryption": lambda: _roles([roles.ENCRYPTION]),
     },
-    "networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
-    "policies.md": {"rules": rules},
-    "sandbox.md": {"known": witnesses.counts, "properties": properties},
+    "reference/networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
+    "reference/policies.md": {"rules": rules},
+    "reference/sandbox.md": {"known": witnesses.counts, "properties": properties},
 }
 """Page → the name of each table of it → what makes its text."""
 
@@ -396,7 +396,7 @@ def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     **{name: partial(filled, name, made) for name, made in {**TABLES, **MODEL_TABLES}.items()},
-    "sandbox.md": lambda: witnesses.filled(filled("sandbox.md", TABLES["sandbox.md"])),
+    "reference/sandbox.md": lambda: witnesses.filled(filled("reference/sandbox.md", TABLES["reference/sandbox.md"])),
     "schema/job.schema.json": lambda: f"{printed(job_files(), 'definitions')}\n",
     "schema/stack.schema.json": lambda: f"{printed(stack_file_schema(), '$defs')}\n",
     "../amlstack/resources/classes.pyi": typed_resources,

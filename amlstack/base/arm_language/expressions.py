@@ -272,7 +272,7 @@ def ordered(by: str, left: Any, right: Any) -> bool:
 
     Raises:
         FailingExpressionError: They are of two kinds, which Azure refuses.
-        OpenError: How Azure orders them is not proven (docs/unproven.md#policy-language).
+        OpenError: How Azure orders them is not proven (docs/reference/unproven.md#policy-language).
     """
     if left is None or right is None:
         raise OpenError("how Azure orders a property that is not there is not proven")

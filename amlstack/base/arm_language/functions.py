@@ -74,7 +74,7 @@ def _truth(value: Any) -> bool:
 
 
 def _written(value: Any) -> str:
-    """A value inside a text; how Azure writes others: docs/unproven.md#policy-language."""
+    """A value inside a text; how Azure writes others: docs/reference/unproven.md#policy-language."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise OpenError("only texts and whole numbers are joined here")
     return str(value)

@@ -138,7 +138,7 @@ def check(
 
     With --against a stack is judged by the policies of the tenant that it will be created in: who would refuse, change
     or report which resource, and the setting that answers it. No engine is asked, and Azure only with --read-group, for
-    the tags of a group that exists; docs/tenant-policies.md.
+    the tags of a group that exists; docs/how-to/tenant-policies.md.
 
         amlstack check --against alz --stack prod
 
@@ -153,7 +153,7 @@ def check(
         amlstack check workloads/*.yml --fix --workspace my-workspace
 
     In CI: annotations beside the lines of a pull request, or a SARIF log; and the jobs that a range of commits touches
-    (docs/checks-in-ci.md).
+    (docs/how-to/checks-in-ci.md).
 
         amlstack check workloads/*.py --stack prod --format github
 

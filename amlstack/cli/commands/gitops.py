@@ -10,7 +10,7 @@ import typer
 from amlstack.base.files import write_whole
 from amlstack.cli.console import say
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/gitops.md.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/how-to/gitops.md.")
 
 Stack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
 TheStack = Annotated[str, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]

@@ -62,7 +62,7 @@ def list_(config: ConfigFile = None, *, as_json: Json = False) -> None:
                 json.dumps(values) if values else f"silent until set: {', '.join(one.name for one in rule.settings)}"
             )
             say(style(f"{'':{width}}  {shown}", dim=True))
-    say("docs/policies.md describes what each does, why, and how to configure it.")
+    say("docs/reference/policies.md describes what each does, why, and how to configure it.")
 
 
 @app.command()

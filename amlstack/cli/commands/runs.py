@@ -46,7 +46,7 @@ def status(asked: AskedWorkspace, job: OneJob = None, *, most: Most = 20, as_jso
 
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
     .azureml/config.json here or in a folder above, else the environment (AZUREML_ARM_WORKSPACE_NAME, …), else the
-    sandbox. One line says which. docs/workspaces.md has it all.
+    sandbox. One line says which. docs/how-to/workspaces.md has it all.
 
     Exit status: 0 shown, 1 the service refused or does not answer, 2 there is no such job or workspace.
 

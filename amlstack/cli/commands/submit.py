@@ -69,7 +69,7 @@ def submit(
     counts, and so does the id. On Azure every declared rank is started.
 
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
-    .azureml/config.json, else the environment, else the sandbox (docs/workspaces.md). Schedules are made by `up`.
+    .azureml/config.json, else the environment, else the sandbox (docs/how-to/workspaces.md). `up` makes schedules.
 
     Exit status: 0 submitted (with --watch: completed), 1 refused, failed or answered with no, 2 wrong use, 130 Ctrl-C.
 

@@ -243,7 +243,7 @@ def _printed(
     yield from (f"kept {file.path}" for file in same)
     yield from notes
     if commands:
-        yield "\nWhat must be set once (docs/gitops.md explains it):\n"
+        yield "\nWhat must be set once (docs/how-to/gitops.md explains it):\n"
         yield from (f"  {line}".rstrip() for line in commands)
 
 
@@ -285,9 +285,9 @@ def _write(path: Path, content: str) -> None:
 def _missing(root: Path, stack: str) -> Iterator[str]:
     """The expectations of the files that the repository does not meet."""
     if not (root / "Pulumi.yaml").is_file():
-        yield "note: this repository has no Pulumi.yaml; the files expect amlstack's project here (docs/gitops.md)"
+        yield "note: this repository has no Pulumi.yaml: the files expect amlstack's project (docs/how-to/gitops.md)"
     elif not (root / f"Pulumi.{stack}.yaml").is_file():
-        yield f"note: this repository has no Pulumi.{stack}.yaml, the settings of the stack `{stack}` (docs/azure.md)"
+        yield f"note: this repository has no Pulumi.{stack}.yaml, the stack's settings (docs/how-to/azure.md)"
 
 
 def _repository(folder: Path) -> Path | None:

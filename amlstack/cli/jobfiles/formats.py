@@ -289,7 +289,9 @@ def _rule(code: str, example: Finding) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": known.title},
         "fullDescription": {"text": known.words.what},
-        "help": {"text": f"{known.words.what}\n\n{known.words.why}\n\nExamples and settings: docs/policies.md, {code}"},
+        "help": {
+            "text": f"{known.words.what}\n\n{known.words.why}\n\nExamples, settings: docs/reference/policies.md, {code}"
+        },
         "defaultConfiguration": {"level": _ENFORCED[known.level]},
         "properties": {"tags": ["azure-machine-learning", "policy"]},
     }

@@ -74,7 +74,7 @@ def read_estate(arm: ArmClient, names: Names) -> Estate:
         workspace,
         dict(_parts(arm, workspace)),
         tuple(arm.rows(f"{root}/computes")),
-        # Azure's answers have the name of a schedule and no id (docs/recordings.md).
+        # Azure's answers have the name of a schedule and no id (docs/maintain/recordings.md).
         tuple({**one, "id": f"{root}/schedules/{one['name']}"} for one in arm.rows(f"{root}/schedules")),
     )
 

@@ -42,7 +42,7 @@ FAILURES: Final = (*UNREACHABLE, NoPlanError, NotBegunError, KeyboardInterrupt)
 _PROTECTED = "as it is currently marked for protection"
 """In the engine's refusal of each resource that a change would delete or replace."""
 _EXISTS: Final = "cannot create already existing resource"
-"""azure-native's words, as docs/killed-creates.md has them; the resource's id follows between quotes."""
+"""azure-native's words, as docs/how-to/killed-creates.md has them; the resource's id follows between quotes."""
 
 _CLOSING = "an unhandled error occurred: program exited with non-zero exit code"
 
@@ -60,8 +60,9 @@ def failures(progress: Progress, outcome: Outcome) -> None:
         names = ", ".join(dict.fromkeys(map(name_of, protected)))
         progress.fail(
             f"{names}: what was changed would replace or delete this, and the stack protects it. Nothing moves to "
-            "another region or name: what is in it would be lost. Put the setting back (docs/edits.md says what each "
-            "edit does), or give it all up: set `amlstack:protect` to false, bring that up, and then change it."
+            "another region or name: what is in it would be lost. Put the setting back (docs/reference/edits.md says "
+            "what each edit does), or give it all up: set `amlstack:protect` to false, bring that up, and then "
+            "change it."
         )
         printed = True
     for severity, urn, message in outcome.diagnostics:
@@ -97,10 +98,10 @@ def next_step(outcome: Outcome, again: str, *, updated: bool) -> str:
         return (
             f"the resource group exists, and {again} fails so again. Write `amlstack:resource_group: "
             "{existing: NAME}`, under which it is never deleted, or import it where it is this stack's "
-            "(docs/existing.md)"
+            "(docs/how-to/existing.md)"
         )
     if there:
-        return f"{again} fails so again until what exists is imported or has gone: docs/killed-creates.md"
+        return f"{again} fails so again until what exists is imported or has gone: docs/how-to/killed-creates.md"
     if outcome.refusals:
         return f"what was made before stays; once the cause is gone, {again} again goes on from here"
     return f"{again} again goes on from here"

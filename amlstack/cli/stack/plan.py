@@ -268,7 +268,7 @@ def _order(described: Mapping[str, Any]) -> tuple[object, ...]:
 
 OTHER_COSTS = (
     "storage, registry, key vault, logs and networks are paid for besides, by use or by day: the catalogue has no "
-    "prices of them (docs/azure.md)"
+    "prices of them (docs/how-to/azure.md)"
 )
 
 

@@ -303,7 +303,7 @@ def _pulumi(*words: str, stack: str, env: Mapping[str, str], cwd: Path) -> str:
     if "no stack named" in error:
         error = f"there is no stack `{stack}` in the backend yet: `pulumi stack init {stack}` makes it"
     elif "PULUMI_ACCESS_TOKEN" in error or "pulumi login" in error:
-        error += "\nPulumi needs a backend for the state: `pulumi login URL`; docs/azure.md says which"
+        error += "\nPulumi needs a backend for the state: `pulumi login URL`; docs/how-to/azure.md says which"
     else:
         error = f"`pulumi {' '.join(words[:2])}` failed for `{stack}`: {error}"
     raise engine.EngineError(error)

@@ -251,7 +251,7 @@ def _destroyed(asked: AskedDown, settings: StackSettings, stack: PulumiStack, pr
     progress.done(f"`{asked.stack}` is destroyed")
     if not asked.sandbox:
         progress.note(f"its settings and its history stay: `pulumi stack rm {asked.stack}` removes them")
-        progress.note("a key vault with purge protection keeps its name for its retention: docs/azure.md")
+        progress.note("a key vault with purge protection keeps its name for its retention: docs/how-to/azure.md")
     return 0
 
 

@@ -32,7 +32,7 @@ _READ_ONLY = ("provisioningState",)
 _FILLED_IN = {"status": "NotStarted", "experimentName": "Default"}
 """The service writes these into a schedule's job that has none, and an import records them.
 
-Source: azure-ai-ml's recordings of schedules, 2022 and 2023 (docs/recordings.md).
+Source: azure-ai-ml's recordings of schedules, 2022 and 2023 (docs/maintain/recordings.md).
 """
 
 

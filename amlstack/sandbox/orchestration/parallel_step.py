@@ -1,7 +1,7 @@
 """A parallel step as the command job that drives it on each of its nodes.
 
-How the service drives such a step is docs/unproven.md#parallel-steps: its record here is a command job with one process
-on each node. What the step's keys mean, and their defaults, is (CLI v2 YAML reference of the parallel job).
+How the service drives such a step is docs/reference/unproven.md#parallel-steps: its record here is a command job with
+one process on each node. What the step's keys mean, and their defaults, is (CLI v2 YAML reference of the parallel job).
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ _ERROR: Final = dict.fromkeys(
 def record(context: KindContext, job: JobRow) -> Body:
     """A job as a run: status, times, labels, whose it is and where it runs.
 
-    Source: recordings of azure-ai-ml's tests, 2022-12 to 2023-04 (docs/recordings.md).
+    Source: recordings of azure-ai-ml's tests, 2022-12 to 2023-04 (docs/maintain/recordings.md).
     """
     properties = filled(job.properties)
     keys = context.store.family.above(job.id)

@@ -77,7 +77,7 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error
 
 def not_emulated(what: str) -> Refused:
     """The sandbox does not know this; a plausible empty answer would hide a mistake."""
-    return Refused(501, "SandboxNotEmulated", f"The sandbox does not emulate {what}. See docs/sandbox.md.")
+    return Refused(501, "SandboxNotEmulated", f"The sandbox does not emulate {what}. See docs/reference/sandbox.md.")
 
 
 def invalid(path: str, message: str) -> Refused:

@@ -158,7 +158,7 @@ DISCARDED = 4 * LIMIT
 """Bytes that are read and thrown away beyond the bound, so that a client which is still sending sees the answer."""
 DEPTH = 64
 """Levels of nesting. Bodies of jobs, with a pipeline in a schedule, have fewer than 20; Azure's bound:
-docs/unproven.md#nested-json."""
+docs/reference/unproven.md#nested-json."""
 
 
 async def read(request: Request) -> bytes:

@@ -102,8 +102,8 @@ class ClusterIdentity(SettingsModel):
 
     type: Literal["stack", "system", "none"] | None = None
     """stack: one user-assigned identity, which the stack makes for all its clusters, so that a replaced cluster
-    keeps its access; system: the cluster's own. Both get the roles of docs/identities.md. none: nobody. When
-    absent: none beside `user_assigned`, else stack."""
+    keeps its access; system: the cluster's own. Both get the roles of docs/explanation/identities.md. none: nobody.
+    When absent: none beside `user_assigned`, else stack."""
     user_assigned: tuple[IdentityId, ...] = ()
     """ARM ids of user-assigned identities that exist already. The stack gives them no role."""
 
@@ -129,7 +129,7 @@ class Ssh(SettingsModel):
     """Name of the administrator that each node gets."""
     public_key: PublicKey
     """The administrator's public key, one line: `ssh-rsa …` or `ssh-ed25519 …`. Azure documents RSA for AmlCompute;
-    that it takes the other one is not proven (docs/unproven.md)."""
+    that it takes the other one is not proven (docs/reference/unproven.md)."""
     public_access: bool = False
     """True opens the SSH port on the nodes' public addresses. Without it nodes are reached from inside their
     network."""
@@ -180,10 +180,10 @@ class Cluster(SettingsModel):
     """The identity by which the nodes read and write datastores and pull images: a type, or an object."""
     identity_change: Literal["replace", "in_place"] = "replace"
     """The meaning of another `identity` for a cluster that exists. That Azure changes it in place is not proven
-    (docs/unproven.md): in_place trusts that it does, replace does not."""
+    (docs/reference/unproven.md): in_place trusts that it does, replace does not."""
     isolated_network: bool = False
     """Azure's `isolatedNetwork`, passed on as it is. What the service does with it beside a subnet or a managed
-    network is not proven (docs/unproven.md)."""
+    network is not proven (docs/reference/unproven.md)."""
     ssh: Ssh | None = None
     """The people who may log in to the nodes; nobody when absent."""
     disable_local_auth: bool | None = None
@@ -196,7 +196,7 @@ class Cluster(SettingsModel):
     tags: Tags = Field(default_factory=dict)
     """Tags beside the stack's."""
     adopted: bool = False
-    """The cluster was imported (docs/existing.md): what its settings do not say stays as it was found, and
+    """The cluster was imported (docs/how-to/existing.md): what its settings do not say stays as it was found, and
     `identity: none` leaves its identity as it is."""
 
     @property

@@ -182,7 +182,7 @@ class JobFile(SettingsModel):
         tuple[Block, ...], BeforeValidator(_several, json_schema_input_type=Block | tuple[Block, ...])
     ] = ()
     """Further variables of the fabric for the file's jobs, trials and steps: `azure-tuned`, `sharp`, `topology`
-    (docs/fabric.md). Jobs in Azure ML's own words get the usual ones with them."""
+    (docs/reference/fabric.md). Jobs in Azure ML's own words get the usual ones with them."""
     environment_variables: dict[VariableName, SecretVariable] = Field(default_factory=dict)
     """Variables of the file's jobs, trials and steps that hold a secret of the stack: `WANDB_API_KEY: {secret:
     NAME}`. For files of Azure ML, which have no word for it."""

@@ -67,7 +67,7 @@ class Settings(SettingsModel):
     """The roles that people, groups and applications get on the workspace."""
     secrets: Secrets = Field(default_factory=dict)
     """Secrets that variables of jobs name, each set by `pulumi config set --secret --path amlstack:secrets.NAME`.
-    docs/secrets.md says who sees them."""
+    docs/how-to/secrets.md says who sees them."""
     tags: Tags = Field(default_factory=dict)
     """Tags of every resource that takes tags."""
     policies: str | None = Field(None, min_length=1)
@@ -78,7 +78,7 @@ class Settings(SettingsModel):
     assign_roles: bool = True
     """True lets the stack assign the roles that the identities of workspace and clusters need, which takes a
     deployer who may assign roles (Owner, User Access Administrator or Role Based Access Control Administrator).
-    docs/identities.md has the commands for somebody else to run."""
+    docs/explanation/identities.md has the commands for somebody else to run."""
     protect: Annotated[Literal["auto", "true", "false"], WithJsonSchema({"enum": ["auto", True, False]})] = "auto"
     """True lets the engine refuse to delete resources that hold data; auto: on every stack but `sandbox`."""
     stack_id: (
@@ -88,7 +88,7 @@ class Settings(SettingsModel):
     them over. A random one that the state keeps when absent."""
     quota: Literal["refuse", "warn", "off"] = "refuse"
     """The answer to clusters that the subscription's quota has no room for, or whose size is not offered in their
-    region (docs/quota.md). off: Azure is not asked."""
+    region (docs/how-to/quota.md). off: Azure is not asked."""
     arm_endpoint: str | None = Field(None, alias="armEndpoint")
     """Resource manager that our provider asks, `https://host`; that of the cloud in `azure-native:environment`,
     else Azure's public one, when absent. The provider reads it by itself."""

@@ -49,11 +49,11 @@ class WorkspaceIdentity(SettingsModel):
     primary: IdentityId | None = None
     """ARM id of a user-assigned identity that exists, as the primary one."""
     principal_id: ObjectId | None = None
-    """Object id of `primary`, to which the stack then assigns the roles of docs/identities.md; without it they are
-    its owner's concern."""
+    """Object id of `primary`, to which the stack then assigns the roles of docs/explanation/identities.md; without it
+    they are its owner's concern."""
     keep_system: bool = True
     """True keeps a system-assigned identity beside the primary one. A workspace that has one can be given another
-    beside it; that Azure takes it away is not proven (docs/unproven.md)."""
+    beside it; that Azure takes it away is not proven (docs/reference/unproven.md)."""
 
     @model_validator(mode="after")
     def _agree(self) -> WorkspaceIdentity:
@@ -332,7 +332,7 @@ class ResourceGroup(SettingsModel):
     """Name of the resource group that the stack makes."""
     existing: GroupName | None = None
     """Instead of `name`: a resource group that exists. The stack puts its resources into it; the group itself is
-    not created, changed, protected or deleted. docs/existing.md."""
+    not created, changed, protected or deleted. docs/how-to/existing.md."""
 
     @property
     def called(self) -> str:
@@ -354,7 +354,7 @@ class Workspace(SettingsModel):
     existing: WorkspaceRef | None = None
     """Instead of `name`: a workspace that exists, by its name in `resource_group` or by its ARM id, of any resource
     group or subscription. Nothing of it is created, changed, protected or deleted; clusters, environments, code,
-    data, jobs and schedules are put into it. docs/existing.md."""
+    data, jobs and schedules are put into it. docs/how-to/existing.md."""
     display_name: str | None = None
     """The name that the studio shows; `name` when absent."""
     description: str | None = None
@@ -377,8 +377,8 @@ class Workspace(SettingsModel):
     logs: LogAnalytics = Field(default_factory=LogAnalytics)
     """Log analytics, which application insights that the stack creates write to."""
     adopted: bool = False
-    """The group, the workspace and its parts were imported (docs/existing.md): they are the stack's, protected and
-    deleted with it, and what the settings do not say of the workspace stays as it was found."""
+    """The group, the workspace and its parts were imported (docs/how-to/existing.md): they are the stack's, protected
+    and deleted with it, and what the settings do not say of the workspace stays as it was found."""
     encryption: Annotated[Encryption, or_named("key", Encryption)] | None = None
     """A key of your own for the workspace's metadata: a name, or an object. A workspace gets one when it is made,
     or never."""
@@ -418,7 +418,7 @@ class WorkspaceAccess(SettingsModel):
     """One role on the workspace, and who gets it."""
 
     role: str = Field(min_length=1)
-    """Azure's name of the role, e.g. `AzureML Data Scientist`; docs/data.md lists them."""
+    """Azure's name of the role, e.g. `AzureML Data Scientist`; docs/how-to/data.md lists them."""
     principals: tuple[Principal, ...]
     """The people, groups and applications that get it."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.harness import Stack
     from tests.support.running import Sandbox
 
-PAGE = PROJECT / "docs" / "gitops-state.md"
+PAGE = PROJECT / "docs/how-to/gitops-state.md"
 LEFT_OUT = ("cd ", "az ", "export PULUMI_CONFIG_PASSPHRASE=", "pulumi stack init state")
 """The stack is in its folder, signed in and made already, with a passphrase of the tests."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BOUND: Final = 3.0
 """Seconds from a Ctrl-C, or from the answer that was awaited, to the end: `make interruptions` fails beyond them.
 
-Ten times what docs/faults.md shows. `make test` plays a part of the same and looks at no clock.
+Ten times what docs/maintain/faults.md shows. `make test` plays a part of the same and looks at no clock.
 """
 ENDED: Final = ("ABORTED", "CANCELLED")
 """The answers to the engine; a resource that is made and was waited for is answered as made, with the reason."""

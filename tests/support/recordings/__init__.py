@@ -1,1 +1,1 @@
-"""Recordings of real Azure, distilled into stories and played against the sandbox (docs/recordings.md)."""
+"""Recordings of real Azure, distilled into stories and played against the sandbox (docs/maintain/recordings.md)."""

@@ -1,4 +1,4 @@
-"""Distils recordings, plays the stories, and writes what they show (docs/recordings.md)."""
+"""Distils recordings, plays the stories, and writes what they show (docs/maintain/recordings.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from amlstack.sandbox.server import daemon
 from tests.support.recordings import distill, report, sources, stories
 from tests.support.recordings.play import Player
 
-PAGE = PROJECT / "docs" / "recordings.md"
+PAGE = PROJECT / "docs/maintain/recordings.md"
 RESULTS = PROJECT / "tests" / "recordings" / "results.json"
 BEGIN, END = "<!-- counts: make recordings WRITE=1 -->", "<!-- end of counts -->"
 

@@ -169,7 +169,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _cell(text: str) -> str:
-    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace(" See docs/sandbox.md.", "")[:120]
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace(" See docs/reference/sandbox.md.", "")[:120]
 
 
 def differing(shown: Table) -> Iterator[str]:

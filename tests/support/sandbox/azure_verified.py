@@ -57,7 +57,7 @@ class Service:
             return answer.status_code, json.loads(answer.text()) if answer.text() else None
 
     def answers_with(self, expected: Any, seen: Any) -> None:
-        """On the sandbox: it answered as docs/sandbox.md says. On Azure: what it answered is recorded with the date."""
+        """On the sandbox: as docs/reference/sandbox.md says. On Azure: its answer is recorded with the date."""
         if self.answers is None:
             assert seen == expected
             return

@@ -162,7 +162,7 @@ class StackMending:
             return self._written(tuple(settings[0].split(".")), there)
         listed = " and ".join(f"`amlstack:{name}`" for name in settings)
         return Declaring(
-            f"decided by {listed} (docs/settings.md): write there what is meant", f"amlstack:{settings[0]}"
+            f"decided by {listed} (docs/reference/settings.md): write there what is meant", f"amlstack:{settings[0]}"
         )
 
     def _written(self, loc: tuple[str | int, ...], value: Any, note: str = "") -> Declaring:

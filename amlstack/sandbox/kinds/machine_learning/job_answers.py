@@ -1,6 +1,6 @@
 """The answers of jobs: the stored body, and what the service writes beside it.
 
-Source: 264 answers to PUTs of jobs in recordings of azure-ai-ml, 2022-06 to 2023-05 (docs/recordings.md).
+Source: 264 answers to PUTs of jobs in recordings of azure-ai-ml, 2022-06 to 2023-05 (docs/maintain/recordings.md).
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ Source: learn.microsoft.com/azure/machine-learning/how-to-datastore; the order: 
 def _credentials(context: KindContext, datastore: ResourceRow) -> str:
     """The type of a datastore's credentials: a workspace's own have none where it, or its account, goes by identities.
 
-    That the account alone decides it is docs/unproven.md#keyless-datastores: else Azure would give a signature that
-    such an account refuses.
+    That the account alone decides it is docs/reference/unproven.md#keyless-datastores: else Azure would give a
+    signature that such an account refuses.
     """
     if datastore.name not in OWN_DATASTORES:
         return str(datastore.body["properties"]["credentials"]["credentialsType"])

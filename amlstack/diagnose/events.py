@@ -206,6 +206,7 @@ class Log:
         reached: The last counter (``("step", 12.0)``) of each rank that its end names; of None for lines without one.
         progress: Lines at its end on which each rank, or None, still came forward.
         finished: The last line on which each rank, or None, says that its run came to its end as it should.
+        spoken: The last line that says something else than that a call is tried again, or waits.
         ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
         places: Nodes of ranks, where a record has them.
         flight: A dump of its rank's flight recorder.
@@ -225,6 +226,7 @@ class Log:
     reached: Mapping[int | None, tuple[str, float]] = field(default_factory=dict)
     progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
     finished: Mapping[int | None, int] = field(default_factory=dict)
+    spoken: int = 0
     ending: int = 0
     places: Mapping[int, str] = field(default_factory=dict)
     flight: Flight | None = None

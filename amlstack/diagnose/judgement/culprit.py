@@ -10,6 +10,7 @@ from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement import no_culprit
 from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
 from amlstack.diagnose.judgement.no_culprit import SIMULTANEOUS
+from amlstack.diagnose.reading.collector import MOST_OF_ONE
 from amlstack.diagnose.signatures import SURE, EventRole
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     blameless = first.signature.blameless or (common and several)
     rank, node = (None, None) if blameless else _whose(evidence, first)
     shared = tuple(sorted({*same, first.facts.get("other", first.rank)})) if several and blameless else ()
-    sure, reason = _sure(evidence, first, others, same, blameless=blameless)
+    if rank is None and not shared and not first.signature.blameless:
+        shared = _rows(evidence, first, others)
+    sure, reason = _sure(evidence, first, others, same, blameless=blameless or bool(shared))
     if first.code == no_culprit.MEETING:
         named = tuple(first.facts.get("missing", ()))
         silent, node = (named, None) if named else no_culprit.absent_from_rendezvous(evidence)
@@ -158,6 +161,18 @@ def _shared_by_all(evidence: Evidence, first: Event, others: Sequence[Event], sa
     apart = moments is not None and max(moments) - min(moments) > SIMULTANEOUS
     most = 2 * len(same) > len(no_culprit.known(evidence))
     return most and len({_form(event.text) for event in alike}) == 1 and not apart
+
+
+def _rows(evidence: Evidence, first: Event, others: Sequence[Event]) -> tuple[int, ...]:
+    """The ranks that a launcher's table lists without a reason, where as many nameless ones show the same words."""
+    alike = [event for event in (first, *others) if event.rank is None and _form(event.text) == _form(first.text)]
+    rows = {
+        event.rank
+        for event in evidence.events
+        if event.origin is Origin.TABLE and event.role is EventRole.SUMMARY and event.facts.get("exit") != -15
+    }
+    ranks = tuple(sorted(rank for rank in rows if rank is not None))
+    return ranks if len(ranks) > 1 and len(alike) >= min(len(ranks), MOST_OF_ONE) else ()
 
 
 def _form(text: str) -> str:

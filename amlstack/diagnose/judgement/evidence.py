@@ -192,7 +192,9 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return True  # they are no end anyway
     if not near:
         return False
-    if "guess" in event.facts:
+    if "guess" in event.facts and not (ended and event.facts["guess"] == "raised"):
+        return False
+    if event.soft and event.code == "bare-exception" and log.lines > EXCERPT:
         return False
     if event.role is not EventRole.CULPRIT or ended:
         return True
@@ -200,7 +202,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     last = log.lines - event.line <= LAST
     if log.lines <= EXCERPT and not log.progress:
         if event.soft:
-            return last and event.weight >= 3
+            return last and event.weight >= 3 and "Warning: " not in event.text  # Python's own end nothing
         return raised or event.weight >= 2 or logged_as_error(event.text)
     return last and raised and not event.soft
 
@@ -375,7 +377,7 @@ class Evidence:
         owners: Ranks whose own log was read.
         reached: The last counter that each rank printed.
         places: Nodes of ranks.
-        lengths: Lines of each log.
+        spoken: Each log's last line that is no repetition of a call.
         launchers: Nodes whose log a launcher wrote.
         ready: Ranks that were ready to meet the others.
         hosts: Hosts that the events name.
@@ -387,7 +389,7 @@ class Evidence:
     owners: frozenset[int]
     reached: Mapping[int, tuple[str, float]] = field(default_factory=dict)
     places: Mapping[int, str] = field(default_factory=dict)
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    spoken: Mapping[str, int] = field(default_factory=dict)
     launchers: frozenset[str] = frozenset()
     ready: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -421,7 +423,7 @@ def gather(logs: Sequence[Log]) -> Evidence:
         owners=frozenset(log.rank for log in ordered if log.rank is not None),
         reached=reached,
         places=places,
-        lengths={log.name: log.lines for log in ordered},
+        spoken={log.name: log.spoken for log in ordered},
         launchers=frozenset(log.node for log in ordered if log.launcher and log.node is not None),
         hosts=frozenset(event.node for event in events if event.node is not None),
         ready=frozenset(rank for log in ordered for rank in log.ready),

@@ -245,11 +245,13 @@ GET_LOGS = (
 
 MOST_OF_A_NODE = 16
 """Ranks that one node has at most: more are on several, whatever hosts the logs name."""
-RETRIED = frozenset({"connection-refused", "network-unreachable", "name-not-resolved", "service-timeout"})
+PENDING = frozenset({"waiting-for-peer", "resources-pending"})
+"""Signs of a wait, of which one suffices where nothing follows it."""
+RETRIED = PENDING | {
+    *("connection-refused", "connection-failed", "network-unreachable", "name-not-resolved", "service-timeout")
+}
 """Signs of calls that are tried again, each a warning."""
-TRIES = 3
-LAST_WORDS = 3
-"""Lines of a log's end that are all that the program still had to say."""
+TRIES = 2
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""
 
@@ -337,14 +339,17 @@ def _slow(evidence: Evidence) -> Diagnosis | None:
 
 
 def _exhausted(evidence: Evidence) -> Diagnosis | None:
-    """A call that failed again and again, and after whose last failure the log ends."""
+    """A call that failed again and again, or a wait, after which the log says nothing else."""
     tried = [event for event in evidence.events if event.code in RETRIED]
     for event in tried:
-        same = [each for each in tried if (each.code, each.file) == (event.code, event.file)]
-        if len(same) >= TRIES and evidence.lengths[event.file] - same[-1].line < LAST_WORDS:
+        same = [each for each in tried if each.file == event.file]
+        last = same[-1]
+        if (len(same) >= TRIES or last.code in PENDING) and evidence.spoken[event.file] <= last.line:
             reason = "it was tried again and again, and the log ends with the last try"
+            if last.code in PENDING:
+                reason = "the log ends with it, and does not say what came of it"
             return Diagnosis.shown_by(
-                same[-1], event.signature, rank=event.rank, node=event.node, confidence="medium", reason=reason
+                last, last.signature, rank=last.rank, node=last.node, confidence="medium", reason=reason
             )
     return None
 

@@ -39,6 +39,8 @@ _WHO = re.compile(
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
+_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w[^:]*:$")
+"""The end of a message that goes on with a list."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
     "rendezvous-timeout": _TASK,
@@ -161,6 +163,13 @@ class Collector:
         said = f"{self.events[at].facts.get('said', '')}\n{_cut(text)}"
         if len(said) <= LONGEST_SAID:
             self.events[at] = replace(self.events[at], facts={**self.events[at].facts, "said": said})
+
+    def show(self, at: int, text: str) -> None:
+        """The line after one that only announces it."""
+        event, more = self.events[at], text.strip()
+        own = more and not more.startswith(("File ", "Traceback"))  # no traceback that a message quotes
+        if own and "said" not in event.facts and _ANNOUNCES.search(event.text):
+            self.events[at] = replace(event, text=_cut(f"{event.text} {more}"))
 
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""

@@ -184,6 +184,19 @@ def finished(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> dict[in
     return found
 
 
+_AGAIN = re.compile(
+    rb"\b(?:retry|retries|retrying|try(?:ing)? again|wait(?:ing)?)\b|\.cc:\d+ -> \d+\s*$|warnings\.warn\(|^[\W\d]*$",
+    re.IGNORECASE,
+)
+"""Lines that only repeat, wait, or trace a call that failed."""
+
+
+def spoken(tail: bytes, lines: int) -> int:
+    """The last line that says something else than that a call is tried again, or waits."""
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    return next((lines - at for at, raw in enumerate(reversed(rows)) if not _AGAIN.search(raw)), 0)
+
+
 def logged_as_error(text: str) -> bool:
     """True where a program wrote a line as an error that it does not go on from."""
     return _LEVEL.search(text) is not None and not soft(text) and not _harmless(text)

@@ -211,7 +211,9 @@ def _stamp(value: Any) -> Stamp | None:
 
 
 _ROW = re.compile(r"^\s*(?P<key>time|host|rank|exitcode|error_file|traceback|msg)\s*: ?(?P<value>.*)$")
-_TABLE_RANK = re.compile(r"(?P<rank>\d+) \(local_rank: (?P<local>\d+)\)")
+_TABLE_RANK = re.compile(r"(?P<rank>\d+) \(local[_ ]rank: ?(?P<local>\d+)\)")
+_JOINED = re.compile(r"\brank\W*(?=\d)(?P<rank>.*?\))\s*exitcode\s*:(?P<code>.*)")
+"""A row whose lines lost their ends."""
 _CODE = re.compile(r"(?P<code>-?\d+)")
 _BEGIN = re.compile(r"^\s*(?:Failures|Root Cause(?: \(first observed failure\))?|Other Failures):?\s*$")
 _ROOT = re.compile(r"Root Cause")
@@ -303,6 +305,10 @@ class TableReader:
 
     def _fill(self, row: FailedProcess, text: str, number: int) -> None:
         found = _ROW.match(text)
+        if joined := _JOINED.search(text):
+            self._fill(row, f"rank: {joined['rank']}", number)
+            self._fill(row, f"exitcode: {joined['code']}", number)
+            return
         if found is None or (self._in_reason and text.startswith("    ")):
             if self._in_reason:
                 row.reason.append(text)

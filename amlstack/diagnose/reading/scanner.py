@@ -38,6 +38,10 @@ _RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tr
 """A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
 _WRAPPERS = ("Exception", "Exception:")
+_ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
+"""The file in which a KeyError is about `os.environ`."""
+BEGIN = 6
+"""Lines at a log's begin that are read whatever they hold: it may have been cut within a traceback."""
 
 
 class Exceptions:
@@ -93,6 +97,8 @@ class Exceptions:
         if (begun := self._continued(writer, line.text)) is not None:
             writer, line = begun, replace(line, rank=begun[0], local=begun[1])
         reader = self._reader(writer)
+        if number <= BEGIN and not self._last_raised:
+            reader.begin_within(line.text)
         inside = reader.open
         if (bare := reader.bare(line.text)) != line.text:
             line = replace(line, text=bare)
@@ -110,7 +116,7 @@ class Exceptions:
         self._messages.pop(writer, None)
         if not inside:
             self._began = writer if writer != NAMELESS else None
-        if not inside:  # the text before the header in its line is a summary, or a progress bar
+            # The text before the header in its line is a summary, or a progress bar.
             line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
         return None if tracebacks.quoted(line.text) else line
 
@@ -151,8 +157,9 @@ class Exceptions:
         if at is None or not reader.feed(text.strip(), dated=line.dated):
             del self._messages[writer]
             return False
-        self._collector.hear(at, text)
         event = self._collector.events[at]
+        self._collector.show(at, text)
+        self._collector.hear(at, text)
         self._collector.cover(number)
         if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
@@ -179,6 +186,8 @@ class Exceptions:
     ) -> None:
         found = match(raised.text)
         signature, facts = found if found is not None else (by_code("python-exception"), {})
+        if found is None and raised.text.startswith("KeyError: ") and _ENVIRONMENT.search(raised.inner):
+            signature = by_code("environment-variable-missing")
         events = self._collector.events
         if self._spawned is not None and writer == (None, None):
             facts, self._spawned = {**facts, "local": str(self._spawned)}, None
@@ -224,6 +233,10 @@ def _facts(raised: tracebacks.Raised) -> dict[str, Any]:
 
 MOST_LOOKED_BACK = 2000
 """Lines without a time for which the lines before are searched for one."""
+CONTINUES = 2
+"""Lines between a warning and the place in C++ that it comes from."""
+_RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
+"""An exception as a value of a record that is printed over several lines."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -238,7 +251,8 @@ class Scanner:
     """
 
     __slots__ = (
-        "_block", "_exceptions", "_looked_back", "_notes", "_table", "collector", "layout", "name", "node", "prefixes"
+        "_block", "_exceptions", "_looked_back", "_notes", "_read", "_table", "collector", "layout", "name", "node",
+        "prefixes",
     )  # fmt: skip
 
     def __init__(self, name: str, rank: int | None = None, node: str | None = None) -> None:
@@ -249,13 +263,14 @@ class Scanner:
         self._table = records.TableReader()
         self._block = messages.BlockReader()
         self.prefixes = writers.Prefixes()
-        self._notes = self._looked_back = 0
+        self._notes = self._looked_back = self._read = 0
 
     def attentive(self) -> bool:
         """True where every following line matters: inside a traceback, a table or a summary of several lines."""
         collector = self.collector  # asked for every line of a log: plain attributes, no calls
         return (
             self._table.open
+            or self._read < BEGIN
             or self._block.open
             or collector.details > 0
             or collector.dumped > 0
@@ -271,6 +286,7 @@ class Scanner:
 
     def feed(self, number: int, raw: str, before: Callable[[], Iterable[str]]) -> None:
         """Takes one line."""
+        self._read += 1
         if self._is_note(number, raw):
             return
         line = self.prefixes.line_of(raw)
@@ -349,24 +365,29 @@ class Scanner:
 
     def _line(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> None:
         text = line.text.strip()
+        if text.startswith("frame #"):  # names a function of C++, and says nothing of it
+            return
+        text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
+        raised = tracebacks.definite(text, lived=True)
         found = match(text)
         if found is None:
-            if tracebacks.definite(text) and not writers.soft(text):
-                self._added(line, by_code("bare-exception"), number, text, time=stamp())
+            if raised and not writers.soft(text):
+                lived = not tracebacks.definite(text)
+                self._added(line, by_code("bare-exception"), number, text, time=stamp(), soft=lived)
             return
         signature, facts = found
         if signature.role is EventRole.NOISE:
             return
-        soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and writers.soft(text)
+        without = tracebacks.DONE_WITHOUT.search(text) is not None
+        soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and (writers.soft(text) or (raised and without))
+        soft |= signature.role is EventRole.NOTE
+        if text.startswith("Exception raised from") and (before := self.collector.events[-1:]):
+            soft |= before[0].soft and number - before[0].line <= CONTINUES
         read = messages.values(facts)
         if signature.code in ("nccl-watchdog-timeout", "nccl-heartbeat"):
             read |= messages.facts(text)
-        if (
-            signature.role is EventRole.CULPRIT
-            and not signature.ends
-            and (hedged(text, signature) or tracebacks.DONE_WITHOUT.search(text))
-        ):
-            read["guess"] = True
+        if signature.role is EventRole.CULPRIT and not signature.ends and (without or hedged(text, signature)):
+            read["guess"] = "raised" if raised and without else "said"
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
 
     def _added(self, line: Line, signature: Signature, number: int, text: str, **rest: Any) -> None:
@@ -427,8 +448,10 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         (event.line for event in log.events if event.origin is Origin.TABLE or event.code == "mpi-process-failed"),
         default=0,
     )
-    progress, finished = (
-        messages.progress(tail.kept, number, line_of, over),
-        messages.finished(tail.kept, number, line_of),
+    return replace(
+        log,
+        reached=messages.last_counter(tail.kept, line_of),
+        progress=messages.progress(tail.kept, number, line_of, over),
+        finished=messages.finished(tail.kept, number, line_of),
+        spoken=messages.spoken(tail.kept, number),
     )
-    return replace(log, reached=messages.last_counter(tail.kept, line_of), progress=progress, finished=finished)

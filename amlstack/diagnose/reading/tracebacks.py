@@ -139,6 +139,11 @@ class TracebackReader:
             return None
         return self._inside(text, bare, number)
 
+    def begin_within(self, text: str) -> None:
+        """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off."""
+        if not self.open and _FRAME.match(text):
+            self._begin(original=False)
+
     def cut_short(self) -> Raised | None:
         """The known part of a traceback whose end is missing: its innermost frame."""
         frame = self._frame() if self.open else None

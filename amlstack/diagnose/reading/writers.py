@@ -27,7 +27,8 @@ _READY = re.compile(
     r"|initialized host \S+ as rank (?P<rank3>\d{1,6})|to store for rank: (?P<rank4>\d{1,6})"
     r"|(?:init(?:ializ\w+)?|join\w*|ready)\b.{0,40}\brank[ =:]{1,2}(?P<rank5>\d{1,6})"
     r"(?: of |/|.{0,12}world[_ ]size\D{1,3})(?P<world2>\d{1,6})"
-    r"|init\w* \(rank/world[_ -]size\) (?P<rank6>\d{1,6})/(?P<world3>\d{1,6})",
+    r"|init\w* \(rank/world[_ -]size\) (?P<rank6>\d{1,6})/(?P<world3>\d{1,6})"
+    r"|\brank=(?P<rank7>\d{1,6}), world_size=(?P<world4>\d{1,6})\b",
     re.IGNORECASE,
 )
 """Each launcher's and framework's way to say that a rank is about to meet the others."""
@@ -68,7 +69,7 @@ class Layout:
         if len(self.ready) < MOST_RANKS and (found := _READY.search(text)):
             named = found.groupdict()
             self.ready.add(next(int(value) for name, value in named.items() if name.startswith("rank") and value))
-            if world := named["world"] or named["world2"] or named["world3"]:
+            if world := next((value for name, value in named.items() if name.startswith("world") and value), None):
                 self.world = max(int(world), self.world or 0)
                 if self.world == 1 and not self.ranks:  # it meets no other
                     self.rank = 0
@@ -135,6 +136,7 @@ _PREFIXES = tuple(
         ),
         ("[", r"\[\d{1,9}\] (?=\[rank)"),  # a console that numbers its lines
         ("s", r"std(?:err|out): "),
+        ("|", r"\| [A-Z]+ +\| std(?:err|out) \| "),  # a logger that takes what a program prints
         # sglang: the time, and the parallel ranks beside it
         ("[", r"\[(?P<date>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d)(?P<who>(?: (?:DP|PP|TP|EP)\d+){1,4})\] "),
         (
@@ -158,7 +160,7 @@ _INLINE = re.compile(
     r"\[(?:PG [^\]]{0,60}?)?(?i:rank) (?P<rank>\d{1,6})\]|\[global_rank=(?P<rank2>\d{1,6})\]"
     r"|\brank: (?P<rank3>\d{1,6})\b|\(rank (?P<rank4>\d{1,6})\)"
     r"|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
-    r"|\bsrun: error: [\w.-]+: task (?P<rank6>\d{1,6}): "
+    r"|\bsrun: error: [\w.-]+: task (?P<rank6>\d{1,6}): |\bon worker /job:worker/\S{0,20}task:(?P<rank7>\d{1,6}) failed"
 )
 _RANKED = re.compile(r"(?:\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<rank2>\d{1,6})\])", re.IGNORECASE)
 _HOSTED = re.compile(r"(?P<node>(?=[\w.-]*[\d.])[A-Za-z][\w.-]*[A-Za-z\d]): ?$")
@@ -168,6 +170,7 @@ _WARNED = re.compile(
     r"|\b(?:[Rr]etrying|retry loop|will retry|[Ii]gnored error|[Ii]gnoring)\b"
     r"|^(?:cat|rm|ls|mkdir|cp|mv|ln|chmod|chown|find|grep|sed|tail|head|touch|stat|df): "
     r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: Warning: |: [WI] \w+/"
+    r"|\]\[(?:WARN(?:ING)?|INFO|DEBUG)\]"
 )
 _NOT_SOFT = re.compile(r"NCCL WARN|torch\.distributed\.elastic.*\b[Ff]ailed|Sending process")
 

@@ -1,0 +1,124 @@
+"""Waits, calls that are tried again, refusals, tables and records: the end of a run without a traceback of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.diagnose import diagnose
+from tests.support.diagnose.log_texts import child_failed, row, steps, traceback
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.diagnose import Diagnosis
+
+REFUSED = "gpu-1:94:95 [0] NCCL INFO Call to connect returned Connection refused, retrying\n"
+WAITING = (
+    "2026-04-17 20:50:08.7: I tensorflow/core/master.cc:221] CreateSession still waiting for response from worker: "
+    "/job:ps/replica:0/task:0\n"
+)
+PENDING = (
+    "Warning  FailedScheduling  2s (x57 over 15m)  scheduler  0/6 nodes are available: 6 Insufficient nvidia.com/gpu.\n"
+)
+DIAL = "[09:20:29] rpc.cc:46: Cannot connect to server tcp://10.1.2.3:2333. Wait to retry\n"
+
+
+def verdict_of(text: str, folder: Path) -> Diagnosis:
+    (folder / "out.log").write_text(text)
+    return diagnose([folder])
+
+
+@pytest.mark.parametrize(
+    ("tried", "cause", "told"),
+    [
+        (REFUSED * 3 + "gpu-1:94:95 [0] NCCL WARN Connect to 10.1.2.3<21724> failed : Connection refused\n"
+         "gpu-1:94:95 [0] NCCL INFO bootstrap.cc:100 -> 2\n" * 4, "connection-refused", ""),
+        (WAITING * 3 + "2026-04-17 20:50:58.7\n", "waiting-for-peer", "ps 0"),
+        (PENDING, "resources-pending", "nvidia.com/gpu"),
+        (DIAL * 2, "connection-failed", "10.1.2.3:2333"),
+    ],
+)  # fmt: skip
+def test_what_the_log_ends_with_is_the_cause_until_something_else_is_said(
+    tried: str, cause: str, told: str, tmp_path: Path
+) -> None:
+    verdict = verdict_of(f"starting\n{tried}", tmp_path)
+    assert (verdict.cause, verdict.rank) == (cause, None)
+    assert told in verdict.advice
+    assert not verdict_of(f"{tried}connected to all\n", tmp_path).found
+    assert not verdict_of(tried + steps(3), tmp_path).found
+
+
+def test_a_retry_at_the_level_of_a_warning_behind_a_module_is_no_alarm(tmp_path: Path) -> None:
+    retried = (
+        "][huggingface_hub][WARNING] - '(MaxRetryError(\"HTTPSConnectionPool: Max retries exceeded with url: /x\"))'\n"
+    )
+    log = f"[2026-12-06 15:32:18,446{retried}[2026-12-06 15:32:18,447][huggingface_hub][WARNING] - Retrying in 1s\n"
+    assert verdict_of(f"{log}[2026-12-06 15:32:20,373][trainer][INFO] - Saved model\n", tmp_path).cause is None
+
+
+def test_a_stack_below_a_warning_of_the_teardown_ends_nothing(tmp_path: Path) -> None:
+    warned = (
+        "[rank1]:[W526 18:23:42.9 TCPStore.cpp:125] [c10d] recvValue failed: Failed to recv, got 0 bytes.\n"
+        "Exception raised from recvBytes at c10d/Utils.hpp:697 (most recent call first):\n"
+        "frame #5: c10d::ProcessGroupNCCL::HeartbeatMonitor::runLoop() + 0x2d0 (0x40 in libtorch_cuda.so)\n"
+    )
+    log = "UserWarning: Failed to import a plugin: ImportError(\"cannot import name 'X' from 'peft'\")\n" + warned
+    assert not verdict_of(log, tmp_path).found
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("sbatch: error: Batch job submission failed: Requested node configuration is not available", "slurm-refused"),
+        ("Error operation not supported at line 351 in file /src/csrc/pythonInterface.c", "native-fatal-error"),
+        ('    "message": "RendezvousConnectionError: The connection to the store failed.",', "rendezvous-timeout"),
+        ("7.batch      batch      main          4 OUT_OF_ME+    0:125", "host-out-of-memory"),
+        ("rank2 (local rank: 2)exitcode: -9 (pid: 36071)error file: <N/A>", "signal-9-likely-out-of-memory"),
+        ("Failures:\n[0]:\nrank2 (local rank: 2)exitcode: -11 (pid: 36071)", "segmentation-fault"),
+    ],
+)  # fmt: skip
+def test_refusals_records_and_rows_name_the_cause(line: str, cause: str, tmp_path: Path) -> None:
+    verdict = verdict_of(f"{line}\n", tmp_path)
+    assert (verdict.cause, verdict.rank) == (cause, 2 if "rank2" in line else None)
+
+
+def test_an_exception_that_speaks_of_what_is_ignored_counts_where_a_rank_ended(tmp_path: Path) -> None:
+    raised = "ValueError: with a config file these variables will be ignored: ['zero_stage']\n"
+    ended = "[01:26:13] ERROR    failed (exitcode: 1) local_rank: 0 (pid: 152) of binary: /usr/bin/python3\n"
+    assert "zero_stage" in str(verdict_of(raised + ended, tmp_path).text)
+    assert not verdict_of(raised, tmp_path).found
+
+
+def test_a_traceback_whose_begin_was_cut_off_is_read_as_one(tmp_path: Path) -> None:
+    log = '  File "/app/train.py", line 15, in main\n    assert ready\nAssertionError\n'
+    verdict = verdict_of(log, tmp_path)
+    assert (verdict.cause, str(verdict.source)) == ("python-exception", "/app/train.py:15 in main")
+    assert not verdict_of(steps(8) + log, tmp_path).found
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("DATA", "environment-variable-missing"), ("RANK", "launch-variable-missing")]
+)
+def test_a_missing_environment_variable_is_told_from_a_missing_key(name: str, cause: str, tmp_path: Path) -> None:
+    begin = 'Traceback (most recent call last):\n  File "/app/train.py", line 3, in main\n    root = os.environ["X"]\n'
+    inside = '  File "/usr/lib/python3.8/os.py", line 675, in __getitem__\n    raise KeyError(key) from None\n'
+    verdict = verdict_of(f"{begin}{inside}KeyError: '{name}'\n", tmp_path)
+    assert verdict.cause == cause
+    assert name in verdict.advice
+    assert ("Set DATA for the job" in verdict.advice) is (name == "DATA")
+    assert verdict_of(f"{begin}KeyError: 'DATA'\n", tmp_path).cause == "python-exception"
+
+
+def test_a_message_that_announces_a_list_is_shown_with_its_first_row(tmp_path: Path) -> None:
+    log = traceback("pydantic.ValidationError: 1 validation error for Config") + "  Value error, 64 heads by 3\n"
+    assert str(verdict_of(log, tmp_path).text).endswith("for Config Value error, 64 heads by 3")
+
+
+def test_nameless_exceptions_as_many_as_the_table_has_rows_are_those_ranks(tmp_path: Path) -> None:
+    same = traceback("AssertionError: no bf16")
+    ended = child_failed(row(3, 1), row(7, 1))
+    verdict = verdict_of(same * 2 + ended, tmp_path)
+    assert (verdict.rank, verdict.ranks) == (None, (3, 7))
+    assert verdict_of(same + ended, tmp_path).ranks == ()

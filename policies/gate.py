@@ -12,6 +12,7 @@ from amlstack import __version__
 from amlstack.base.findings import Finding, Level, sentence
 from amlstack.base.paths import is_file
 from policies import config as configuration
+from policies.checks import OWN_WRONG
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import fill
 from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, address_of
@@ -45,6 +46,9 @@ def read(path: FilePath | None, *, written: str = "", where: str = "") -> tuple[
         The configuration, and what is wrong with the file; a faulty one is left out as a whole.
     """
     built_in = configuration.load(configuration.BUILT_IN)
+    if OWN_WRONG:
+        rule = "Each file of `rules/` declares rules of this repository, as docs/reference/policies.md shows"
+        return configuration.read(built_in), (Finding("own-rules", where, OWN_WRONG, rule, file="rules"),)
     if path is None:
         return configuration.read(built_in), ()
     if not is_file(path):

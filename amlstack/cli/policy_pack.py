@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from amlstack.base.paths import POLICY_CONFIG
+from amlstack.base.paths import PACKAGE, POLICY_CONFIG
 
 if TYPE_CHECKING:
     from amlstack.engine import Engine
@@ -96,7 +96,8 @@ class GivenRules:
             engine: The engine.
             own: The configuration that the stack's settings name; None for none.
         """
-        pack = engine.pack if self.pack is None else self.pack
+        # Of an installed package the engine starts the pack as a command, whoever named its folder.
+        pack = engine.pack if self.pack is None or self.pack == PACKAGE / "policies" else self.pack
         if not engine.official and (pack / "analyzer").is_file():
             pack = pack / "analyzer"
         config = self.config or (own if self.pack is None else None)

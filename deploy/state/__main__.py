@@ -8,6 +8,7 @@ here and back.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import uuid
@@ -47,15 +48,12 @@ keep_days = settings.get_int("keep_days") or 30
 kept = pulumi.ResourceOptions(protect=settings.get_bool("protect") is not False)
 
 
-def entries(key: str) -> list[trust.Trust]:
-    """Whose tokens an identity trusts."""
-    try:
-        return [trust.read(one, f"{key}[{at}]") for at, one in enumerate(settings.get_object(key) or [])]
-    except trust.TrustError as error:
-        raise pulumi.RunError(str(error)) from None
-
-
-trusted = {purpose: entries(purpose) for purpose in ("deploy", "plan", "preview")}
+PURPOSES = ("deploy", "plan", "preview")
+try:
+    trusted = {"": {key: trust.entries(settings.get_object(key), key) for key in PURPOSES}}
+    trusted |= trust.of_stacks(settings.get_object("stacks"))
+except trust.TrustError as error:
+    raise pulumi.RunError(str(error)) from None
 
 group = resources.ResourceGroup("group", resource_group_name=f"rg-{name}-state", location=location, opts=kept)
 
@@ -96,7 +94,10 @@ storage.ManagementPolicy(
                 "type": "Lifecycle",
                 "enabled": True,
                 "definition": {
-                    "filters": {"blob_types": ["blockBlob"], "prefix_match": ["state/"]},
+                    "filters": {
+                        "blob_types": ["blockBlob"],
+                        "prefix_match": [f"{trust.joined('state', one)}/" for one in trusted],
+                    },
                     "actions": {"version": {"delete": {"days_after_creation_greater_than": keep_days}}},
                 },
             }
@@ -104,15 +105,6 @@ storage.ManagementPolicy(
     },
     opts=pulumi.ResourceOptions(depends_on=[blobs]),
 )
-container = storage.BlobContainer(
-    "container",
-    container_name="state",
-    account_name=account.name,
-    resource_group_name=group.name,
-    public_access="None",
-    opts=pulumi.ResourceOptions.merge(kept, pulumi.ResourceOptions(depends_on=[blobs])),
-)
-
 vault = keyvault.Vault(
     "vault",
     vault_name=f"{name}-state",
@@ -126,15 +118,6 @@ vault = keyvault.Vault(
         "soft_delete_retention_in_days": 90,
         "enable_purge_protection": True,
     },
-    opts=kept,
-)
-# No rotation policy: what a version has encrypted, that version decrypts, and `secrets_provider` names it.
-key = keyvault.Key(
-    "key",
-    key_name="pulumi",
-    vault_name=vault.name,
-    resource_group_name=group.name,
-    properties={"kty": "RSA", "key_size": 3072, "key_ops": ["encrypt", "decrypt"]},
     opts=kept,
 )
 
@@ -158,44 +141,74 @@ def allow(who: str, principal: pulumi.Input[str], kind: str, rights: Mapping[str
         )  # fmt: skip
 
 
-WRITES: Mapping[str, tuple[str, pulumi.Resource]] = {
-    "state": (BLOB_CONTRIBUTOR, container),
-    "secrets": (CRYPTO_USER, key),
-}
-READS: Mapping[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container), "secrets": (CRYPTO_USER, key)}
-SEES: Mapping[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container)}
-
-# A preview takes no lock and writes nothing. What a pull request declares nobody has approved yet: its preview has
-# made-up values for all secrets, and an identity that cannot open one. The plan of main needs them, and changes none.
-for purpose, rights in (("deploy", WRITES), ("plan", READS), ("preview", SEES)):
-    identity = managedidentity.UserAssignedIdentity(
-        purpose, resource_name_=f"id-{name}-{purpose}", resource_group_name=group.name, location=location
-    )
-    before: list[pulumi.Resource] = []
-    for one in trusted[purpose]:
-        # One after the other: Azure refuses writes beside each other to the credentials of one identity.
-        credential = managedidentity.FederatedIdentityCredential(
-            f"{purpose}-{one.name}",
-            federated_identity_credential_resource_name=one.name,
-            resource_name_=identity.name,
-            resource_group_name=group.name,
-            issuer=one.issuer,
-            subject=one.subject,
-            audiences=[trust.AUDIENCE],
-            opts=pulumi.ResourceOptions(depends_on=before),
-        )
-        before = [credential]
-    allow(purpose, identity.principal_id, "ServicePrincipal", rights)
-    pulumi.export(f"{purpose}_client_id", identity.client_id)
-    pulumi.export(f"{purpose}_principal_id", identity.principal_id)
-
 people: list[Any] = settings.get_object("people") or []
 for at, person in enumerate(people):
     if not isinstance(person, dict) or set(person) != {"id", "type"} or str(person["type"]) not in PRINCIPALS:
         raise pulumi.RunError(f"people[{at}] must have `id`, an object id, and `type`, one of {', '.join(PRINCIPALS)}.")
-    allow(f"people-{person['id']}", person["id"], PRINCIPALS[person["type"]], WRITES)
 
-pulumi.export("backend", pulumi.Output.concat("azblob://", container.name, "?storage_account=", account.name))
-pulumi.export(
-    "secrets_provider", key.key_uri_with_version.apply(lambda uri: "azurekeyvault://" + uri.removeprefix("https://"))
-)
+
+def place(stack: str, trusts: Mapping[str, list[trust.Trust]]) -> dict[str, pulumi.Input[str]]:
+    """The container, key and identities of one stack, which reach no other; without a name, those of the first place.
+
+    A preview takes no lock and writes nothing. What a pull request declares nobody has approved yet: its preview has
+    made-up values for all secrets, and an identity that cannot open one. The plan of main needs them, and changes none.
+    """
+    called = functools.partial(trust.joined, stack=stack)
+    container = storage.BlobContainer(
+        called("container"),
+        container_name=called("state"),
+        account_name=account.name,
+        resource_group_name=group.name,
+        public_access="None",
+        opts=pulumi.ResourceOptions.merge(kept, pulumi.ResourceOptions(depends_on=[blobs])),
+    )
+    # No rotation policy: what a version has encrypted, that version decrypts, and `secrets_provider` names it.
+    key = keyvault.Key(
+        called("key"),
+        key_name=called("pulumi"),
+        vault_name=vault.name,
+        resource_group_name=group.name,
+        properties={"kty": "RSA", "key_size": 3072, "key_ops": ["encrypt", "decrypt"]},
+        opts=kept,
+    )
+    sees: dict[str, tuple[str, pulumi.Resource]] = {"state": (BLOB_READER, container)}
+    secrets: dict[str, tuple[str, pulumi.Resource]] = {"secrets": (CRYPTO_USER, key)}
+    writes = {"state": (BLOB_CONTRIBUTOR, container), **secrets}
+    made: dict[str, pulumi.Input[str]] = {
+        "backend": pulumi.Output.concat("azblob://", container.name, "?storage_account=", account.name),
+        "secrets_provider": key.key_uri_with_version.apply(
+            lambda uri: "azurekeyvault://" + uri.removeprefix("https://")
+        ),
+    }
+    for purpose, rights in (("deploy", writes), ("plan", {**sees, **secrets}), ("preview", sees)):
+        identity = managedidentity.UserAssignedIdentity(
+            called(purpose),
+            resource_name_=f"id-{trust.joined(name, stack)}-{purpose}",
+            resource_group_name=group.name,
+            location=location,
+        )
+        before: list[pulumi.Resource] = []
+        for one in trusts[purpose]:
+            # One after the other: Azure refuses writes beside each other to the credentials of one identity.
+            credential = managedidentity.FederatedIdentityCredential(
+                f"{called(purpose)}-{one.name}",
+                federated_identity_credential_resource_name=one.name,
+                resource_name_=identity.name,
+                resource_group_name=group.name,
+                issuer=one.issuer,
+                subject=one.subject,
+                audiences=[trust.AUDIENCE],
+                opts=pulumi.ResourceOptions(depends_on=before),
+            )
+            before = [credential]
+        allow(called(purpose), identity.principal_id, "ServicePrincipal", rights)
+        made |= {f"{purpose}_client_id": identity.client_id, f"{purpose}_principal_id": identity.principal_id}
+    for person in people:
+        allow(called(f"people-{person['id']}"), person["id"], PRINCIPALS[person["type"]], writes)
+    return made
+
+
+for output, value in place("", trusted.pop("")).items():
+    pulumi.export(output, value)
+if trusted:
+    pulumi.export("stacks", {stack: place(stack, trusts) for stack, trusts in trusted.items()})

@@ -1,4 +1,4 @@
-"""Whose tokens an identity trusts: entries of the settings `deploy` and `preview`, as issuer and subject.
+"""Whose tokens an identity trusts: entries of `deploy`, `plan`, `preview` and `stacks`, as issuer and subject.
 
 Sources: docs.github.com, "OpenID Connect reference"; learn.microsoft.com/azure/aks/workload-identity-deploy-cluster and
 learn.microsoft.com/azure/devops/pipelines/release/configure-workload-identity (2026-11-22).
@@ -38,6 +38,44 @@ class Trust:
     name: str
     issuer: str
     subject: str
+
+
+def joined(what: str, stack: str) -> str:
+    """The name of something that a stack has of its own; the first place's names have no stack in them."""
+    return f"{what}-{stack}" if stack else what
+
+
+def entries(given: Any, where: str) -> list[Trust]:
+    """Whose tokens one identity trusts.
+
+    Raises:
+        TrustError: An entry has none of the forms.
+    """
+    return [read(one, f"{where}[{at}]") for at, one in enumerate(given or [])]
+
+
+def of_stacks(given: Any) -> dict[str, dict[str, list[Trust]]]:
+    """Whom the identities of each stack trust; a repository alone stands for the entries that our workflows need.
+
+    Args:
+        given: The setting `stacks`: name of the stack → ORGANIZATION/REPOSITORY, or `deploy`, `plan`, `preview`.
+
+    Raises:
+        TrustError: A name cannot stand in a container, or an entry has none of the forms.
+    """
+    found = {}
+    for stack in given or {}:
+        one, where = given[stack], f"stacks.{stack}"
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", stack) or len(stack) > 40:
+            raise _wrong(where, "a stack with a place of its own has small letters, digits and single `-`, 40 at most")
+        if isinstance(given[stack], str):
+            named = {"deploy": {"environment": stack}, "plan": {"branch": "main"}, "preview": {"pull_request": True}}
+            one = {key: [{"github": given[stack], **entry}] for key, entry in named.items()}
+        if not isinstance(one, dict):
+            raise _wrong(where, "ORGANIZATION/REPOSITORY is expected, or `deploy`, `plan`, `preview`")
+        _only(one, {"deploy", "plan", "preview"}, where)
+        found[stack] = {key: entries(one.get(key), f"{where}.{key}") for key in ("deploy", "plan", "preview")}
+    return found
 
 
 def read(entry: Mapping[str, Any], where: str) -> Trust:

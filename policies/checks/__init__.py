@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
-from policies.checks import cluster, governance, job_command, job_environment, job_limits, size
+from policies.checks import cluster, governance, job_command, job_environment, job_limits, own, size
+from policies.checks.own import rule
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
 
-__all__ = ["RULES", "SIZE_RULES", "Rule", "Setting", "sizes_for"]
+__all__ = ["OWN", "OWN_WRONG", "RULES", "SIZE_RULES", "Rule", "Setting", "rule", "sizes_for"]
 
 _SUBJECTS = (size, cluster, governance, job_environment, job_limits, job_command)
-RULES: tuple[Rule, ...] = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
-"""Every rule, in the order in which docs/reference/policies.md shows them."""
+_OURS = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
+OWN, OWN_WRONG = own.load(own.FOLDER, frozenset(one.code for one in _OURS))
+"""The rules of this repository, and what is wrong with their files."""
+RULES: tuple[Rule, ...] = (*_OURS, *(one.rule for one in OWN))
+"""Every rule, in the order in which docs/reference/policies.md shows them; then the repository's own."""
 
 SIZE_RULES: tuple[Rule, ...] = (size.FABRIC_RULE, size.KNOWN_SIZE_RULE, size.RETIRED_SIZE_RULE)
 """Those that `sizes_for` runs."""

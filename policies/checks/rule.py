@@ -99,7 +99,7 @@ class Rule:
     @property
     def words(self) -> Words:
         """Its words, read when they are first asked for: a judgement needs none of them."""
-        return _words()[self.code]
+        return _words().get(self.code) or Words(self.title, "", "", "", not_exported="it is a rule of one repository")
 
 
 @cache

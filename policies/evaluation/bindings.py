@@ -469,6 +469,7 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(checks.job_command.NEBULA_GONE_RULE, frozenset({"job", "environment"}), _nebula),
     Binding(checks.job_limits.JOB_TIMEOUT_RULE, frozenset({"job"}), _job_timeout),
     Binding(checks.job_command.SECRET_RULE, frozenset({"text"}), _secret),
+    *(Binding(*own) for own in checks.OWN),
 )
 """Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules together; of those, only
 what a cluster promised of the jobs on it is here."""

@@ -33,6 +33,7 @@ _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
     for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
 }
+_OWN = frozenset(own.rule.code for own in checks.OWN)
 NOT_HERE = "names a cluster that is declared elsewhere, whose size is not known here"
 
 
@@ -195,6 +196,11 @@ def _judge(subject: Subject, config: Config, context: Context) -> Verdict:
                     found.append(one)
         except Undecided as undecided_yet:
             waits.setdefault((undecided_yet.unknown,), []).append(code)
+        except Exception as error:
+            if code not in _OWN:
+                raise
+            seen = f"The rule failed: {type(error).__name__}: {error}"
+            found.append(Finding(code, subject.where, seen, "A rule that fails lets nothing pass", "Mend it in rules/"))
     if not found and not waits:  # as almost always
         return _NOTHING
     refused, notes = left_open(subject.where, waits, config) if waits else ([], ())

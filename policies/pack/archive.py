@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack import __version__
 from amlstack.base.files import write_whole
 from policies import config
+from policies.checks import own
 from policies.config import BUILT_IN
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def files(chosen: Path | None = None) -> dict[str, bytes]:
         name = path.relative_to(PROJECT).as_posix()
         if path.is_file() and path.suffix in {".py", ".json", ".toml", ".yaml"} and not name.startswith(_LEFT_OUT):
             found[name] = path.read_bytes()
+    found |= {f"rules/{path.name}": path.read_bytes() for path in sorted(own.FOLDER.glob("*.py"))}
     # The engine runs the folder of the manifest; inside the archive that is the folder around the packages.
     found["__main__.py"] = found.pop("policies/__main__.py")
     found[_MANIFEST] = found[f"policies/{_MANIFEST}"].replace(b"../.venv", b".venv")

@@ -25,6 +25,7 @@ from amlstack.base.pulumi_wire import SIGNATURE, decode, opened_but_known
 from amlstack.catalog import overlay
 from amlstack.catalog.clock import today
 from policies import config
+from policies.checks import OWN_WRONG
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
 from policies.checks.job_limits import SHARED_MEMORY_RULE
@@ -303,7 +304,9 @@ def pack(on: date | None = None) -> Pack:
         on: The day of the judgement; today, or the day in ``AMLSTACK_TODAY``, when None.
 
     Raises:
-        ValueError: That day is none, or the built-in configuration or the team's catalogue is wrong.
+        ValueError: That day is none, or the built-in configuration, the team's catalogue or rules are wrong.
     """
     overlay.current()
+    if OWN_WRONG:
+        raise ValueError(OWN_WRONG)
     return Pack(NAME, __version__, on or today(), config.load(config.BUILT_IN))

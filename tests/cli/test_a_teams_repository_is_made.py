@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FILES = {
     ".gitignore", "Makefile", "Pulumi.dev.yaml", "Pulumi.yaml", "README.md", "__main__.py", "pyproject.toml",
-    "workloads/train/job.py", "workloads/train/train.py",
+    "rules/example.py", "rules/policies.json", "workloads/train/job.py", "workloads/train/train.py",
 }  # fmt: skip
 
 

@@ -74,3 +74,19 @@ def test_an_entry_of_no_form_is_refused_with_the_forms(trust: Any, entry: Any, m
 def test_a_credential_has_a_name_that_azure_takes_however_long_its_subject(trust: Any) -> None:
     entry = {"github": f"organization/{'x' * 90}", "environment": "a b" * 20}
     assert 3 <= len(trust.read(entry, "deploy[0]").name) <= 120
+
+
+def test_a_repository_alone_stands_for_what_the_workflows_of_a_stack_need(trust: Any) -> None:
+    found = trust.of_stacks({"dev": "a/b", "prod": {"plan": [{"github": "a/b", "branch": "main"}]}})
+    assert {key: [one.subject for one in each] for key, each in found["dev"].items()} == {
+        "deploy": ["repo:a/b:environment:dev"],
+        "plan": ["repo:a/b:ref:refs/heads/main"],
+        "preview": ["repo:a/b:pull_request"],
+    }
+    assert [len(each) for each in found["prod"].values()] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("given", [{"Dev_1": "a/b"}, {"dev": 1}, {"dev": {"deplyo": []}}])
+def test_a_stack_without_a_name_or_entries_that_can_be_is_refused(trust: Any, given: Any) -> None:
+    with pytest.raises(trust.TrustError, match=r"^stacks\."):
+        trust.of_stacks(given)

@@ -27,6 +27,7 @@ VARIABLES = {
     "servicePrincipalId": "client",
     "tenantId": "tenant",
     "STACK": "prod",
+    "AZURE_CLIENT_ID": "client",
 }
 
 

@@ -60,12 +60,12 @@ def agent(team: Team, service: Loopback, folder: Path) -> Agent:
     spn = {"servicePrincipalId": azure["AZURE_CLIENT_ID"], "tenantId": azure["AZURE_TENANT_ID"]}
     spn |= {"idToken": team.forge.assertion, "subscription": azure["AZURE_SUBSCRIPTION_ID"]}
     env = {**team.runner.env, "CURL_CA_BUNDLE": str(bundle)}
-    groups = {"amlstack": {"PULUMI_BACKEND_URL": team.place.backend}}
+    groups = {"amlstack-prod": {"PULUMI_BACKEND_URL": team.place.backend}}
     found = Agent(
         team.forge,
         folder / "builds",
         env,
-        dict.fromkeys(("amlstack-preview", "amlstack-plan", "amlstack-deploy"), spn),
+        dict.fromkeys(("amlstack-prod-preview", "amlstack-prod-plan", "amlstack-prod-deploy"), spn),
         groups,
         service.url + "/",
     )
@@ -76,8 +76,8 @@ def agent(team: Team, service: Loopback, folder: Path) -> Agent:
 def play(one: Played, agent: Agent, first: str) -> None:
     team = one.team
     where = {"System.CollectionUri": agent.service, "System.TeamProject": "research", "Build.Repository.ID": "r1"}
-    one.runs["waiting"] = agent.run("amlstack-main.yml", first, where, approved=False)
-    one.runs["first"] = agent.run("amlstack-main.yml", first, where)
+    one.runs["waiting"] = agent.run("prod/amlstack-main.yml", first, where, approved=False)
+    one.runs["first"] = agent.run("prod/amlstack-main.yml", first, where)
 
     team.branch("more")
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 8}}])
@@ -90,11 +90,11 @@ def play(one: Played, agent: Agent, first: str) -> None:
     asked |= {"Build.SourceBranch": "refs/pull/7/merge", "Build.SourceVersion": merge}
     asked |= {"System.PullRequest.TargetBranch": "refs/heads/main", "System.PullRequest.SourceCommitId": head}
     before = team.place.blobs()
-    one.runs["asked"] = agent.run("amlstack-pull-request.yml", merge, {**where, **asked})
+    one.runs["asked"] = agent.run("prod/amlstack-pull-request.yml", merge, {**where, **asked})
     one.seen["unwritten"] = before == team.place.blobs()
     one.seen["left of the review stack"] = left(one.runs["asked"]["check"])
     one.seen["comment"] = json.loads(json.dumps(one.devops.threads))
-    one.runs["again"] = agent.run("amlstack-pull-request.yml", merge, {**where, **asked}, without=("check",))
+    one.runs["again"] = agent.run("prod/amlstack-pull-request.yml", merge, {**where, **asked}, without=("check",))
 
     with store_of(team.azure.home) as store:
         (cluster,) = store.clusters()
@@ -104,7 +104,7 @@ def play(one: Played, agent: Agent, first: str) -> None:
     for step, nodes in (("drift", 3), ("mended", 6)):
         body["properties"]["properties"]["scaleSettings"]["maxNodeCount"] = nodes
         connect(team.azure.endpoint).put(cluster.id, body)
-        one.runs[step] = agent.run("amlstack-drift.yml", first, where)
+        one.runs[step] = agent.run("prod/amlstack-drift.yml", first, where)
         one.seen[step] = json.loads(json.dumps(one.devops.items))
     one.seen["unwritten by the night"] = before == team.place.blobs()
 

@@ -147,7 +147,9 @@ def look(team: Team, step: str) -> None:
 
 
 def result(team: Team, step: str) -> dict[str, str]:
-    return {key: one.result for key, one in team.runs[step].items()}
+    """The jobs' results, without those that choose stacks and sum up."""
+    apart = ("stacks", "changes", "done")
+    return {key: one.result for key, one in team.runs[step].items() if key not in apart}
 
 
 def printed(team: Team, step: str) -> str:
@@ -185,10 +187,10 @@ def test_a_good_pull_request_passes_every_check(team: Team) -> None:
 
 
 def test_reports_of_rehearsals_are_in_the_artifact_that_the_comment_leads_to(team: Team) -> None:
-    folder = team.forge.folder / "artifacts" / team.seen["good run"] / "results"
+    folder = team.forge.folder / "artifacts" / team.seen["good run"] / "results-prod"
     assert len(list((folder / "reports").glob("*.html"))) == 2
     (comment,) = team.comments("good")
-    assert f"actions/runs/{team.seen['good run']}/artifacts/results" in comment["body"]
+    assert f"actions/runs/{team.seen['good run']})" in comment["body"]
 
 
 def test_findings_are_annotations_beside_their_lines(team: Team) -> None:
@@ -216,7 +218,7 @@ def test_a_branch_cannot_open_its_own_gate(team: Team) -> None:
     assert result(team, "open gate") == {"check": "failure", "preview": "failure", "comment": "success"}, printed(
         team, "open gate"
     )
-    preview = kept(team, "open gate", "preview/preview.json")
+    preview = kept(team, "open gate", "preview-prod/preview.json")
     assert {one["code"] for one in preview["findings"] if one["level"] == "error"} >= {"sriov-fabric", "size-retired"}
     guards = team.runs["open gate"]["preview"].step("Take what").text
     for words in ("sriov-fabric: disabled", "size-retired: disabled", '"policies-team.json"', '"Makefile"'):
@@ -306,9 +308,14 @@ def test_no_step_has_a_right_that_its_job_does_not_name(team: Team) -> None:
     }
     read = {"contents": "read"}
     assert rights == {
+        ("pull-request", "stacks"): read,
         ("pull-request", "check"): read,
         ("pull-request", "preview"): {**read, "id-token": "write"},
         ("pull-request", "comment"): {**read, "pull-requests": "write"},
+        ("pull-request", "done"): read,
+        ("main", "stacks"): {**read, "actions": "read"},
+        ("main", "changes"): read,
+        ("drift", "stacks"): read,
         ("main", "plan"): {**read, "id-token": "write", "actions": "read", "pull-requests": "read"},
         ("main", "up"): {**read, "id-token": "write"},
         ("drift", "drift"): {**read, "id-token": "write", "issues": "write"},

@@ -46,7 +46,7 @@ def test_every_file_of_a_target_is_written_with_the_stacks_name(target: str, rep
     written = content(repository)
     assert written
     assert not [name for name, text in written.items() if re.search(r"\bprod\b", text)]
-    assert any("train-eu" in text for text in written.values())
+    assert all(("train-eu" in name) == ("train-eu" in text) for name, text in written.items()), "each stack has its own"
 
 
 def test_files_as_they_were_written_stay_and_a_start_may_be_edited(
@@ -71,7 +71,22 @@ def test_an_edited_file_is_shown_and_nothing_is_written(repository: Path, capsys
     assert "nothing was written" in printed.err
     assert content(repository) == {FIRST: "name: ours\n"}
     assert main(["gitops", "add", "github", "--stack", "dev", "--force"]) == 0
-    assert "STACK: dev" in edited.read_text()
+    assert "name: amlstack pull request" in edited.read_text()
+
+
+@pytest.mark.parametrize("target", list(targets()))
+def test_a_second_stack_adds_files_and_leaves_those_of_the_first(target: str, repository: Path) -> None:
+    assert main(["gitops", "add", target, "--stack", "dev"]) == 0
+    first = content(repository)
+    (repository / "Pulumi.test.yaml").write_text("config:\n  amlstack:policies: rules/test.json\n")
+    assert main(["gitops", "add", target, "--stack", "test"]) == 0
+    now = content(repository)
+    owners = [name for name in first if name.endswith("CODEOWNERS")]
+    assert {name: now[name] for name in first if name not in owners} == {
+        name: text for name, text in first.items() if name not in owners
+    }
+    assert [now[name].startswith(first[name]) for name in owners] == [True] * len(owners)
+    assert all("test" in name for name in now.keys() - first.keys() - {"Pulumi.test.yaml"})
 
 
 def test_a_dry_run_names_the_files_and_writes_none(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +101,7 @@ def test_the_only_stack_of_a_repository_is_meant(repository: Path, capsys: pytes
     for name in ("sandbox", "review", "dev"):
         (repository / f"Pulumi.{name}.yaml").write_text("config: {}\n")
     assert main(["gitops", "add", "github"]) == 0
-    assert "STACK: dev" in (repository / FIRST).read_text()
+    assert (repository / FIRST).is_file()
 
 
 def test_what_must_be_set_once_is_printed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +110,7 @@ def test_what_must_be_set_once_is_printed(repository: Path, capsys: pytest.Captu
     for words in (
         "gh variable set AZURE_TENANT_ID",
         "az role assignment create",
-        "pulumi config set --path 'deploy[0].environment' dev",
+        "pulumi config set --path 'stacks.dev'",
         "Pulumi.yaml",
     ):
         assert words in printed, printed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack.base.paths import PACKAGE
 from amlstack.cli.main import main
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def test_declarations_are_taken_and_guards_stay_as_the_base_has_them(repository:
     assert found["kept"] == sorted(kept)
     assert found["seen"] == ["review/job.yml", "training/own.py"]
     assert found["asked_for"] == ["amlstack:policies: lax.json (here none)", "sriov-fabric: disabled (here mandatory)"]
-    assert (repository.root / ".git" / "rules").read_text().splitlines() == ["--policy-pack", "policies"]
+    assert (repository.root / ".git" / "rules").read_text().splitlines() == ["--policy-pack", str(PACKAGE / "policies")]
 
 
 def test_a_link_out_of_the_repository_or_in_place_of_a_guards_folder_is_not_taken(repository: Repository) -> None:

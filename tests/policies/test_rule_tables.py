@@ -20,7 +20,7 @@ ROWS = [(name, row) for name, rows in TABLES.items() for row in rows]
 MODULES: list[ModuleType] = [
     import_module(found.name)
     for found in iter_modules(checks.__path__, "policies.checks.")
-    if found.name != "policies.checks.rule"
+    if found.name not in {"policies.checks.rule", "policies.checks.own"}
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -33,9 +34,10 @@ def add(
 ) -> None:
     """Copy the files of `deploy/` into this repository, with the stack's name filled in.
 
-    CODEOWNERS is written whole: tools, rules, workflows, and what the stacks' settings name as rules or as Python.
-    A file that is there and differs is shown, and nothing is written; `--force` overwrites it. What has to be set once
-    outside of the repository (identities, variables, approvals) is printed as commands.
+    CODEOWNERS gets what it lacks: tools, rules, workflows, and what the stacks' settings name as rules or as Python.
+    For a further stack, GitHub's workflows stay as they are; other services get a folder of the stack's name. A file
+    that is there and differs is shown, and nothing is written; `--force` overwrites it. What has to be set once outside
+    of the repository (identities, variables, approvals) is printed as commands.
 
     Examples:
         amlstack gitops add github --stack prod --owners @contoso/platform
@@ -51,6 +53,32 @@ def add(
         near = did_you_mean(target, sorted(TARGETS))
         _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
     raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run, owners)))
+
+
+@app.command()
+def stacks(
+    commit: Annotated[str, typer.Argument(help="What is asked about.", show_default=False)] = "HEAD",
+    since: Annotated[
+        str, typer.Option(help="List only those that it changes since this commit.", show_default=False)
+    ] = "",
+) -> None:
+    """Print as a JSON list the stacks for Azure, all or those that a commit changes; workflows make a matrix of it.
+
+    A file touches the stacks whose settings lead to it, else those that lead to something in the nearest folder above
+    it. Tools, workflows and the lock file touch all, and so does a commit that this clone does not have.
+
+    Examples:
+        amlstack gitops stacks "$GITHUB_SHA" --since "$BASE"
+    """
+    from amlstack.cli.git import GitError
+    from amlstack.cli.gitops import touched
+
+    found = touched.deployed(Path.cwd())
+    try:
+        found = touched.touched(commit, since) if since else found
+    except GitError as error:
+        say(f"all stacks are meant: {error}", err=True)
+    say(json.dumps(found, separators=(",", ":")))
 
 
 @app.command()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.cli.console import say
-from amlstack.cli.gitops import guards
+from amlstack.cli.gitops import guards, touched
+from amlstack.cli.stack_files import project_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,17 +93,20 @@ def first_commands(target: str, stack: str) -> tuple[str, ...]:
     if not readme.is_file():
         return ()
     found = re.search(r"^```sh\n(.*?)^```", readme.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    return tuple(STANDS_FOR_STACK.sub(stack, found[1]).splitlines()) if found else ()
+    project = project_name() if (paths.PROJECT / "Pulumi.yaml").is_file() else "amlstack"
+    text = found[1].replace("rg-amlstack-", f"rg-{project}-") if found else ""
+    return tuple(STANDS_FOR_STACK.sub(stack, text).splitlines())
 
 
 def _filled(folder: Folder, stack: str) -> Iterator[FilledFile]:
+    """The files; one that names its stack lies in a folder of the stack's name, so that each stack has its own."""
     root = paths.shipped("deploy") / folder.name
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
         below = file.relative_to(root)
         if below.name in _NOT_COPIED or "__pycache__" in below.parts:
             continue
-        content = STANDS_FOR_STACK.sub(stack, file.read_text("utf-8"))
-        yield FilledFile(Path(folder.goes_to) / below, content, folder.is_start)
+        content, own = STANDS_FOR_STACK.subn(stack, file.read_text("utf-8"))
+        yield FilledFile(Path(folder.goes_to) / (stack if own else "") / below, content, folder.is_start)
 
 
 NOBODY: Final = "@ORG/platform"
@@ -132,13 +136,16 @@ def owners_file(target: str, root: Path, stack: str, owner: str | None) -> Fille
     if owner is not None and not _OWNER.fullmatch(owner):
         message = f"`--owners` must be a team or a user of the service, such as {NOBODY}, got `{owner}`"
         raise NoOwnerError(message)
+    there = _content(root / path) if owner is None else None
     owner = owner or _present(root / path) or NOBODY
-    lines = [f"{pattern:<32} {owner}" for pattern in patterns(root, stack)]
-    return FilledFile(path, "\n".join((*_HEAD, *lines, "")), is_start=False)
+    known = {line.split()[0] for line in (there or "").splitlines() if line.strip()}
+    lines = [f"{pattern:<32} {owner}" for pattern in patterns(root, stack) if pattern not in known]
+    head = _HEAD if there is None else there.splitlines()
+    return FilledFile(path, "\n".join((*head, *lines, "")), is_start=False)
 
 
 _HEAD: Final = (
-    "# Written by `amlstack gitops add`, which brings it up to date: what decides about the checks themselves.",
+    "# Written by `amlstack gitops add`, which adds what is missing: what decides about the checks themselves.",
     "# Files of rules and job files in Python are those that the stacks' settings name.",
     "",
 )
@@ -169,8 +176,6 @@ def _present(path: Path) -> str | None:
 
 
 USAGE: Final = 2
-_APART: Final = frozenset({"sandbox", "review"})
-"""Stacks that live on a sandbox alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,7 @@ def run(asked: AskedAdd) -> int:
         return _ended("This folder is in no git repository: `git init` makes one", USAGE)
     stack = asked.stack or _only_stack(root)
     if stack is None:
-        known = ", ".join(f"`{name}`" for name in _stacks(root)) or "none"
+        known = ", ".join(f"`{name}`" for name in touched.all_stacks(root)) or "none"
         return _ended(f"Name the stack that is deployed with `--stack NAME`; this repository has {known}", USAGE)
     try:
         found = files_of(asked.target, stack)
@@ -250,13 +255,16 @@ def _printed(
 def _sorted(
     root: Path, found: Sequence[FilledFile]
 ) -> tuple[tuple[FilledFile, ...], tuple[FilledFile, ...], tuple[FilledFile, ...]]:
-    """Files that are not there, that differ, and that stay."""
+    """Files that are not there or get lines at their end, that differ, and that stay."""
     new: list[FilledFile] = []
     edited: list[FilledFile] = []
     same: list[FilledFile] = []
     for file in found:
         there = _content(root / file.path)
-        (new if there is None else same if file.is_start or there == file.content else edited).append(file)
+        is_same = there is not None and (file.is_start or there == file.content)
+        (same if is_same else new if there is None or (there and file.content.startswith(there)) else edited).append(
+            file
+        )
     return tuple(new), tuple(edited), tuple(same)
 
 
@@ -294,12 +302,8 @@ def _repository(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
-def _stacks(root: Path) -> tuple[str, ...]:
-    return tuple(sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in root.glob("Pulumi.*.yaml")))
-
-
 def _only_stack(root: Path) -> str | None:
-    found = [name for name in _stacks(root) if name not in _APART]
+    found = touched.deployed(root)
     return found[0] if len(found) == 1 else None
 
 

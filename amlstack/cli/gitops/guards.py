@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.base.paths import PACKAGE
 from amlstack.cli.git import GitError, Repository
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDERS: Final = (
     ".azure-pipelines", ".github", "amlcpu", "amlnode", "amlparallel", "amlstack", "deploy", "infra", "jobs",
-    "kubernetes", "policies", "tools",
+    "kubernetes", "policies", "rules", "tools",
 )  # fmt: skip
 """Folders of the gate: the services' files, the tools, the program, the rules."""
 FILES: Final = (
@@ -79,7 +80,7 @@ class GateChanges:
 
     def words(self) -> tuple[str, ...]:
         """The options by which this checkout's rules judge."""
-        return ("--policy-pack", "policies", *(("--policy-config", self.config) if self.config else ()))
+        return ("--policy-pack", str(PACKAGE / "policies"), *(("--policy-config", self.config) if self.config else ()))
 
 
 def gate_changes(commit: str, stack: str) -> GateChanges:

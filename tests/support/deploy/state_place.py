@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amlstack.base.paths import PROJECT
@@ -24,16 +24,18 @@ class Place:
     Attributes:
         backend: ``azblob://…``, for ``PULUMI_BACKEND_URL``.
         secrets: ``azurekeyvault://…``, for ``--secrets-provider``.
+        stacks: What each stack has of its own, by the names of the outputs.
     """
 
     backend: str
     secrets: str
     account: str
     sandbox: Sandbox
+    stacks: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def blobs(self) -> dict[str, str]:
-        """Name → ETag of each blob in the container."""
-        return blobs_of(self.sandbox, self.account)
+    def blobs(self, stack: str = "") -> dict[str, str]:
+        """Name → ETag of each blob in the container, or in that of a stack."""
+        return blobs_of(self.sandbox, self.account, f"state-{stack}" if stack else "state")
 
 
 @contextlib.contextmanager
@@ -47,14 +49,16 @@ def unmade(engine: Engine, sandbox: Sandbox, folder: Path) -> Iterator[Stack]:
         stack.close()
 
 
-def made(engine: Engine, sandbox: Sandbox, folder: Path, name: str) -> Place:
-    """The place of a team of that name."""
+def made(engine: Engine, sandbox: Sandbox, folder: Path, name: str, stacks: tuple[str, ...] = ()) -> Place:
+    """The place of a team of that name, with a part of its own for each stack."""
     with unmade(engine, sandbox, folder) as stack:
         for key, value in (("name", name), ("location", "westeurope")):
             stack.set(key, value)
+        if stacks:
+            stack.set("stacks", dict.fromkeys(stacks, "team/training"), path=False)
         stack.up().ok()
         outputs = stack.outputs()
-    return Place(outputs["backend"], outputs["secrets_provider"], f"{name}state", sandbox)
+    return Place(outputs["backend"], outputs["secrets_provider"], f"{name}state", sandbox, outputs.get("stacks", {}))
 
 
 def environ(sandbox: Sandbox) -> dict[str, str]:
@@ -62,7 +66,7 @@ def environ(sandbox: Sandbox) -> dict[str, str]:
     return {**sandbox.environ, **sandbox.endpoint.azure_names()}
 
 
-def blobs_of(sandbox: Sandbox, account: str) -> dict[str, str]:
+def blobs_of(sandbox: Sandbox, account: str, container: str = "state") -> dict[str, str]:
     """Name → ETag of each blob in an account's container for states."""
     with store_of(sandbox.home) as store:
-        return {blob.name: blob.etag for blob in store.blobs.under(account, "state")}
+        return {blob.name: blob.etag for blob in store.blobs.under(account, container)}

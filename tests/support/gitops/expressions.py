@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(?P<sign>==|!=|&&|\|\||[!(),]))"
+    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)|(?P<sign>==|!=|&&|\|\||[!(),\[\].]))"
 )
 STATUS = frozenset({"always", "cancelled", "failure", "success"})
 """Functions by which an ``if`` decides by itself; any other is met only while nothing has failed."""
@@ -91,6 +92,8 @@ class Surroundings:
                 "failure": self.failed,
                 "success": not self.failed and not self.cancelled,
             }[name]
+        if name == "fromJSON" and len(arguments) == 1:
+            return json.loads(arguments[0])
         if name == "hashFiles":
             return self._hash(arguments)
         raise ExpressionError(f"no function `{name}` with {len(arguments)} arguments")
@@ -149,6 +152,21 @@ class _Reading:
             raise ExpressionError(f"not understood: {token!r}")
         if not self._takes("("):
             return self.around.named(token)
+        return self.inside(self.call(token))
+
+    def inside(self, value: Any) -> Any:
+        """``[index]`` and ``.name`` behind a call; what is not there is empty, as GitHub has it."""
+        while True:
+            if self._takes("["):
+                name = shown(self.either())
+                self._expect("]")
+            elif self._takes("."):
+                name = self.rest.pop(0)[1]
+            else:
+                return value
+            value = value.get(name, "") if isinstance(value, dict) else ""
+
+    def call(self, token: str) -> Any:
         arguments: list[Any] = []
         while not self._takes(")"):
             if arguments:

@@ -111,9 +111,15 @@ class Forge:
         """The id of a new run."""
         state = self.state()
         run = str(len(state["runs"]) + 1)
-        state["runs"].append({"id": run, "workflow": workflow, "commit": commit})
+        state["runs"].append({"id": run, "workflow": workflow, "commit": commit, "conclusion": ""})
         self.save(state)
         return run
+
+    def end(self, run: str, conclusion: str) -> None:
+        """Notes how a run has ended, so far."""
+        state = self.state()
+        state["runs"][int(run) - 1]["conclusion"] = conclusion
+        self.save(state)
 
     def artifacts(self, run: str) -> Path:
         return self.folder / "artifacts" / run

@@ -80,9 +80,11 @@ class Gh:
     def on_run_list(self, plain: list[str], given: dict[str, str]) -> Any:
         self.may("actions", "read")
         return [
-            {"databaseId": run["id"]}
+            {"databaseId": run["id"], "headSha": run["commit"]}
             for run in reversed(self.state["runs"])
-            if run["workflow"] == given["--workflow"] and run["commit"] == given["--commit"]
+            if run["workflow"] == given["--workflow"]
+            and given.get("--commit", run["commit"]) == run["commit"]
+            and given.get("--status", run["conclusion"]) == run["conclusion"]
         ]
 
     def on_run_download(self, plain: list[str], given: dict[str, str]) -> None:

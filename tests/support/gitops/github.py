@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +46,18 @@ class JobRun:
     summary: str = ""
     folder: Path | None = None
     run: str = ""
+    legs: dict[str, JobRun] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, legs: dict[str, JobRun]) -> JobRun:
+        """A matrix by its legs: as bad as the worst of them; one leg alone is the job."""
+        first = next(iter(legs.values()))
+        if len(legs) > 1:
+            order = ("failure", "waiting", "success", "skipped")
+            worst = min((one.result for one in legs.values()), key=order.index)
+            first = cls(worst, [each for one in legs.values() for each in one.steps], run=first.run)
+        first.legs = legs
+        return first
 
     def step(self, name: str) -> StepRun:
         """The step whose name begins so."""
@@ -63,14 +77,15 @@ class Runner:
         forge: The repository.
         folder: Where checkouts are made.
         env: What every step has beside what its workflow says: where Azure is, the warm cache.
-        variables: The repository's variables; per environment under the environment's name.
+        variables: The repository's variables.
+        venv: The environment that `make venv` would make in a checkout.
     """
 
     forge: Forge
     folder: Path
     env: Mapping[str, str]
     variables: Mapping[str, str]
-    of_environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    venv: Path = PROJECT / ".venv"
     made: list[Path] = field(default_factory=list)
     last: _Run | None = None
 
@@ -97,6 +112,7 @@ class Runner:
         """Runs what the last run was waiting for."""
         assert self.last
         self.last.approved = approved
+        self.last.ended = {key: one.legs for key, one in self.last.jobs.items() if one.result == "waiting"}
         self.last.jobs = {key: one for key, one in self.last.jobs.items() if one.result != "waiting"}
         return self.last.play()
 
@@ -112,6 +128,8 @@ class _Run:
     id: str
     approved: tuple[str, ...]
     jobs: dict[str, JobRun] = field(default_factory=dict)
+    ended: dict[str, dict[str, JobRun]] = field(default_factory=dict)
+    matrix: Mapping[str, str] = field(default_factory=dict)
 
     def play(self) -> dict[str, JobRun]:
         waiting = {key: job for key, job in self.workflow["jobs"].items() if key not in self.jobs}
@@ -119,18 +137,42 @@ class _Run:
             ready = [key for key, job in waiting.items() if set(_needs(job)) <= self.jobs.keys()]
             assert ready, f"jobs wait for each other: {list(waiting)}"
             for key in ready:
-                self.jobs[key] = self._job(key, waiting.pop(key))
+                self.jobs[key] = self._legs(key, waiting.pop(key))
+        results = {one.result for one in self.jobs.values()}
+        self.runner.forge.end(self.id, "success" if results <= {"success", "skipped"} else "failure")
         return self.jobs
 
-    def _job(self, key: str, job: Mapping[str, Any]) -> JobRun:
-        folder = self.runner.folder / f"run-{self.id}" / key / self.runner.forge.name.rpartition("/")[2]
+    def _legs(self, key: str, job: Mapping[str, Any]) -> JobRun:
+        """The job once, or once for each stack of its matrix; those that have ended stay as they are."""
+        if "strategy" not in job:
+            return self._job(key, job, {})
+        assert job["strategy"]["fail-fast"] is False
+        around = Surroundings(self._contexts(key, job, self.runner.folder, {}), self.runner.folder)
+        ((name, given),) = job["strategy"]["matrix"].items()
+        (expression,) = re.fullmatch(r"\$\{\{(.*)\}\}", given).groups()
+        try:
+            values = around.value(expression)
+        except json.JSONDecodeError:  # the job before was skipped and has no output: a job without legs is skipped
+            values = []
+        ended = {one: leg for one, leg in self.ended.get(key, {}).items() if leg.result != "waiting"}
+        legs = {value: ended.get(value) or self._job(key, job, {name: value}) for value in values}
+        return JobRun.of(legs) if legs else JobRun("skipped")
+
+    def _job(self, key: str, job: Mapping[str, Any], matrix: Mapping[str, str]) -> JobRun:
+        self.matrix = matrix
+        folder = (
+            self.runner.folder
+            / f"run-{self.id}"
+            / "-".join([key, *matrix.values()])
+            / self.runner.forge.name.rpartition("/")[2]
+        )
         folder.mkdir(parents=True, exist_ok=True)
         needed = {each: self.jobs[each] for each in _needs(job)}
         around = Surroundings(self._contexts(key, job, folder, {}), folder)
         bad = any(each.result != "success" for each in needed.values())
         if not Surroundings(around.contexts, folder, failed=bad).met(job.get("if")):
             return JobRun("skipped")
-        if (place := job.get("environment")) and place not in self.approved:
+        if (place := around.fill(job.get("environment", ""))) and place not in self.approved:
             return JobRun("waiting", run=self.id)
         rights = job.get("permissions", self.workflow["permissions"])
         done = JobRun("success", folder=folder, run=self.id)
@@ -216,7 +258,7 @@ class _Run:
         forge.git("checkout", "--quiet", "--detach", "FETCH_HEAD", at=folder)
         if pushes:
             forge.git("remote", "add", "origin", str(forge.origin), at=folder)
-        warm(folder)
+        warm(folder, self.runner.venv)
         self.runner.made.append(folder)
         return {}
 
@@ -231,20 +273,22 @@ class _Run:
             return {"artifact-url": ""}
         return {"artifact-url": self.runner.forge.keep(self.id, given["name"], folder / given["path"])}
 
-    def download(self, given: Mapping[str, str], folder: Path) -> dict[str, str]:
-        """``actions/download-artifact``: one by its name, or each into a folder of its name."""
+    def download(self, given: dict[str, str], folder: Path) -> dict[str, str]:
+        """``actions/download-artifact``: one by its name, or all of a pattern into one folder."""
         kept = self.runner.forge.artifacts(self.id)
-        chosen = [kept / given["name"]] if "name" in given else sorted(kept.iterdir()) if kept.is_dir() else []
+        assert "name" in given or given.pop("merge-multiple") == "true", (
+            "else it is a question of versions what lies where"
+        )
+        chosen = [kept / given["name"]] if "name" in given else sorted(kept.glob(given["pattern"]))
         for each in chosen:
-            target = folder / given["path"] / ("" if "name" in given else each.name)
-            shutil.copytree(each, target, dirs_exist_ok=True)
+            shutil.copytree(each, folder / given["path"], dirs_exist_ok=True)
         return {}
 
     def _contexts(
         self, key: str, job: Mapping[str, Any], folder: Path, steps: Mapping[str, Any], token: str = ""
     ) -> dict[str, Any]:
-        own = self.runner.of_environment.get(str(job.get("environment")), {})
         return {
+            "matrix": dict(self.matrix),
             "github": {
                 "event": self.event,
                 "event_name": self.event_name,
@@ -252,7 +296,7 @@ class _Run:
                 "sha": self.commit,
                 "token": token,
             },
-            "vars": {**self.runner.variables, **own},
+            "vars": dict(self.runner.variables),
             "env": {},
             "runner": {"os": "Linux", "arch": "X64"},
             "needs": {each: {"result": run.result, "outputs": run.outputs} for each, run in self.jobs.items()},
@@ -294,12 +338,14 @@ ACTIONS: Mapping[str, Callable[[_Run, dict[str, str], Path], dict[str, str]]] = 
 }
 
 
-def warm(folder: Path) -> None:
+def warm(folder: Path, venv: Path = PROJECT / ".venv") -> None:
     """Gives a checkout the environment that `make venv` would make, which then has nothing to do, and its bytecode.
 
     Bytecode goes by the time and the size of its source: a file that says the same here has the time that it has there.
     """
-    (folder / ".venv").symlink_to(PROJECT / ".venv")
+    (folder / ".venv").symlink_to(venv)
+    if venv.parent != PROJECT:
+        return
     long_ago = (PROJECT / ".venv" / ".synced").stat().st_mtime - 1
     for name in ("pyproject.toml", "uv.lock", "tools/venv.sh"):
         os.utime(folder / name, (long_ago, long_ago))

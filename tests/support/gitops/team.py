@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import subprocess
@@ -33,6 +34,7 @@ IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 SIZE = "Standard_ND96asr_v4"
 CLIENTS = ("AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_SUBSCRIPTION_ID", "AZURE_FEDERATED_TOKEN_FILE")
 """Variables that the workflow sets itself, out of those that a client of a sandbox needs."""
+IDENTITIES = ("preview_client_id", "plan_client_id", "deploy_client_id")
 NOT_OF_A_RUNNER = (*CLIENTS, "AMLSTACK_HOME", "AZURE_TOKEN_CREDENTIALS", "AZURE_CLIENT_SECRET", "AZURE_USERNAME")
 SECRET = "canary-of-the-teams-settings"
 SETTINGS: dict[str, Any] = {
@@ -149,21 +151,20 @@ def working(engine: Engine, folder: Path) -> Iterator[Team]:
         forge = Forge(folder / "forge", Path(azure.environ["AZURE_FEDERATED_TOKEN_FILE"]).read_text())
         ends.callback(forge.close)
         place = state_place.made(engine, azure, folder / "place", "team")
+        own = dict.fromkeys(IDENTITIES, azure.environ["AZURE_CLIENT_ID"])
         variables = {
-            "PULUMI_BACKEND_URL": place.backend,
+            "AMLSTACK_STACKS": json.dumps({"prod": {"backend": place.backend, **own}}),
             "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
             "AZURE_SUBSCRIPTION_ID": azure.environ["AZURE_SUBSCRIPTION_ID"],
-            **dict.fromkeys(("AZURE_PREVIEW_CLIENT_ID", "AZURE_PLAN_CLIENT_ID"), azure.environ["AZURE_CLIENT_ID"]),
         }
-        of_prod = {"prod": {"AZURE_CLIENT_ID": azure.environ["AZURE_CLIENT_ID"]}}
-        runner = Runner(forge, folder / "runs", _env(engine, azure, forge), variables, of_prod)
+        runner = Runner(forge, folder / "runs", runners_env(engine, azure, forge), variables)
         team = Team(clone, forge, azure, runner, place)
         ends.callback(_end, team)
         _begin(team)
         yield team
 
 
-def _env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
+def runners_env(engine: Engine, azure: Sandbox, forge: Forge) -> dict[str, str]:
     """A hosted runner of a world in which this sandbox is Azure; what signs in is the workflow's own business."""
     where = {
         name: value

@@ -21,7 +21,6 @@ FORMS: Final = (
 )
 """Patterns of what is a credential wherever it stands, and what it is."""
 
-_FORMS: Final = tuple((re.compile(pattern), what) for pattern, what in FORMS)
 _HEADS: Final = re.compile(r"-----BEGIN |AccountKey=|[?&]sig=|gh[pousr]_|hf_|AKIA|xox[baprs]-|eyJ|://")
 """The beginnings of all forms, and of a URL: nearly every text of a job is done after this one search."""
 
@@ -43,16 +42,14 @@ _ASSIGNED: Final = re.compile(
 )
 """``NAME=VALUE``, ``--name VALUE`` and ``--name=VALUE`` in a command line, ``Name=Value;`` in a connection string."""
 
-_PLACEHOLDER: Final = re.compile(
-    r"""  [x*.\-_0]+ | none | null | nil | true | false | todo | tbd | dummy | redacted | hidden
+_PLACEHOLDER: Final = r"""(?xis)
+          [x*.\-_0]+ | none | null | nil | true | false | todo | tbd | dummy | redacted | hidden
         | change[-_]?me | replace[-_]?me | insert.* | example.* | (?:enter|put|set)?[-_ ]?your.* | .*placeholder.*
         | .*(?:\.\.\.|…).*                     # cut short
         | .*[<{\[$%`].*                        # <key>, {key}, $KEY, ${{inputs.key}}, $(cat key), %KEY%
         | (?:[a-z]+:)?/.* | \.{1,2}/.* | ~/.*  # a path, or a URL: where the secret lies
         | azureml:.* | @.*
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
+    """
 _LEAST_KEY, _LEAST_PASSWORD, _LEAST_TOKEN = 8, 4, 16
 
 
@@ -60,10 +57,10 @@ def form(text: str) -> str | None:
     """The credential that a text holds by its form, e.g. ``a GitHub token``; None for nothing."""
     if _HEADS.search(text) is None:
         return None
-    for pattern, what in _FORMS:
-        if pattern.search(text):
+    for pattern, what in FORMS:
+        if re.search(pattern, text):
             return what
-    if any(not _PLACEHOLDER.fullmatch(found["value"]) for found in _IN_URL.finditer(text)):
+    if any(not re.fullmatch(_PLACEHOLDER, found["value"]) for found in _IN_URL.finditer(text)):
         return "a URL with a password"
     return None
 
@@ -78,7 +75,7 @@ def named(name: str, value: str) -> bool:
     if kind is None:
         return False
     value = value.strip()
-    if _PLACEHOLDER.fullmatch(value):
+    if re.fullmatch(_PLACEHOLDER, value):
         return False
     if kind == "password":
         return len(value) >= _LEAST_PASSWORD

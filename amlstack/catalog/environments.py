@@ -7,7 +7,6 @@ is the newest only the registry knows: the catalogue has one that was there.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +24,7 @@ _REFERENCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogEnvironment:
+class CatalogEnvironment(NamedTuple):
     """One curated environment.
 
     Attributes:

@@ -100,14 +100,15 @@ def of_release(release: str) -> tuple[str | None, str | None]:
     return cuda, least[-1] if least else None
 
 
-_DIGEST = re.compile(r"@sha256:.*$")
-_TAGGED = re.compile(r"(?P<repository>.+?)(?::(?P<tag>[^/:]+))?")
-_CUDA = re.compile(r"(?<![a-z0-9])cuda[-_]?(\d+)(?:\.(\d+))?", re.IGNORECASE)
-_SHORT = re.compile(r"(?<![a-z0-9])cu(\d{2})(\d)(?!\d)", re.IGNORECASE)
-_ROCM = re.compile(r"(?<![a-z0-9])rocm(?![a-z])", re.IGNORECASE)
-_LEADING = re.compile(r"(\d+\.\d+)")
-_TORCH = re.compile(r"(\d+\.\d+(?:\.\d+)?)-cuda(\d+\.\d+)")
-_RELEASE = re.compile(r"(\d{2}\.\d{2})(?!\d)")
+# Patterns of names are compiled when an image is read: most starts of a process read none.
+_DIGEST = r"@sha256:.*$"
+_TAGGED = r"(?P<repository>.+?)(?::(?P<tag>[^/:]+))?"
+_CUDA = r"(?i)(?<![a-z0-9])cuda[-_]?(\d+)(?:\.(\d+))?"
+_SHORT = r"(?i)(?<![a-z0-9])cu(\d{2})(\d)(?!\d)"
+_ROCM = r"(?i)(?<![a-z0-9])rocm(?![a-z])"
+_LEADING = r"(\d+\.\d+)"
+_TORCH = r"(\d+\.\d+(?:\.\d+)?)-cuda(\d+\.\d+)"
+_RELEASE = r"(\d{2}\.\d{2})(?!\d)"
 _NGC = "nvcr.io/nvidia/"
 _OF_CUDA = ("nvidia/cuda", "nvcr.io/nvidia/cuda")
 _OF_TORCH = "pytorch/pytorch"
@@ -116,46 +117,42 @@ _DOCKER_HUB = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
 
 def read(image: str) -> Image | None:
     """The facts that an image's name states; None where it says nothing of GPUs, or of both vendors'."""
-    found = _TAGGED.fullmatch(_DIGEST.sub("", image.strip()))
+    found = re.fullmatch(_TAGGED, re.sub(_DIGEST, "", image.strip()))
     if found is None:
         return None
     repository, tag = found["repository"].lower(), found["tag"] or ""
     for prefix in _DOCKER_HUB:
         repository = repository.removeprefix(prefix)
     if repository in _OF_CUDA:
-        leading = _LEADING.match(tag)
+        leading = re.match(_LEADING, tag)
         return Image(image, cuda=leading[1] if leading else None, vendor="NVIDIA")
-    if repository == _OF_TORCH and (built := _TORCH.match(tag)):
+    if repository == _OF_TORCH and (built := re.match(_TORCH, tag)):
         return Image(image, cuda=built[2], vendor="NVIDIA", build=built[1])
-    if repository.startswith(_NGC) and (release := _RELEASE.match(tag)):
+    if repository.startswith(_NGC) and (release := re.match(_RELEASE, tag)):
         cuda, least = of_release(release[1])
         return Image(image, cuda=cuda, vendor="NVIDIA", least=least)
     words = f"{repository}:{tag}"
     cuda = _cuda(words)
-    if _ROCM.search(words):
+    if re.search(_ROCM, words):
         return Image(image, vendor="AMD") if cuda is None else None
     return None if cuda is None else Image(image, cuda=cuda or None, vendor="NVIDIA")
 
 
 def _cuda(words: str) -> str | None:
     """``12.4``; empty where only the major number is there, None where nothing names CUDA."""
-    if found := _CUDA.search(words):
+    if found := re.search(_CUDA, words):
         if found[2]:
             return f"{found[1]}.{found[2]}"
         # cuda118 is CUDA 11.8; cuda12 says no minor.
         return f"{found[1][:2]}.{found[1][2:]}" if len(found[1]) > 2 else ""
-    found = _SHORT.search(words)
+    found = re.search(_SHORT, words)
     return f"{found[1]}.{found[2]}" if found else None
 
 
 _X64 = ("x64",)
-_BASE = re.compile(
-    r"mcr\.microsoft\.com/azureml/openmpi(?P<mpi>\d+(?:\.\d+)*)(?:-cuda(?P<cuda>\d+\.\d+))?\b", re.IGNORECASE
-)
-_CURATED = re.compile(r"mcr\.microsoft\.com/azureml/curated/(?P<name>[^:@]+)", re.IGNORECASE)
-_OWN = re.compile(
-    r"(?:.*/environments/(?P<long>[^/]+)/versions/|azureml:(?P<short>[^/:@]+):)(?P<version>[^/:@]+)", re.IGNORECASE
-)
+_BASE = r"(?i)mcr\.microsoft\.com/azureml/openmpi(?P<mpi>\d+(?:\.\d+)*)(?:-cuda(?P<cuda>\d+\.\d+))?\b"
+_CURATED = r"(?i)mcr\.microsoft\.com/azureml/curated/(?P<name>[^:@]+)"
+_OWN = r"(?i)(?:.*/environments/(?P<long>[^/]+)/versions/|azureml:(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 
 
 class Image(NamedTuple):
@@ -213,16 +210,16 @@ def image_of(reference: str, known: Mapping[str, Registered]) -> Image | None:
 
 def key(reference: str) -> str | None:
     """Name and version of a workspace's environment in small letters, of its id as of its short reference."""
-    found = _OWN.fullmatch(reference)
+    found = re.fullmatch(_OWN, reference)
     return f"{found['long'] or found['short']}/{found['version']}".lower() if found else None
 
 
 def named(image: str) -> Image | None:
     """The facts that an image's own name states."""
-    if found := _CURATED.match(image):
+    if found := re.match(_CURATED, image):
         curated = environments.get(found["name"])
         return None if curated is None else _of_curated(curated)
-    if found := _BASE.match(image):
+    if found := re.match(_BASE, image):
         cuda = found["cuda"]
         return Image(image, _X64, cuda=cuda, open_mpi=found["mpi"], vendor="NVIDIA" if cuda else None)
     return read(image)

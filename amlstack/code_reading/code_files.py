@@ -74,11 +74,11 @@ def inside(folder: Path, entry: str) -> Path | None:
     if entry.startswith("/") or ".." in PurePosixPath(entry).parts:
         return None
     path = folder / entry
-    if path.suffix == ".py" and path.with_suffix("").is_dir() and not path.exists():  # a package, by `-m`
+    if path.suffix in {".py", ".sh"} and path.is_file():  # as nearly all
+        return path
+    if path.suffix == ".py" and not path.exists():  # a package, by `-m`
         path = path.with_suffix("")
-    if path.is_dir():
-        path /= "__main__.py"
-    return path if path.suffix in {".py", ".sh"} and path.is_file() else None
+    return main if (main := path / "__main__.py").is_file() else None
 
 
 def modules(folder: Path, importing: Path, module: str) -> Iterator[Path]:

@@ -6,7 +6,7 @@ same run or another one, and a bound on the cost where the catalogue has a price
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
@@ -220,8 +220,7 @@ class Plan(BasePlan):
         return snapshot.staged(folder, includes, paths.cache() / "includes")
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """A bound on a run's cost.
 
     Attributes:
@@ -287,4 +286,4 @@ def _cost_of_trials(price: Cost, limits: SweepLimits) -> Cost:
         bounds.append(at_once * limits.timeout / 3600 * price.per_hour)
     hours = limits.timeout / 3600 if limits.timeout else None
     most = min(bounds) if bounds else None
-    return replace(price, per_hour=price.per_hour * at_once, most=most, hours=hours)
+    return price._replace(per_hour=price.per_hour * at_once, most=most, hours=hours)

@@ -8,8 +8,7 @@ its encrypted settings, a rehearsal from this machine.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.catalog import environments
 
@@ -33,8 +32,7 @@ def is_serverless(compute: str | None) -> bool:
     return compute is None or compute.removeprefix(PREFIX).lower() == SERVERLESS
 
 
-@dataclass(frozen=True, slots=True)
-class Refs:
+class Refs(NamedTuple):
     """The targets of a body's references.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -74,8 +73,7 @@ class Words:
     not_exported: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One rule, kept in the module of its check.
 
     Attributes:
@@ -104,6 +102,8 @@ class Rule:
 
 @cache
 def _words() -> dict[str, Words]:
+    import tomllib  # noqa: PLC0415 - as above
+
     rows = tomllib.loads(files("policies.checks").joinpath("rules.toml").read_text(encoding="utf-8"))
     for row in rows.values():
         row["not_exported"] = _NOT_EXPORTED.get(row.get("not_exported"), row.get("not_exported", ""))

@@ -6,9 +6,8 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.evaluation.facts import GAP, Unknown, dig, put_unknown, text
 from policies.evaluation.subjects import Address, address_of, resource_type, segments
@@ -223,8 +222,7 @@ _PROVIDERS = frozenset(
 _ADDRESS = ("resourceProviderNamespace", "parentResourcePath", "resourceType", "resourceName")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """The request for one resource.
 
     Attributes:
@@ -238,7 +236,7 @@ class Request:
     kind: str
     props: Any
     at: Path = ()
-    place: Address = field(default_factory=Address)
+    place: Address = Address()
     names: tuple[str, ...] = ()
 
 

@@ -53,8 +53,7 @@ def resource_type(parts: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     return "/".join(inner[:1] + inner[1::2]), tuple(inner[2::2])
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """The place of something in a workspace; a part that is not known is None.
 
     Attributes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,8 +78,7 @@ def classic_cluster(props: Any, around: Address) -> Iterator[Subject]:
         several = Unknown("scaleSettings", "is written more than once", unresolved=True)
         props = {**props, "scaleSettings": blocks[0] if len(blocks) == 1 else several if blocks else None}
     name = text(props, "name")
-    place = replace(
-        around,
+    place = around._replace(
         name=name.lower() if isinstance(name, str) else None,
         unknown=name if isinstance(name, Unknown) else None,
     )

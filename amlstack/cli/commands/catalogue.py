@@ -430,6 +430,6 @@ def list_environments(name: Environment = None, *, as_json: Json = False) -> Non
 
 def _environment_as_dict(environment: CatalogEnvironment) -> dict[str, Any]:
     """An environment as plain data, days as ISO dates."""
-    row = asdict(environment)
+    row = environment._asdict()
     days = {key: row[key].isoformat() for key in ("checked", "changed")}
     return {**row, **days, "id_of_latest": environment.label_id()}

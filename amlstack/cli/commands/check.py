@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -324,7 +323,7 @@ def _as_values(checked: list[Checked], found: tuple[Finding, ...], about: tuple[
             {
                 "file": str(each.file),
                 "jobs": len(each.plans),
-                "cost": [{place: asdict(price) for place, price in costs(plan).items()} for plan in each.plans],
+                "cost": [{place: price._asdict() for place, price in costs(plan).items()} for plan in each.plans],
                 "findings": [finding.as_dict() for finding in in_file_order(each.findings)],
             }
             for each in checked

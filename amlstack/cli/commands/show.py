@@ -203,7 +203,6 @@ def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
 
 
 def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:
-    from dataclasses import asdict
 
     return {
         "name": plan.job.name,
@@ -213,7 +212,7 @@ def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:
         "processes_per_node": plan.processes_per_node,
         "world_size": plan.world_size,
         "command": plan.enriched.command,
-        "cost": None if price is None else asdict(price),
+        "cost": None if price is None else price._asdict(),
         "added": [
             {"what": each.what, "value": each.value, "by": each.by, "why": each.why, "instead_of": each.instead_of}
             for each in plan.added

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from functools import cache, lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
@@ -67,25 +66,31 @@ def check(place: str, part: jobs.Plan) -> Iterator[Finding]:
     installs = any("pip" in file.text and re.search(r"\bpip3?\b.{0,9}\binstall\b", file.text) for file in read)
     if not declared or installs or _PATHS.search(f"{listed}\n{command}"):
         return
-    names = _names(declared) | _names(listed) | _names(command)
-    known = _with_modules(declared) | _with_modules(listed) | _with_modules(command) | _SHARED
-    few = _tables()["brought_by"].items()
-    alone = {module for module, of in few if not any(name.startswith(tuple(of)) for name in names)}
-    known |= _common() - alone
-    known |= {Path(str(name)).stem for name in (*code.includes, *part.beside)}
+    texts = (declared, listed, command)
+    names = frozenset[str]().union(*map(_names, texts))
+    alone: set[str] = set()
+
+    @cache  # asked for by few: most import what Python has, or a package that is declared by the same name
+    def known() -> frozenset[str]:
+        few = _tables()["brought_by"].items()
+        alone.update(module for module, of in few if not any(name.startswith(tuple(of)) for name in names))
+        along = (Path(str(name)).stem for name in (*code.includes, *part.beside))
+        return (_common() - alone).union(_SHARED, along, *map(_with_modules, texts))
+
+    def brought(module: str) -> bool:
+        plain = _plain(module)
+        return any(plain in name for name in names) or not known().isdisjoint((module, plain))
+
     whose, more = "that its conda file declares", "what the image holds is not seen in it"
     if isinstance(given, str):
         whose, more = f"known of `{given}`", "the image may hold more"
-    for each in code_files.absent_imports(folder, read, known.__contains__):
-        if (plain := _plain(each.module)) not in known and not any(plain in name for name in names):
-            seen = f"`{each.module}` is imported, and no package {whose} is called like it"
-            rule = f"A script ends at an import that neither its environment nor its code folder has; {more}"
-            remedy = (
-                "Declare its package, or install it in the command (`pip install …`), unless another one brings it."
-            )
-            level = Level.ERROR if plain in alone and not isinstance(given, str) else Level.WARNING
-            found = Finding("import-not-declared", "", seen, rule, remedy, level)
-            yield found.at(os.path.normpath(folder / each.path), each.line, 1)
+    for each in code_files.absent_imports(folder, read, brought):
+        seen = f"`{each.module}` is imported, and no package {whose} is called like it"
+        rule = f"A script ends at an import that neither its environment nor its code folder has; {more}"
+        remedy = "Declare its package, or install it in the command (`pip install …`), unless another one brings it."
+        level = Level.ERROR if _plain(each.module) in alone and not isinstance(given, str) else Level.WARNING
+        found = Finding("import-not-declared", "", seen, rule, remedy, level)
+        yield found.at(os.path.normpath(folder / each.path), each.line, 1)
 
 
 @lru_cache(maxsize=256)  # jobs share environments, and commands
@@ -216,6 +221,8 @@ def _modules(name: str) -> Sequence[str]:
 
 @cache
 def _tables() -> dict[str, Any]:
+    import tomllib
+
     return tomllib.loads((_DATA.parent / "packages.toml").read_text("utf-8"))
 
 

@@ -107,7 +107,9 @@ def _in_job(finding: Finding, planned: object, source: jobs.Source) -> Finding:
     elif isinstance(planned, jobs.SweepPlan):
         python = "Write timeout=SECONDS in its jobs.SweepLimits"
     words = python if (finding.file or "").endswith(".py") else "Write limits: {timeout: SECONDS}"
-    return _worded(finding, {JOB_TIMEOUT_REMEDY: words})
+    worded = _worded(finding, {JOB_TIMEOUT_REMEDY: words})
+    # An object of azure-ai-ml gets its limits by a call, which `check --fix` does not write.
+    return worded.changed(by_hand=bool(source.sdk)) if worded is not finding else finding
 
 
 def of_the_rest(gate: Gate, reading: Reading, settings: Settings) -> tuple[Finding, ...]:

@@ -36,6 +36,7 @@ class Finding:
         file: The file it stands in, when known.
         line: 1-based line in that file, when known.
         column: 1-based column in that line, when known.
+        by_hand: Whether `check --fix` leaves it to the person where it mends others of its code.
     """
 
     code: str
@@ -47,6 +48,7 @@ class Finding:
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    by_hand: bool = False
 
     def __post_init__(self) -> None:
         """Keep to text that can be printed: half a surrogate pair out of a person's file has no bytes in UTF-8."""

@@ -261,7 +261,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from check_amlnode(job)
     yield from job_checks.variables(job)
     yield from job_checks.losses(job)
-    yield from job_checks.services(job)
+    yield from job_checks.services(job, lowered, count)
     if job.compute is not None and job.compute.lower() == LOCAL:
         return
     yield from job_checks.node_count(job, count, target)

@@ -279,8 +279,15 @@ _NEEDS = {
 """The field that a service needs besides its type, and why (how-to-interactive-jobs of Azure's docs)."""
 
 
-def services(job: Job) -> Iterator[Finding]:
+def services(job: Job, lowered: Lowered, nodes: int) -> Iterator[Finding]:
     """Warnings on interactive services that nobody could use."""
+    kind = lowered.distribution.type if lowered.distribution else None
+    if nodes > 1 and kind not in {"pytorch", "tensorflow", "mpi"}:  # its prerequisites, 2026-06-29
+        for name in (name for name, service in (job.services or {}).items() if service.type):
+            seen = f"The service `{name}` is asked for on {nodes} nodes, and the distribution is {kind or 'none'}"
+            rule = "On several nodes Azure ML starts services with the distributions PyTorch, TensorFlow and MPI alone"
+            remedy = "Write such a distribution, or one node."
+            yield Finding("service-distribution", f"services.{name}", seen, rule, remedy, Level.WARNING)
     for name, service in (job.services or {}).items():
         field, rule = _NEEDS.get(service.type or "", ("", ""))
         if field and not getattr(service, field) and not service.properties:

@@ -82,6 +82,28 @@ def test_a_command_that_fetches_and_programs_of_an_image_are_in_the_way(
     assert [each["text"].split("`")[1] for each in found["programs"]] == ["sudo", "wget", "julia"]
 
 
+def test_a_value_that_is_given_as_a_folder_of_this_machine_is_not_fetched(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "tiny").mkdir()
+    (here / "src" / "train.py").write_text(
+        "import argparse\nfrom transformers import AutoModel\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--model')\nAutoModel.from_pretrained(parser.parse_args().model)\n"
+    )
+    job = {"command": "python train.py --model ${{inputs.model}}", "code": "src", "compute": "azureml:a"}
+    image = {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"}
+    (here / "job.yml").write_text(json.dumps({**job, "environment": image, "inputs": {"model": "bert-base-uncased"}}))
+
+    def blocking(*options: str) -> list[str]:
+        main(["rehearse", "job.yml", "--dry-run", "--json", "--yes", *options])
+        (answer,) = json.loads(capfd.readouterr().out)["jobs"]
+        return [each["state"] for each in answer["aspects"] if each["about"] == "internet"]
+
+    assert blocking() == ["blocks"]
+    assert blocking("--input", "model=tiny") == []
+    assert blocking("--input", "model=gpt2") == ["blocks"], "another name is fetched as well"
+
+
 def test_the_hosts_of_all_steps_are_asked_together(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

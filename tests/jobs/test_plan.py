@@ -307,6 +307,24 @@ def test_what_is_derived_is_no_part_of_the_declaration() -> None:
     assert jobs.plan(declared, A100).enriched != jobs.plan(declared, H100).enriched
 
 
+@pytest.mark.parametrize(
+    ("launcher", "nodes", "named"),
+    [
+        (jobs.Custom(), 2, True),
+        (jobs.Custom(), 1, False),
+        (jobs.TorchRun(), 2, False),
+        (jobs.Mpi(), 2, False),
+        (jobs.TensorFlow(), 2, False),
+    ],
+)
+def test_services_of_several_nodes_need_a_distribution_that_azure_ml_starts_them_in(
+    launcher: Any, nodes: int, named: bool
+) -> None:
+    declared = job(launcher=launcher, nodes=nodes, services={"code": jobs.Service(type="vs_code")})
+    found = [each for each in jobs.plan(declared, BLIND).findings if each.code == "service-distribution"]
+    assert [(each.where, each.level) for each in found] == [("services.code", Level.WARNING)] * named
+
+
 def test_a_service_that_nobody_could_use_is_named() -> None:
     services = {
         "in": jobs.Service(type="ssh"),

@@ -57,8 +57,7 @@ def told_once(findings: Iterable[Finding]) -> Iterator[Finding]:
 def _is_advice(finding: Finding) -> bool:
     begins = ADVICE.get(finding.code)
     known = begins is not None and finding.level is Level.WARNING and finding.seen.startswith(begins[0])
-    # An object of azure-ai-ml gets its limits by a call, which `--fix` does not write.
-    return known and "set_limits" not in finding.remedy
+    return known and not finding.by_hand
 
 
 _UNPINNED: Final = re.compile(

@@ -37,8 +37,10 @@ _SECONDS: Final = 0.4
 """The time limit for the answers of all hosts together. An answer takes a tenth of it."""
 
 
-def _downloads(part: jobs.Plan) -> list[Download]:
-    folder, job = scales.code_folder(part), part.enriched
+def _downloads(part: jobs.Plan, chosen: Mapping[str, Path]) -> list[Download]:
+    """The downloads of a part, where a value that is given as a path of this machine names nothing to fetch."""
+    values = {name: jobs.Input(path=str(path)) if path.exists() else str(path) for name, path in chosen.items()}
+    folder, job = scales.code_folder(part), part.enriched.model_copy(update={"inputs": part.enriched.inputs | values})
     command = shell.steps(filled(job))
     given = downloads.given_by(command, job.environment_variables)
     models = any(isinstance(each, jobs.Input) and each.type != "uri_file" for each in job.inputs.values())
@@ -126,7 +128,11 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
     run = {place: part for place, part in plan.parts.items() if place.removeprefix("jobs.") not in data.given}
     parts = tuple(each for each in scales.extents(plan, known.request.scale) if each.place in run)
     answers: list[EnvironmentAnswer] = []
-    found = [*aspects.step_aspects(plan.job.steps, data.given, known.request.file.parent), *_needs(run, answers, known)]
+    fetched = {place: _downloads(part, data.by_step.get(plan.step(place), {})) for place, part in run.items()}
+    found = [
+        *aspects.step_aspects(plan.job.steps, data.given, known.request.file.parent),
+        *_needs(run, fetched, answers, known),
+    ]
     found += (
         *_data(data),
         *aspects.size_aspects(parts, yes=agreed),
@@ -145,9 +151,11 @@ def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
 
 
 def _needs(
-    parts: Mapping[str, jobs.Plan], answers: list[EnvironmentAnswer], known: RehearsalSurvey
+    parts: Mapping[str, jobs.Plan],
+    fetched: Mapping[str, Sequence[Download]],
+    answers: list[EnvironmentAnswer],
+    known: RehearsalSurvey,
 ) -> Iterator[Aspect]:
-    fetched = {place: _downloads(part) for place, part in parts.items()}
     away = unreachable(frozenset(each.host for one in fetched.values() for each in one if each.host))
     for place, part in parts.items():
         found, answer = environments.environment_aspects(place, part, known.where, known.own)

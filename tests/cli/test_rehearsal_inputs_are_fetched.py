@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.base import paths
 from amlstack.cli.main import main
+from amlstack.cli.rehearsal import request
 from tests.support.loopback import Loopback
 
 if TYPE_CHECKING:
@@ -120,3 +121,23 @@ def test_a_folder_is_not_fetched(files: Files, tmp_path: Path, capsys: pytest.Ca
     assert rehearsed(tmp_path, f"{files.service.url}/rows", "--fetch", kind="uri_folder") == 2
     assert "--fetch" not in capsys.readouterr().out
     assert files.asked == []
+
+
+@pytest.mark.parametrize(
+    ("terminal", "answer", "brought"), [(True, True, [ROWS]), (True, False, []), (False, True, [])]
+)
+def test_a_person_on_a_terminal_is_asked_with_the_size(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, terminal: bool, answer: bool, brought: list[bytes]
+) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr(request, "on_a_terminal", lambda: terminal)
+    monkeypatch.setattr(request, "confirmed", lambda question: questions.append(question) or answer)
+    url = f"{files.service.url}/rows.csv"
+    (tmp_path / "job.yml").write_text(JOB.format(url=url, kind="uri_file"))
+    asked = request.RehearsalRequest(tmp_path / "job.yml", "Standard_ND96asr_v4", offer=10**6)
+    for _ in range(2):
+        found = [each.code for each in request.survey(asked).missing]
+    assert fetched() == brought
+    assert found == ([] if brought else ["input-elsewhere"])
+    assert questions == [f"Fetch the input `data` from {url}: 0.0 MB?"] * (terminal * (1 if brought else 2))
+    assert len(files.asked) == len(questions), "what is here is not asked for, and nobody asks without a terminal"

@@ -39,9 +39,11 @@ Outputs = Annotated[
 ]
 Fetch = Annotated[
     bool,
-    typer.Option("--fetch", help="Fetch inputs at public https addresses into the user's cache, each once."),
+    typer.Option(
+        "--fetch", help="Fetch inputs at https addresses into the user's cache, each once; unset: ask on a terminal."
+    ),
 ]
-FetchAtMost = Annotated[int, typer.Option("--fetch-at-most", metavar="MB", min=1, help="With --fetch: no larger one.")]
+FetchAtMost = Annotated[int, typer.Option("--fetch-at-most", metavar="MB", min=1, help="Fetch no larger one.")]
 Secrets = Annotated[
     list[str] | None,
     typer.Option(
@@ -128,7 +130,8 @@ def rehearse(
         yes=yes,
         force=force,
         shown=0 if quiet else only_rank,
-        fetch=fetch_at_most * 10**6 if fetch else None,
+        fetch=fetch_at_most * 10**6 if fetch else 0,
+        offer=0 if as_json or yes or dry_run else fetch_at_most * 10**6,
     )
     if dry_run:
         return run.dry_run(request, as_json=as_json)

@@ -1,10 +1,15 @@
-"""Inputs at public https addresses, in the user's cache: each a whole file, with the etag that its service gave it."""
+"""Inputs at https addresses, in the user's cache: each a whole file, with the etag that its service gave it.
+
+Addresses are asked without signing in; storage of Azure that lets nobody in so is asked with the person's own sign-in.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +27,10 @@ _ETAG: Final = "etag"
 _SECONDS: Final = (10, 60)
 """The longest waits for a connection, and for the next bytes."""
 _PIECE: Final = 1 << 20
+_OF_AZURE: Final = re.compile(r"[\w-]+\.(?:blob|dfs)\.core\.(?:windows\.net|usgovcloudapi\.net|chinacloudapi\.cn)")
+"""Hosts that may get a token of the person's: storage of Azure's clouds, and none other."""
+_CLOSED: Final = (401, 403, 404, 409)
+"""Answers of a container that is not public; 409 is that of an account that has none."""
 
 
 class _NotFetchedError(Exception):
@@ -34,7 +43,13 @@ def cached(url: str) -> Path | None:
     return file if file.is_file() else None
 
 
-def fetch(url: str, label: str, most: int, told: Callable[[str], None]) -> Finding | None:
+def _always(_: str) -> bool:
+    return True
+
+
+def fetch(
+    url: str, label: str, most: int, told: Callable[[str], None], agreed: Callable[[str], bool] = _always
+) -> Finding | None:
     """Fetches an input, unless the cache holds what the service still has.
 
     Args:
@@ -42,6 +57,7 @@ def fetch(url: str, label: str, most: int, told: Callable[[str], None]) -> Findi
         label: Its name, as `--input` takes it.
         most: The largest size in bytes.
         told: Takes what is done, a sentence each.
+        agreed: Whether what an address holds is to be fetched.
 
     Returns:
         The reason why it is not there; None where it is.
@@ -49,7 +65,7 @@ def fetch(url: str, label: str, most: int, told: Callable[[str], None]) -> Findi
     import requests
 
     try:
-        _fetch(url, most, told)
+        _fetch(url, most, told, agreed)
     except (_NotFetchedError, requests.RequestException, OSError) as error:
         seen = f"`{url}` was not fetched: {error}"
         remedy = f"Download it, and give `--input {label}=PATH`."
@@ -62,7 +78,25 @@ def _file(url: str) -> Path:
     return folder / (Path(unquote(urlsplit(url).path)).name or "data")
 
 
-def _fetch(url: str, most: int, told: Callable[[str], None]) -> None:
+def _signed_in() -> Callable[[Any], Any]:
+    """Puts the person's token for storage on a request; the sign-in is that of every verb."""
+    from amlstack.cli.stack_files import client_of
+    from amlstack.provider.arm import ArmError
+    from amlstack.provider.blobs import STORAGE
+
+    try:
+        token = client_of({}).token(STORAGE)
+    except ArmError as error:
+        raise _NotFetchedError(f"it takes a sign-in: {error}") from None
+
+    def sign(request: Any) -> Any:
+        request.headers.update({"Authorization": f"Bearer {token}", "x-ms-version": "2021-08-06"})
+        return request
+
+    return sign
+
+
+def _fetch(url: str, most: int, told: Callable[[str], None], agreed: Callable[[str], bool]) -> None:
     import requests
 
     file = _file(url)
@@ -70,8 +104,16 @@ def _fetch(url: str, most: int, told: Callable[[str], None]) -> None:
     asked = {"Accept-Encoding": "identity"}  # the length is then that of the file
     if file.is_file() and tag.is_file():
         asked["If-None-Match"] = tag.read_text("utf-8")
-    # Nobody signs in here: without `auth`, requests would take a password of ~/.netrc.
-    with requests.get(url, headers=asked, stream=True, timeout=_SECONDS, auth=lambda request: request) as answer:
+    get = functools.partial(requests.get, url, headers=asked, stream=True, timeout=_SECONDS)
+    # Nobody signs in at first: without `auth`, requests would take a password of ~/.netrc.
+    with contextlib.ExitStack() as answers:
+        answer = answers.enter_context(get(auth=lambda request: request))
+        signed = answer.status_code in _CLOSED and _OF_AZURE.fullmatch(urlsplit(answer.url).hostname or "")
+        if signed and not answer.history:
+            if not agreed(f"{url} with your sign-in to Azure"):
+                return
+            agreed = _always
+            answer = answers.enter_context(get(auth=_signed_in(), allow_redirects=False))
         if answer.status_code == 304:
             told(f"{url} is as it was fetched: {file}")
             return
@@ -81,7 +123,10 @@ def _fetch(url: str, most: int, told: Callable[[str], None]) -> None:
             raise _NotFetchedError(f"the service answered {answer.status_code} {answer.reason}")
         size = int(answer.headers.get("Content-Length") or 0)
         _within(size, most)
-        told(f"fetching {url}" + (f": {size / 1e6:.1f} MB" if size else ""))
+        what = url + (f": {size / 1e6:.1f} MB" if size else "")
+        if not agreed(what):
+            return
+        told(f"fetching {what}")
         began, written = time.monotonic(), _write(answer, file, size, most)
         if tagged := answer.headers.get("ETag"):
             write_whole(tag, tagged)

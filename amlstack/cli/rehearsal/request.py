@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import clock
 from amlstack.cli import targets
-from amlstack.cli.console import say
+from amlstack.cli.console import confirmed, on_a_terminal, say
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.rehearsal import environments, fetching, inputs, mapping_file
 from amlstack.cli.stack import run_orders
@@ -43,7 +43,8 @@ class RehearsalRequest:
         yes: A job larger than this machine is agreed to.
         force: It starts although something was found that cannot run here.
         shown: The one rank whose lines are printed; None for all.
-        fetch: Bytes of an input that are fetched at most; None where nothing is fetched.
+        fetch: Bytes of an input that are fetched at most; 0 where nothing is fetched.
+        offer: The same of inputs that a person on a terminal is asked about.
     """
 
     file: Path
@@ -59,7 +60,8 @@ class RehearsalRequest:
     yes: bool = False
     force: bool = False
     shown: int | None = None
-    fetch: int | None = None
+    fetch: int = 0
+    offer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +140,16 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
 
 def _fetched(request: RehearsalRequest, plans: Sequence[jobs.Planned], given: Collection[str]) -> Iterator[Finding]:
     """Fetches what the jobs read at https addresses and nothing else gives, each once; yields what was not fetched."""
-    if request.fetch is None:
-        return
+    offer = request.offer if on_a_terminal() else 0
     ports = {each.path: each for plan in plans for each in inputs.declared(plan) if inputs.can_be_fetched(each)}
-    for each in ports.values():
-        wrong = (
-            None if {each.label, each.path} & {*given} else fetching.fetch(each.path, each.label, request.fetch, _say)
-        )
+    for each in ports.values() if request.fetch or offer else ():
+        if {each.label, each.path} & {*given} or (not request.fetch and fetching.cached(each.path)):
+            continue
+
+        def agreed(what: str, label: str = each.label) -> bool:
+            return bool(request.fetch) or confirmed(f"Fetch the input `{label}` from {what}?")
+
+        wrong = fetching.fetch(each.path, each.label, request.fetch or offer, _say, agreed)
         if wrong is not None:
             yield wrong.at(str(request.file))
 

@@ -20,6 +20,17 @@ docs: venv ## the pages of docs that are generated from the code
 docs-check: venv ## fails if a generated page is not current
 	@$(PY) -m tools.docs --check
 
+.PHONY: site
+site: venv ## the site of docs, with every link checked, into build/site
+	@UV_PROJECT_ENVIRONMENT=build/site-venv .venv/bin/uv sync --quiet --frozen --only-group docs
+	@NO_MKDOCS_2_WARNING=1 build/site-venv/bin/mkdocs build --strict --quiet
+
+.PHONY: prose
+prose: ## README and docs by the rules of tools/docs/prose: sentences of 40 words at most, terms (needs Node.js)
+	@mkdir -p build/prose && cp tools/docs/prose/*.json build/prose && npm install --prefix build/prose --no-package-lock --silent
+	@cd build/prose && npx textlint --config warnings.json --format unix ../../README.md "../../docs/**/*.md" | tail -n 1
+	@cd build/prose && npx textlint --config errors.json ../../README.md "../../docs/**/*.md"
+
 .PHONY: check
 check: venv docs-check ## format, lint, types, workflows, generated pages
 	@$(PY) -m ruff format --check .

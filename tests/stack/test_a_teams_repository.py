@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(1800)]
 
+MARK = "@@ end of a block @@"
 SHADOW = "raise SystemExit('a package of the team took the place of one of amlstack')\n"
 
 
@@ -55,3 +57,20 @@ def test_outside_of_a_project_state_is_kept_below_the_users_own(team: Team, tmp_
     assert list(tmp_path.iterdir()) == []
     team.amlstack("down", "--yes", cwd=tmp_path)
     assert not home.exists()
+
+
+def test_the_tutorial_runs_as_printed(engine: Engine, tmp_path: Path) -> None:
+    """Each block of its commands, in one shell; each line of the output that it shows is printed, in that order."""
+    page = (paths.PACKAGE / "docs/tutorial/first-job.md").read_text("utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.partition("## On Azure")[0], re.DOTALL)
+    _clone, *typed = blocks
+    team = Team(tmp_path)  # for its environment and its wheel
+    (tmp_path / "clone" / "dist").mkdir(parents=True)
+    (tmp_path / "clone" / "dist" / team.wheel.name).symlink_to(team.wheel)
+    script = "".join(f"{{ {commands}\n}} 2>&1\necho '{MARK}'\n" for commands, _ in typed)
+    printed = Team.said(["bash", "-c", script], {**team.env, "COLUMNS": "400", "NO_COLOR": "1"}, tmp_path / "clone")
+    for (commands, shown), output in zip(typed, printed.split(MARK), strict=False):
+        lines = iter(output.splitlines())
+        for line in filter(str.strip, shown.splitlines()):
+            wanted = re.compile(r"\s*(?:[\d.]+s )?\s*" + ".*".join(map(re.escape, line.strip().split("…"))))
+            assert any(wanted.fullmatch(each.rstrip()) for each in lines), f"{commands}\nprinted no {line!r}:\n{output}"

@@ -32,7 +32,7 @@ from jobs.model.sweep import SweepLimits
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.wire.command import DISTRIBUTIONS
 from policies.config import ALL
-from tools.docs import witnesses
+from tools.docs import reference, witnesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -372,8 +372,11 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
         "encryption": lambda: _roles([roles.ENCRYPTION]),
     },
     "reference/networks.md": {"node-security": node_security, "private-endpoints": private_endpoints},
+    "reference/findings.md": {"findings": reference.findings},
     "reference/policies.md": {"rules": rules},
+    "reference/provider.md": {"resources": reference.resources},
     "reference/sandbox.md": {"known": witnesses.counts, "properties": properties},
+    "reference/verbs.md": {"verbs": reference.verbs},
 }
 """Page → the name of each table of it → what makes its text."""
 

@@ -1,0 +1,127 @@
+"""Pages of the reference that are data of the code: verbs, findings, resources of the provider."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final
+
+from typer.models import ParameterInfo
+
+from amlstack.base.findings import sentence
+from amlstack.base.paths import PROJECT
+from amlstack.cli.main import VERBS, app_of
+from policies.config import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CODE: Final = re.compile(r"[a-z]+(-[a-z0-9]+)+")
+_MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
+"""Calls one of whose words is the code of a finding."""
+_MAKING: Final = (
+    *(f"amlstack/{room}" for room in ("base", "catalog", "cli", "code_reading", "snapshot")),
+    "infra",
+    "jobs",
+    "policies",
+)
+
+
+def verbs() -> str:
+    """Every verb with its docstring, its arguments and its options."""
+    return "\n\n".join(text for name, verb in VERBS.items() for text in _commands(f"amlstack {name}", app_of(verb)))
+
+
+def _commands(name: str, app: Any) -> Iterator[str]:
+    for one in app.registered_commands:
+        words = name if len(app.registered_commands) == 1 else f"{name} {one.name or one.callback.__name__}"
+        rows = [_option(*each) for each in inspect.signature(one.callback, eval_str=True).parameters.items()]
+        table = ["| option | meaning |", "| --- | --- |", *rows] if rows else []
+        text = re.sub(
+            r"(?m)^Examples?:\n+((?: {4}.*\n*)+)", _fenced, inspect.cleandoc(one.callback.__doc__ or "") + "\n"
+        )
+        yield "\n".join([f"## {words}", "", text.replace("\b\n", "").strip(), "", *table]).strip()
+
+
+def _fenced(found: re.Match[str]) -> str:
+    return f"```text\n{inspect.cleandoc('    ' + found[1].strip())}\n```\n\n"
+
+
+def _option(name: str, parameter: inspect.Parameter) -> str:
+    info = next(
+        each
+        for each in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
+        if isinstance(each, ParameterInfo)
+    )
+    given = [word for word in (info.default, *(info.param_decls or ())) if str(word).startswith("-")]
+    words = ", ".join(f"`{word}`" for word in given or [f"--{name.replace('_', '-')}"])
+    meaning = " ".join((info.help or "").split()).replace("|", "\\|")
+    return f"| {words if type(info).__name__ == 'OptionInfo' else f'`{name.upper()}`'} | {meaning} |"
+
+
+def findings() -> str:
+    """Every code that a finding of this project carries, with its message as far as the source has it in one place."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(each for folder in _MAKING for each in (PROJECT / folder).rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                names = dict(_named(function))
+                for call in ast.walk(function):
+                    if (
+                        isinstance(call, ast.Call)
+                        and getattr(call.func, "id", getattr(call.func, "attr", "")) in _MAKERS
+                    ):
+                        words = [*call.args, *(each.value for each in call.keywords)]
+                        texts = [text for each in words for text in _texts(each, names)]
+                        for code in filter(_CODE.fullmatch, texts):
+                            said[code].append(" ".join(sentence(each) for each in texts if " " in each.strip()))
+    for rule in ALL:
+        said[rule.code] = [f"{rule.title} See [the rule](policies.md#{rule.code})."]
+    return "\n\n".join("\n\n".join([f"### {code}", *dict.fromkeys(said[code])]).strip() for code in sorted(said))
+
+
+def _named(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = (
+                    zip(target.elts, node.value.elts, strict=False)
+                    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                    else [(target, node.value)]
+                )
+                yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
+
+
+def _texts(node: ast.expr, names: dict[str, ast.expr]) -> list[str]:
+    """The texts that an argument may be; what is known at run time alone is an ellipsis."""
+    match node:
+        case ast.Name(id=name) if name in names:
+            return _texts(names[name], {})
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.JoinedStr(values=parts):
+            return ["".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in parts)]
+        case ast.IfExp(body=first, orelse=second):
+            return [*_texts(first, names), *_texts(second, names)]
+    return []
+
+
+def resources() -> str:
+    """Every resource of the provider, with its inputs and what it answers."""
+    found = json.loads((PROJECT / "amlstack/provider/schema.json").read_text("utf-8"))["resources"]
+    return "\n\n".join(_resource(*each) for each in found.items())
+
+
+def _resource(kind: str, said: dict[str, Any]) -> str:
+    every = {**said["properties"], **said["inputProperties"]}
+    required = said.get("requiredInputs", ())
+    rows = []
+    for name, each in every.items():
+        use = "output" if name not in said["inputProperties"] else "required" if name in required else "optional"
+        rows.append(f"| `{name}` | {use} | {each.get('description', '')} |")
+    return "\n".join(
+        [f"## {kind}", "", said["description"], "", "| property | | meaning |", "| --- | --- | --- |", *rows]
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.base.paths import PACKAGE
 from tests.support.stack.wheel_team import Team
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_outside_of_a_project_state_is_kept_below_the_users_own(team: Team, tmp_
 
 def test_the_tutorial_runs_as_printed(engine: Engine, tmp_path: Path) -> None:
     """Each block of its commands, in one shell; each line of the output that it shows is printed, in that order."""
-    page = (paths.PACKAGE / "docs/tutorial/first-job.md").read_text("utf-8")
+    page = (PACKAGE / "docs/tutorial/first-job.md").read_text("utf-8")
     blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.partition("## On Azure")[0], re.DOTALL)
     _clone, *typed = blocks
     team = Team(tmp_path)  # for its environment and its wheel

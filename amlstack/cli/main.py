@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +32,10 @@ class Verb(NamedTuple):
 
 VERBS = {
     "init": Verb("amlstack.cli.commands.repository:init", "Make a repository for a team: a stack and a first job."),
+    "add": Verb("amlstack.cli.commands.adding:app", "Add a job, cluster, environment, schedule or stack."),
+    "upgrade": Verb(
+        "amlstack.cli.commands.repository:upgrade", "Take a newer version of amlstack, and see what changes."
+    ),
     "up": Verb("amlstack.cli.commands.stacks:up", "Bring up a stack: the sandbox's own, or any other."),
     "down": Verb(
         "amlstack.cli.commands.stacks:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
@@ -45,6 +50,7 @@ VERBS = {
     "show": Verb(
         "amlstack.cli.commands.show:show", "Show what a job file becomes: plan, request body, YAML or command."
     ),
+    "graph": Verb("amlstack.cli.commands.show:graph", "Draw a stack: data, jobs, clusters, who waits for whom."),
     "rehearse": Verb(
         "amlstack.cli.commands.rehearse:rehearse",
         "Run a job file on the sandbox, stream its rank logs, exit like the job.",
@@ -92,6 +98,8 @@ OUTRO = """\
   amlstack check examples/*/job.*             is anything wrong?
   amlstack show examples/ddp_torchrun/job.py  what would run, and what was added to it?
 
+`amlstack --show-completion bash >> ~/.bashrc` has the shell complete words; zsh and fish too.
+
 Exit status: 0 good, 1 findings or a failed job, 2 wrong use, 3 another command works on the stack, 130 Ctrl-C.
 """
 
@@ -122,6 +130,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from amlstack import __version__
 
         print(f"amlstack {__version__}")  # noqa: T201 - the answer
+        return 0
+    if words[0] in {"--complete", "--show-completion"}:
+        from amlstack.cli.completion import SHELLS, candidates
+
+        shell = words[1] if words[1:] else "bash"
+        if words[0] == "--show-completion" and shell not in SHELLS:
+            print(f"`--show-completion` knows {', '.join(SHELLS)}", file=sys.stderr)  # noqa: T201 - as below
+            return 2
+        lines = (
+            candidates({name: partial(app_of, verb) for name, verb in VERBS.items()})
+            if words[0] == "--complete"
+            else [SHELLS[shell]]
+        )
+        print(*lines, sep="\n")  # noqa: T201 - the answer
         return 0
     verb = VERBS.get(words[0])
     if verb is None:

@@ -6,6 +6,7 @@ state, a key and identities of its own, and the workflows of deploy/github serve
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from amlstack.cli.gitops import touched
 from tests.support.deploy import state_place
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.github import JobRun, Runner
-from tests.support.gitops.team import IDENTITIES, runners_env
+from tests.support.gitops.team import IDENTITIES, end, runners_env
 from tests.support.running import running_sandbox
 from tests.support.stack.small_jobs import store_of
 from tests.support.stack.wheel_team import Team
@@ -90,7 +91,7 @@ def company(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     for stack in STACKS[1:]:
         assert "wrote" not in team.amlstack("gitops", "add", "github", "--stack", stack), "the files serve all stacks"
     (team.root / "Pulumi.review.yaml").unlink()  # other tests bring it up
-    with running_sandbox(folder / "azure") as azure:
+    with running_sandbox(folder / "azure") as azure, contextlib.ExitStack() as ends:
         forge = Forge(folder / "forge", Path(azure.environ["AZURE_FEDERATED_TOKEN_FILE"]).read_text())
         try:
             place = state_place.made(engine, azure, folder / "place", "five", STACKS)
@@ -106,6 +107,7 @@ def company(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             env = runners_env(engine, azure, forge)
             del env["PULUMI_PYTHON_CMD"]  # the program runs in the environment of the repository
             runner = Runner(forge, folder / "runs", env, variables, team.root / ".venv")
+            ends.callback(end, runner)
             one = Company(forge, place)
             played(one, team.root, runner, {**azure.environ, "HOME": str(folder)})
             with store_of(azure.home) as store:

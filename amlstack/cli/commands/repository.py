@@ -1,4 +1,4 @@
-"""``amlstack init``: a repository that holds the team's files alone."""
+"""A repository that holds the team's files alone: ``amlstack init``, ``upgrade``."""
 
 from __future__ import annotations
 
@@ -65,3 +65,32 @@ def init(
         say(f"\nNext:\n  cd {folder} && make venv && . .venv/bin/activate")
         say("  amlstack rehearse workloads/train/job.py -j 2x2")
     return 0
+
+
+def upgrade(
+    to: Annotated[
+        str | None,
+        typer.Argument(metavar="[VERSION]", help="A version, or the path of a wheel.", show_default=False),
+    ] = None,
+    *,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Preview the stacks on the sandbox instead of Azure.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all of it, and write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+) -> int:
+    """Take a newer version of amlstack: the pin in pyproject.toml, and the files that it has written and changed since.
+
+    It first shows what changes: each file, where your own edits are kept and a conflict is marked; and for each stack,
+    tried in a copy of the repository, new findings and what the plan has otherwise. Then it asks.
+
+    Exit status: 0 written, or nothing to do; 1 conflicts are to be settled, or the answer was no; 2 wrong use.
+
+    Examples:
+        amlstack upgrade 0.2.0
+
+        amlstack upgrade dist/amlstack-0.2.0-py3-none-any.whl --sandbox --dry-run
+    """
+    from amlstack.cli import upgrade as upgrading
+
+    return upgrading.run(upgrading.AskedUpgrade(to, sandbox, dry_run, yes))

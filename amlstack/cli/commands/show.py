@@ -1,4 +1,4 @@
-"""``amlstack show``: what a job file becomes."""
+"""``amlstack show`` and ``graph``: what a job file becomes, and a stack as a picture."""
 
 from __future__ import annotations
 
@@ -166,6 +166,32 @@ def _print_commands(checked: Checked, *, as_json: bool) -> None:
         print_json(commands)
         return
     say("\n".join(commands))
+
+
+def graph(stack: Annotated[str, typer.Option("--stack", "-s", help="A stack of Pulumi.NAME.yaml.")] = "sandbox") -> int:
+    """Print a stack as a Mermaid flowchart, which GitHub, Azure DevOps and most editors draw.
+
+    Arrows lead from data to the jobs that read it, from a job to those that wait for it, and dotted to the cluster.
+
+    Examples:
+        { echo '```mermaid'; amlstack graph --stack dev; echo '```'; } > STACK.md
+    """
+    from amlstack.catalog import clock
+    from amlstack.cli import stack_files
+    from amlstack.cli.stack.graph import mermaid
+    from infra.declaration import declare
+
+    try:
+        found = stack_files.read_settings(stack)
+    except stack_files.NoStackError as error:
+        say(str(error), err=True)
+        return 2
+    declaration = declare(found.reading, on=clock.today())
+    print_findings(errors(declaration.findings), err=True)
+    if found.settings is None:
+        return 1
+    say("\n".join(mermaid(found.settings, declaration.runs)))
+    return 0 if declaration.ok else 1
 
 
 def _show_plans(checked: Checked, *, as_json: bool) -> None:

@@ -69,12 +69,13 @@ class FilledFile:
     is_start: bool
 
 
-def files_of(target: str, stack: str) -> tuple[FilledFile, ...]:
+def files_of(target: str, stack: str, deploy: Path | None = None) -> tuple[FilledFile, ...]:
     """The files of a target.
 
     Args:
         target: A key of ``TARGETS``.
         stack: Name of the stack.
+        deploy: Their folder in another version; None for this one's.
 
     Raises:
         NoFilesError: The installation lacks them, or the stack's name cannot stand where they need it.
@@ -84,7 +85,7 @@ def files_of(target: str, stack: str) -> tuple[FilledFile, ...]:
         rule = "small letters, digits and `-`, 38 at most" if target == "kubernetes" else "letters, digits, `_.-`"
         message = f"`--stack` must be the name of a stack ({rule}), got `{stack}`"
         raise NoFilesError(message)
-    return tuple(file for folder in TARGETS[target] for file in _filled(folder, stack))
+    return tuple(file for folder in TARGETS[target] for file in _filled(folder, stack, deploy))
 
 
 def first_commands(target: str, stack: str) -> tuple[str, ...]:
@@ -98,9 +99,9 @@ def first_commands(target: str, stack: str) -> tuple[str, ...]:
     return tuple(STANDS_FOR_STACK.sub(stack, text).splitlines())
 
 
-def _filled(folder: Folder, stack: str) -> Iterator[FilledFile]:
+def _filled(folder: Folder, stack: str, deploy: Path | None = None) -> Iterator[FilledFile]:
     """The files; one that names its stack lies in a folder of the stack's name, so that each stack has its own."""
-    root = paths.shipped("deploy") / folder.name
+    root = (deploy or paths.shipped("deploy")) / folder.name
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
         below = file.relative_to(root)
         if below.name in _NOT_COPIED or "__pycache__" in below.parts:

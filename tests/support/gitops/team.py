@@ -159,7 +159,7 @@ def working(engine: Engine, folder: Path) -> Iterator[Team]:
         }
         runner = Runner(forge, folder / "runs", runners_env(engine, azure, forge), variables)
         team = Team(clone, forge, azure, runner, place)
-        ends.callback(_end, team)
+        ends.callback(end, runner)
         _begin(team)
         yield team
 
@@ -249,9 +249,9 @@ def row(comment: str, what: str) -> str:
     return found
 
 
-def _end(team: Team) -> None:
+def end(runner: Runner) -> None:
     """A hosted runner is thrown away: what runs there ends with it."""
-    for folder in team.runner.made:
+    for folder in runner.made:
         home = folder / ".amlstack"
         if home.is_dir():
             with ended_with_us(home):

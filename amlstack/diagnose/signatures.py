@@ -199,7 +199,8 @@ def _culprit(signature: Signature, words: tuple[str, ...], text: str) -> bool:
 
 
 _MAYBE = re.compile(
-    r"\b(?:may|(?i:possibl[ey]|potential(?:ly)?|might|could|perhaps|e\.g\.|such as|usually|typically|sometimes))\b"
+    r"\b(?:may|(?i:possibl[ey]|potential(?:ly)?|might|could(?! not)"
+    r"|perhaps|e\.g\.|such as|usually|typically|sometimes))\b"
 )
 _LISTED = re.compile(r"\b(?i:potential|possible|likely|common)\b[^.:]{0,30}\b(?i:causes?|reasons?)\b")
 """The words that introduce a list of guesses."""

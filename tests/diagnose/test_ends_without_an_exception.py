@@ -116,6 +116,21 @@ def test_a_message_that_announces_a_list_is_shown_with_its_first_row(tmp_path: P
     assert str(verdict_of(log, tmp_path).text).endswith("for Config Value error, 64 heads by 3")
 
 
+def test_a_message_that_was_broken_at_its_spaces_is_read_as_one_sentence(tmp_path: Path) -> None:
+    begin = "RuntimeError: The model of the second stage could not be moved to the device: CUDA out"
+    assert (
+        verdict_of(traceback(begin) + "of memory. Tried to allocate 2.00 GiB.\n", tmp_path).cause
+        == "cuda-out-of-memory"
+    )
+    assert verdict_of(traceback("RuntimeError: CUDA out") + "of memory\n", tmp_path).cause == "python-exception"
+
+
+def test_a_program_that_says_that_it_stops_training_ended_there(tmp_path: Path) -> None:
+    log = steps(30) + "Loss is nan, stopping training\n"
+    assert verdict_of(log, tmp_path).cause == "loss-not-finite"
+    assert not verdict_of(log + steps(30), tmp_path).found
+
+
 def test_nameless_exceptions_as_many_as_the_table_has_rows_are_those_ranks(tmp_path: Path) -> None:
     same = traceback("AssertionError: no bf16")
     ended = child_failed(row(3, 1), row(7, 1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin
 from amlstack.diagnose.reading.messages import logged_as_error
-from amlstack.diagnose.reading.tracebacks import COMMUNICATION, definite
+from amlstack.diagnose.reading.tracebacks import COMMUNICATION, GIVES_UP, definite
 from amlstack.diagnose.signatures import EventRole, by_code
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _by_itself(event: Event) -> bool:
     """True where the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
     signature = event.signature
     killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts
-    return event.origin is not Origin.LINE or signature.ends or killed
+    return event.origin is not Origin.LINE or signature.ends or killed or GIVES_UP.search(event.text) is not None
 
 
 def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:

@@ -11,7 +11,7 @@ from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
 from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
 from amlstack.diagnose.reading.collector import Collector
-from amlstack.diagnose.reading.terminal import wraps
+from amlstack.diagnose.reading.terminal import NARROWEST, wraps
 from amlstack.diagnose.reading.writers import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
 
@@ -164,13 +164,17 @@ class Exceptions:
         if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
             return True
+        before, own = str(event.facts.get("said", event.text)).rpartition("\n")[2], match(text)
         found = messages.better(event.signature, text)
+        if found is None and len(before) >= NARROWEST and text[:1].strip():  # broken at a space
+            text = f"{before} {text}"
+            found = messages.better(event.signature, text)
         inner = f"{event.facts.get('inner', 'c10d' * (event.code != 'bare-exception'))}\n{event.text}"
         if found is not None and found[0].role is EventRole.VICTIM and not tracebacks.COMMUNICATION.search(inner):
             found = None  # what its process says later is a consequence
         if found is not None:
             self._collector.sharpen(at, found[0], number, text, {**messages.values(found[1]), **messages.facts(text)})
-        return found is not None or match(text) is None
+        return found is not None or own is None
 
     def _reader(self, writer: Writer) -> tracebacks.TracebackReader:
         if writer not in self._readers and len(self._readers) >= MOST_WRITERS:

@@ -22,6 +22,8 @@ NEARLY = 15
 """Characters by which lines of a paragraph differ."""
 _START = 6
 """Characters of a line's begin that tell a form of line from others."""
+_PREFIXED = 4
+"""Rows of which one alone lacks the prefix that all others have."""
 _FRESH = re.compile(
     r"$|[│╭╰╮╯|+]|[=\-*_#~─━]{5}|Traceback|\s*File \"|\[?20\d\d[-/]|\[?\d\d:\d\d:\d\d|[\w.]+(?:Error|Exception)\b"
     r"|(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|FATAL)\b"
@@ -92,8 +94,11 @@ def wraps(begin: bytes, line_of: Callable[[str], Line] = strip) -> Wraps:
     fits = [at for at in full if found.broken(rows[at], lines[at], lines[at + 1])]
     if len(fits) == 1:  # a paragraph has lines that are nearly as long as its longest one
         row, rest = lines[fits[0]].text, lines[fits[0] + 1].text
+        begins = [each[:_START] for at, each in enumerate(rows) if each and at not in after]
+        same = len(begins) > len(full) * _PREFIXED and len(set(begins)) == 1
+        alone = same and rows[fits[0] + 1][:_START] not in begins  # the only row without the log's prefix
         near = any(width - NEARLY <= _width(each) < width for at, each in enumerate(rows) if at not in after)
-        fits *= not near and bool(TERMINALS & {width, len(row)}) and not rest[:1].isupper()
+        fits *= alone or (not near and bool(TERMINALS & {width, len(row)}) and not rest[:1].isupper())
     return found if fits and len(fits) * 4 >= len(full) * 3 else Wraps(0)
 
 

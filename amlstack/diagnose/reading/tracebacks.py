@@ -23,6 +23,8 @@ _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
 LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
 """Words of a program that goes on, in what it logs or in an exception's message."""
+GIVES_UP = re.compile(r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$", re.IGNORECASE)
+"""The last words of a line with which a program ends itself."""
 DONE_WITHOUT = re.compile(
     r"\b(?:falling back|falls? back|using .{1,40} instead|using the (?:slow|default|fallback|python)|disabling"
     r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",

@@ -25,6 +25,7 @@ OF_FACTS = (
     "policies/tenant/data/",
     "docs/schema/",
     "docs/adr/",
+    "docs/reference/findings.md",
     "docs/reference/policies.md",
 )
 """Facts that say of themselves what is unknown, decisions of their day, and pages made from the source."""

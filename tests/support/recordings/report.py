@@ -126,7 +126,7 @@ def sources(stories: Iterable[Story]) -> tuple[Counter[str], Counter[str], dict[
 
 def page(stories: list[Story], shown: Table, held_out: Table) -> Iterator[str]:
     """The counts as Markdown."""
-    every, distilled, left = sources(stories)
+    every, distilled, _ = sources(stories)
     equal, explained, unexplained = shown.counts()
     yield (
         f"{sum(every.values()):,} exchanges in {len(stories):,} recordings; {sum(distilled.values()):,} are in "
@@ -146,17 +146,24 @@ def page(stories: list[Story], shown: Table, held_out: Table) -> Iterator[str]:
     newer = sum(not shown.facts[key] for key in shown.newer)
     yield f"{newer:,} of the equal known facts are so by a newer answer of Azure than their recording's."
     yield ""
-    yield "| kind | in sources | in stories | played | distinct facts | equal | with a reason | without | not played |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+    alike, unplayed = Counter[str](), Counter[str]()
+    yield "| kind that differs | in sources | in stories | played | distinct facts | equal | with a reason | without |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for kind, times in sorted(every.items(), key=lambda row: (-row[1], row[0])):
         equal, explained, unexplained = shown.counts(kind)
         played = shown.exchanges[kind] + held_out.exchanges[kind]
-        whys = Counter(dict(left.get(kind, {}))) + shown.why.get(kind, Counter()) + held_out.why.get(kind, Counter())
-        said = "; ".join(f"{number} {_cell(why)}" for why, number in whys.most_common(3))
+        if not explained + unexplained:
+            (alike if played else unplayed)[kind] = times
+            continue
         yield (
             f"| {kind} | {times:,} | {distilled[kind]:,} | {played:,} | {equal + explained + unexplained:,} "
-            f"| {equal:,} | {explained:,} | {unexplained:,} | {said}{'; …' if len(whys) > 3 else ''} |"
+            f"| {equal:,} | {explained:,} | {unexplained:,} |"
         )
+    yield ""
+    yield (
+        f"{len(alike)} further kinds, met {sum(alike.values()):,} times, are equal in every fact. {len(unplayed)}, "
+        f"met {sum(unplayed.values()):,} times, are not played: sign-in, repetition, or not emulated."
+    )
     yield ""
     yield "| reason | facts |"
     yield "| --- | ---: |"

@@ -84,7 +84,8 @@ def load(path: Path | str) -> Loaded:
 
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
-    from jobs.azureml import consequences  # noqa: PLC0415 - a Python job needs no YAML
+    from amlstack.base.yamltext import unfilled  # noqa: PLC0415 - a Python job needs no YAML
+    from jobs.azureml import consequences  # noqa: PLC0415
     from jobs.azureml.fields import Cursor, source_of  # noqa: PLC0415
     from jobs.azureml.read import command, kinds  # noqa: PLC0415
 
@@ -101,6 +102,8 @@ def from_text(text: Text, base: Path) -> Loaded:
         job = reader.read(cursor)
     else:
         found.append((("type",), _unknown(cursor)))
+    open_ = {keys: _to_fill(keys, value) for keys, value in unfilled(text.data)}
+    found = [*open_.items(), *(each for each in found if not any(each[0][: len(keys)] == keys for keys in open_))]
     found = consequences.first_causes(found, command.KEYS)
     placed = []
     for keys, finding in found:
@@ -108,6 +111,16 @@ def from_text(text: Text, base: Path) -> Loaded:
         placed.append(finding.at(text.file, line, column))
     source = source_of(text, base, path_of, consequences.unreadable(found))
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
+
+
+def _to_fill(keys: tuple[Any, ...], value: str) -> Finding:
+    return Finding(
+        "to-fill",
+        ".".join(map(str, keys)),
+        f"`{value}` is left open",
+        "What `amlstack migrate` did not find in the program is filled in by a person",
+        "Write the value in the place of `<fill:…>`.",
+    )
 
 
 def _other(text: Text) -> Finding | None:

@@ -55,6 +55,7 @@ MAY = {
     "amlstack.images": ("amlstack.images", READING, "amlstack.processes", BASE),
     "amlstack.diagnose": ("amlstack.diagnose", READING, "amlstack.catalog", BASE),
     "amlstack.report": ("amlstack.report", "amlstack.diagnose", "amlstack.sandbox", "amlstack.catalog", BASE),
+    "amlstack.migrate": ("amlstack.migrate", READING, "amlstack.catalog", BASE),
     "amlstack.prove": (
         "amlstack.prove",
         "amlstack.recordings",

@@ -18,7 +18,7 @@ from amlstack.base.files import open_regular
 from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _NODE: Any = yaml.ScalarNode
@@ -372,6 +372,15 @@ class Text:
                 break
             mark, box = found
         return mark.line + 1, mark.column + 1
+
+
+def unfilled(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """The texts with a value that `amlstack migrate` left open (``<fill:…>``), each with its path."""
+    if isinstance(value, str) and "<fill:" in value:
+        yield path, value
+    elif isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from unfilled(inner, (*path, key))
 
 
 def read(path: Path) -> Text:

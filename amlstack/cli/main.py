@@ -55,6 +55,9 @@ VERBS = {
         "amlstack.cli.commands.rehearse:rehearse",
         "Run a job file on the sandbox, stream its rank logs, exit like the job.",
     ),
+    "migrate": Verb(
+        "amlstack.cli.commands.migrate:migrate", "Turn files of SDK v1 into job files, settings and patches of v2."
+    ),
     "submit": Verb("amlstack.cli.commands.submit:submit", "Submit a job file to a workspace, as its stack would."),
     "resubmit": Verb("amlstack.cli.commands.runs:resubmit", "Submit a run once more, with some values changed."),
     "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT
+from amlstack.base.yamltext import unfilled
 from amlstack.catalog import regions
 from infra.settings import checks, repair, secrets
 from infra.settings.includes import Origins, complete_clusters, included
@@ -153,6 +154,7 @@ def parse(
             mending.put(loc, secrets.REDACTED)
         else:
             mending.leave_out(loc)
+    faults += _left_open(whole.values)
     origins.defaults.update(complete_clusters(mending.values))
     partial = None
     for _ in range(_ROUNDS):
@@ -178,6 +180,13 @@ def parse(
     doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}
     shown = in_file_order(secrets.hidden(finding, texts) for finding in found)
     return Reading(shown, partial, frozenset(doubtful), file, texts, origins)
+
+
+def _left_open(values: Mapping[str, Any]) -> Iterator[tuple[Loc, Finding]]:
+    """Yield the places that a migration left for a person to fill in."""
+    rule = "What `amlstack migrate` did not find is filled in by a person"
+    for loc, text in unfilled(values):
+        yield repair.finding_at(loc, "to-fill", f"`{text}` is left open", rule, "Write the value in its place")
 
 
 def _encrypted(values: Mapping[str, Any], origins: Origins) -> Iterator[Loc]:

@@ -163,6 +163,14 @@ def report(folder: Path, hostile: str) -> list[list[str]]:
     return [["report", diagnose(folder, hostile)[0][1], "--output", str(folder / "page.html")]]
 
 
+def migrate(folder: Path, hostile: str) -> list[list[str]]:
+    program = f"from azureml.core import ScriptRunConfig\nScriptRunConfig({hostile!r}, command={hostile!r})\n"
+    (folder / "old.py").write_bytes(program.encode("utf-8", "surrogatepass"))
+    return [["migrate", str(folder / "old.py"), *form] for form in ([], ["--json"], ["--markdown"])] + [
+        ["migrate", hostile]
+    ]
+
+
 def rehearse(folder: Path, hostile: str) -> list[list[str]]:
     file = show(folder, hostile)[0][1]
     return [["rehearse", file, "--dry-run"], ["rehearse", f"{file}{hostile}", "--dry-run"]]
@@ -174,7 +182,7 @@ def named(verb: str, *rest: str) -> Callable[[Path, str], list[list[str]]]:
 
 
 OFFLINE: dict[str, Callable[[Path, str], list[list[str]]]] = {
-    "check": check, "show": show, "diagnose": diagnose, "report": report, "rehearse": rehearse,
+    "check": check, "show": show, "diagnose": diagnose, "report": report, "rehearse": rehearse, "migrate": migrate,
     "sizes": named("sizes"), "environments": named("environments"), "schema": named("schema"),
     "policy": named("policy", "list", "--config"), "gitops": named("gitops", "comment"),
     "prove": named("prove", "--only"),

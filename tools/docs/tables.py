@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT
 from amlstack.cli.commands.schema import printed
+from amlstack.migrate.constructs import STATES, constructs
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
 from infra import roles
@@ -362,7 +363,14 @@ def _value(setting: checks.Setting) -> str:
     return "Unset by default." if setting.default is None else f"Default: {setting.default}."
 
 
+def constructs_of_v1() -> str:
+    """The rows of `amlstack migrate`, one for each construct of SDK v1."""
+    rows = [f"| `{each.name}` | {STATES[each.state]} | {each.becomes} | {each.how} |" for each in constructs().values()]
+    return "\n".join(["| SDK v1 | state | v2 | next step |", "| --- | --- | --- | --- |", *rows])
+
+
 TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
+    "how-to/from-sdk-v1.md": {"constructs": constructs_of_v1},
     "reference/edits.md": {"cluster": cluster_edits, "workspace": workspace_edits},
     "explanation/identities.md": {
         "workspace": lambda: _roles(roles.WORKSPACE),

@@ -1,0 +1,238 @@
+"""From files of SDK v1 to those of v2: programs, notebooks and `.runconfig` files in, job files and patches out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass, field
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from amlstack.base.text import snake
+from amlstack.code_reading.code_files import text_of, tree_of
+from amlstack.migrate.constructs import constructs
+from amlstack.migrate.data import shown
+from amlstack.migrate.pipelines import Writer
+from amlstack.migrate.report import Item
+from amlstack.migrate.scopes import Followed
+from amlstack.migrate.settings import settings_of
+from amlstack.migrate.training_code import difference, patched
+from amlstack.migrate.values import MARK, Made
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable, Iterator, Sequence
+
+SUFFIXES: Final = (".py", ".ipynb", ".runconfig")
+_LEFT_OUT: Final = frozenset(("node_modules", "site-packages", "__pycache__", "venv"))
+_MAGIC: Final = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+SETTINGS: Final = "Pulumi.migrated.yaml"
+
+
+@dataclass
+class Migration:
+    """The result for some files.
+
+    Attributes:
+        files: The new files by their path in the output folder.
+        items: What became of each construct.
+        patches: New text of training code by its path.
+        read: The files that name SDK v1.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    items: list[Item] = field(default_factory=list)
+    patches: dict[Path, str] = field(default_factory=dict)
+    read: int = 0
+
+
+def sources(paths: Iterable[Path], out: Path) -> Iterator[Path]:
+    """The files to read: those named, and all in folders that are named."""
+    for path in paths:
+        if path.is_file():
+            yield path
+            continue
+        for root, folders, names in os.walk(path):
+            here = Path(root)
+            folders[:] = sorted(
+                name for name in folders
+                if not (name.startswith(".") and name != ".azureml") and name not in _LEFT_OUT and here / name != out
+            )  # fmt: skip
+            yield from (here / name for name in sorted(names) if name.endswith(SUFFIXES))
+
+
+def migrate(paths: Sequence[Path], out: Path) -> Migration:
+    """Migrate files and folders.
+
+    Args:
+        paths: They themselves.
+        out: The folder of the new files, which job files name their code from.
+    """
+    found, made = Migration(), list[Made]()
+    roots = [path if path.is_dir() else path.parent for path in paths]
+    notes = Writer(out / SETTINGS, roots, out)
+    for path in dict.fromkeys(sources(paths, out)):
+        text = text_of(path)
+        if text is None or ("azureml" not in text and path.suffix != ".runconfig"):
+            continue
+        root = next((each for each in roots if path.is_relative_to(each)), path.parent)
+        made += _one(path, root, text, found, Writer(path, roots, out))
+    if settings := settings_of(made, notes.told):
+        head = "Clusters and workspace of programs of SDK v1."
+        found.files[SETTINGS] = _dumped(settings, head, found)
+    found.items += notes.items
+    return found
+
+
+def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) -> list[Made]:
+    """One file."""
+    label = path.relative_to(root).as_posix()
+    if path.suffix == ".runconfig":
+        made = _of_runconfig(path, label, text)
+    else:
+        parts = [*_parts(path, label, text)]
+        if not parts:
+            said, how = "it is no Python that can be read", "Mend it, or copy it by hand."
+            found.items.append(Item(label, 0, "file", "hand", said, how))
+        program = Followed(root)
+        program.follow(parts, path)
+        made = program.made
+        said, how = "the table of constructs does not know it", "Look for its like in v2."
+        found.items += (Item(file, line, name, "hand", said, how) for name, file, line in program.foreign)
+        if path.suffix == ".py":
+            _patch(path, label, text, found)
+        else:
+            for number, cell in _written_cells(text):
+                found.items += patched(cell, f"{label}[{number}]").items
+        if any(each.kind in _SUBMITTED for each in made):
+            found.items += _assumed(program)
+    found.read += bool(made)
+    for each in made:
+        row = constructs().get(each.fields.get("_row") or each.kind)
+        if row is not None:
+            found.items.append(Item(each.file, each.line, row.name, row.state, row.becomes, row.how))
+    documents = [*writer.documents(made)]
+    for document in documents:
+        name = _free(document.stem, found.files)
+        head = f"From {document.file}, line {document.line}." if document.line else f"From {document.file}."
+        found.files[name] = _dumped(document.content, head, found)
+    found.items += writer.items
+    return made
+
+
+_SUBMITTED: Final = frozenset(("ScriptRunConfig", "Estimator", "PyTorch", "TensorFlow", "Pipeline", "HyperDriveConfig"))
+
+
+def _assumed(program: Followed) -> Iterator[Item]:
+    for (file, line), what in program.assumed.items():
+        yield Item(file, line, "a default", "migrated", f"{what} is taken, which its caller may say otherwise")
+
+
+def _patch(path: Path, label: str, text: str, found: Migration) -> None:
+    result = patched(text, label)
+    found.items += result.items
+    if result.text != text:
+        found.patches[path] = result.text
+        found.files[f"{label.replace('/', '__')}.patch"] = difference(text, result.text, label)
+
+
+def _free(stem: str, taken: Iterable[str]) -> str:
+    names = {*taken}
+    others = (f"{stem}_{number}.yml" for number in count(2))
+    return next(name for name in chain([f"{stem}.yml"], others) if name not in names)
+
+
+def _dumped(content: dict[str, Any], head: str, found: Migration) -> str:
+    """A file's text; each placeholder in it is an open question."""
+    text = yaml.dump(shown(content), Dumper=_Plain, sort_keys=False, width=110, allow_unicode=True)
+    for mark in dict.fromkeys(match.groups() for match in MARK.finditer(text.replace("\n", " "))):
+        how = "Write it in the place of the placeholder; `amlstack check` refuses the file until then."
+        item = Item(mark[1], int(mark[2]), mark[0], "hand", "reading does not find its value", how)
+        if item not in found.items:
+            found.items.append(item)
+    return f"# {head}\n{text}"
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes equal parts each time, without aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - as PyYAML calls it
+        """Nothing is shared."""
+        return True
+
+
+def _parts(path: Path, label: str, text: str) -> Iterator[tuple[str, ast.Module]]:
+    """The parts of a program with their names: the file, or the cells of a notebook."""
+    if path.suffix == ".py":
+        if (tree := tree_of(text)) is not None:
+            yield label, tree
+        return
+    for number, cell in _cells(text):
+        if cell.lstrip().startswith("%%"):
+            continue
+        if (tree := tree_of(_MAGIC.sub(r"\1pass", cell))) is not None:
+            yield f"{label}[{number}]", tree
+
+
+def _cells(text: str) -> Iterator[tuple[int, str]]:
+    """The code cells of a notebook, each with its number among all cells."""
+    try:
+        cells = json.loads(text)["cells"]
+        for number, cell in enumerate(cells, 1):
+            if cell.get("cell_type") == "code":
+                source = cell.get("source", "")
+                yield number, source if isinstance(source, str) else "".join(source)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return
+
+
+def _written_cells(text: str) -> Iterator[tuple[int, str]]:
+    """The cells that a notebook writes into files."""
+    for number, cell in _cells(text):
+        first, _, rest = cell.lstrip().partition("\n")
+        if first.startswith("%%writefile") and first.rstrip().endswith(".py"):
+            yield number, f"\n{rest}"
+
+
+def _of_runconfig(path: Path, label: str, text: str) -> list[Made]:
+    """A `.runconfig` file: the same names as in a program, in camel case."""
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not {"script", "command", "target"} & content.keys():
+        return []
+    made = _made(".runconfig", content, label)
+    folder = path.parent.parent if path.parent.name == ".azureml" else path.parent
+    made.fields |= {"source_directory": folder.as_posix(), "_row": ".runconfig"}
+    if isinstance(history := made.fields.get("environment"), Made):
+        history.kind = "Environment"
+        python = history.get("python")
+        if isinstance(python, Made) and isinstance(dependencies := python.get("conda_dependencies"), dict):
+            python.fields["conda_dependencies"] = _conda(dependencies, label)
+    return [made]
+
+
+def _made(kind: str, content: dict[Any, Any], label: str) -> Made:
+    fields: dict[str, Any] = {}
+    for key, value in content.items():
+        name = snake(str(key))
+        keep = name in ("environment_variables", "conda_dependencies")
+        fields[name] = _made(name, value, label) if isinstance(value, dict) and not keep else value
+    return Made(kind, {key: value for key, value in fields.items() if value not in ("", [])}, label, 0)
+
+
+def _conda(content: dict[str, Any], label: str) -> Made:
+    listed = content.get("dependencies") or []
+    pip: list[Any] = next(
+        (each["pip"] for each in listed if isinstance(each, dict) and isinstance(each.get("pip"), list)), []
+    )
+    names = [each for each in listed if isinstance(each, str)]
+    python = next((each.partition("=")[2].strip("=") for each in names if each.startswith("python=")), None)
+    channels = tuple(("add_channel", {0: each}) for each in content.get("channels") or [])
+    fields = {"conda_packages": names, "pip_packages": pip, "python_version": python, "_calls": channels}
+    return Made("CondaDependencies", fields, label, 0)

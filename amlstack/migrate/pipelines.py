@@ -1,0 +1,251 @@
+"""Pipelines and schedules out of the steps of SDK v1, and all files of one program."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from amlstack.migrate import commands
+from amlstack.migrate.constructs import constructs
+from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, shown, slug, text
+from amlstack.migrate.distributions import ESTIMATORS
+from amlstack.migrate.jobs import SCHEMAS, file_of, flat, ordered
+from amlstack.migrate.sweeps import Sweeps
+from amlstack.migrate.values import Made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from amlstack.migrate.jobs import Parameter
+
+_STEPS: Final = frozenset(
+    ("PythonScriptStep", "CommandStep", "EstimatorStep", "MpiStep", "HyperDriveStep", "ParallelRunStep")
+)
+_WHOLE: Final = {
+    **dict.fromkeys((*ESTIMATORS, "ScriptRunConfig", ".runconfig"), "command_file"),
+    **dict.fromkeys(("HyperDriveConfig", "HyperDriveRunConfig"), "sweep_file"),
+    "Pipeline": "pipeline_file", "Schedule.create": "schedule_file",
+}  # fmt: skip
+"""The method for each kind of object that becomes a file of its own."""
+_PARTS: Final = ("run_config", "estimator", "runconfig", "hyperdrive_config", "parallel_run_config", "steps",
+                 "pipeline", "pipeline_id")  # fmt: skip
+
+
+@dataclass
+class Document:
+    """One job file.
+
+    Attributes:
+        stem: The beginning of its name.
+        content: What stands in it.
+        file: The program that it comes from.
+        line: The line there.
+    """
+
+    stem: str
+    content: dict[str, Any]
+    file: str
+    line: int
+
+
+@dataclass
+class _Bound:
+    """An input that is what another step writes."""
+
+    step: str
+    data: Made
+
+
+class Writer(Sweeps):
+    """All job files of one program."""
+
+    def documents(self, made: Sequence[Made]) -> Iterator[Document]:
+        """The files; what is part of another object, and was not submitted by itself, has none."""
+        part = {id(each) for whole in made for each in _parts(whole)}
+        self._all = [each for each in made if each.kind in _STEPS]
+        stem, seen = slug(self.path.stem, "job"), list[dict[str, Any]]()
+        for each in made:
+            if each.kind not in _WHOLE or (id(each) in part and not each.fields.get("_submitted")):
+                continue
+            content = getattr(self, _WHOLE[each.kind])(each)
+            if content not in seen:
+                seen.append(content)
+                yield Document(stem, content, each.file, each.line)
+        if not any(each.kind == "Pipeline" for each in made):
+            for each in self._all:
+                how = "Put it into a pipeline, `type: pipeline`, under `jobs:`."
+                self.told(each, each.kind, "hand", "the step is in no pipeline that reading finds", how)
+
+    def pipeline_file(self, made: Made) -> dict[str, Any]:
+        """A pipeline job."""
+        steps = self._closed(
+            [each for each in flat(made.get("steps")) if isinstance(each, Made) and each.kind in constructs()]
+        )
+        inputs: dict[str, Any] = {}
+        names: list[str] = []
+        for each in steps:
+            wanted = slug(each.get("name", "script_name"), "step").lower()
+            others = (wanted, *(f"{wanted}_{number}" for number in range(2, 999)))
+            names.append(next(name for name in others if name not in names))
+        makers = {data.key: name for name, each in zip(names, steps, strict=True) for data in _written(each)}
+        ports = {name: JobPorts(self.told) for name in names}
+        jobs = {name: self._step(each, ports[name], makers, inputs) for name, each in zip(names, steps, strict=True)}
+        for name, data in ports.items():
+            for port, bound in data.inputs.items():
+                if isinstance(bound, _Bound):
+                    output = ports[bound.step].name_of(bound.data) or slug(bound.data.get("name"), "output")
+                    jobs[name]["inputs"][port] = f"${{{{parent.jobs.{bound.step}.outputs.{output}}}}}"
+        if any(each.calls for each in steps):
+            how = "Let the later step read an output of the earlier one."
+            self.told(made, "run_after", "hand", "steps of v2 wait for data alone", how)
+        content = {"description": made.get("description"), "inputs": inputs, "jobs": jobs or made.open("steps")}
+        return file_of("pipeline", made, content)
+
+    def _closed(self, steps: Sequence[Made]) -> list[Made]:
+        """The steps, each once, and those that write what they read, which v1 takes along."""
+        found: list[Made] = []
+        waiting = [*steps]
+        while waiting:
+            each = waiting.pop(0)
+            if not any(each is other for other in found):
+                found.append(each)
+                read = {data.key for data in _read(each)} - {data.key for data in _written(each)}
+                waiting += (other for other in self._all if read & {data.key for data in _written(other)})
+        return found
+
+    def _step(
+        self, made: Made, data: JobPorts, makers: dict[tuple[str, ...], str], inputs: dict[str, Any]
+    ) -> dict[str, Any]:
+        def parameter(each: Made) -> str:
+            name = slug(each.get("name"), "parameter")
+            default = each.get("default_value")
+            inputs[name] = (
+                each.open(name) if default is None or isinstance(default, (Made, dict, list)) else shown(default)
+            )
+            data.inputs[name] = f"${{{{parent.inputs.{name}}}}}"
+            return f"${{{{inputs.{name}}}}}"
+
+        data.bound = lambda value: _Bound(makers[value.key], value) if value.key in makers else None
+        data.own = frozenset(each.key for each in _written(made))
+        given = made.get("estimator_entry_script_arguments")
+        if made.kind == "HyperDriveStep":
+            inner = made.get("hyperdrive_config")
+            inner = inner if isinstance(inner, Made) else Made("HyperDriveConfig", {}, made.file, made.line)
+            return ordered("sweep", self.sweep(inner, data, parameter, given))
+        if made.kind == "ParallelRunStep":
+            return self._parallel(made, data, parameter)
+        if made.kind not in _STEPS:
+            return {"type": made.open(made.kind)}
+        if made.get("params"):
+            self.told(
+                made, "params", "hand", "v2 has no parameters beside the arguments", "Hand them on in the command."
+            )
+        inner = made.get("estimator", "runconfig")
+        if isinstance(inner, Made) and inner.kind in (*ESTIMATORS, "ScriptRunConfig"):
+            own = {key: value for key, value in made.given().items() if key not in ("estimator", "runconfig", "name")}
+            made = inner.copy(**own, **({"script_params": given} if given else {}))
+        return ordered("command", self.command(made, data, parameter))
+
+    def _parallel(self, made: Made, data: JobPorts, parameter: Parameter) -> dict[str, Any]:
+        config = made.get("parallel_run_config")
+        config = config if isinstance(config, Made) else Made("ParallelRunConfig", {}, made.file, made.line)
+        words = [*commands.words_of(made.get("arguments"), data, parameter)]
+        read = [data.word(each, "data") for each in flat(made.get("inputs")) if isinstance(each, Made)]
+        for each in flat(made.get("side_inputs")):
+            if isinstance(each, Made) and each.kind in DATA | OUTPUTS:
+                data.word(each, "side")
+        task = {
+            "type": "run_function",
+            "code": self.code(config),
+            "entry_script": text(config.get("entry_script") or config.open("entry_script")),
+            "environment": self.environments.written(config.get("environment"), config),
+            "program_arguments": " ".join(words),
+        }
+        if isinstance(output := made.get("output"), Made):
+            word = data.word(output, "output")
+            if text(config.get("output_action")) == "append_row":
+                task["append_row_to"] = f"{word}/{text(config.get('append_row_file_name') or 'parallel_run_step.txt')}"
+        retries = {"max_retries": config.get("run_max_try"), "timeout": config.get("run_invocation_timeout")}
+        size, nodes = config.get("mini_batch_size"), config.get("node_count")
+        return ordered("parallel", {
+            "task": {key: value for key, value in task.items() if value},
+            "compute": self.compute(config, made),
+            "inputs": data.inputs,
+            "outputs": data.outputs,
+            "input_data": read[0] if read else made.open("inputs"),
+            "mini_batch_size": None if size is None else text(size),
+            "error_threshold": config.get("error_threshold"),
+            "max_concurrency_per_instance": config.get("process_count_per_node"),
+            "retry_settings": {key: shown(value) for key, value in retries.items() if value is not None},
+            "resources": {"instance_count": 1 if nodes is None else shown(nodes)},
+        })  # fmt: skip
+
+    def schedule_file(self, made: Made) -> dict[str, Any]:
+        """A schedule with the pipeline that it starts."""
+        pipeline, recurrence = made.get("pipeline_id"), made.get("recurrence")
+        if isinstance(recurrence, Made):
+            trigger = _trigger(recurrence)
+        else:
+            how = "Let Event Grid start the pipeline when a blob is created."
+            self.told(made, "Schedule.create", "hand", "it waits for data, for which v2's schedules do not", how)
+            trigger = {"type": made.open("recurrence")}
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", text(made.get("name") or "schedule")).strip("-")
+        runs = isinstance(pipeline, Made) and pipeline.kind == "Pipeline"
+        started: Any = self.pipeline_file(pipeline) if runs else made.open("pipeline_id")
+        content = {"description": made.get("description"), "trigger": trigger, "create_job": started}
+        return {"$schema": f"{SCHEMAS}/schedule.schema.json", "name": name} | {
+            key: value for key, value in content.items() if value is not None
+        }
+
+
+def _trigger(recurrence: Made) -> dict[str, Any]:
+    frequency, interval = text(recurrence.get("frequency")).lower(), recurrence.get("interval")
+    found: dict[str, Any] = {"type": "recurrence", "frequency": frequency, "interval": shown(interval)}
+    hours, minutes = recurrence.get("hours"), recurrence.get("minutes")
+    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text(recurrence.get("time_of_day")))
+    if clock:
+        hours, minutes = [int(clock[1])], [int(clock[2])]
+    days = [text(day).lower() for day in flat(recurrence.get("week_days"))]
+    if hours or minutes or days:
+        found["schedule"] = {"hours": shown(hours or [0]), "minutes": shown(minutes or [0])}
+        found["schedule"] |= {"week_days": days} if days else {}
+    return found | {key: text(recurrence.get(key)) for key in ("start_time", "time_zone") if recurrence.get(key)}
+
+
+def _parts(whole: Made) -> Iterator[Made]:
+    for name in _PARTS:
+        for each in flat(whole.fields.get(name)):
+            if isinstance(each, Made):
+                yield each
+                yield from _parts(each)
+
+
+def _handed_on(step: Made) -> Iterator[Made]:
+    """The data among a step's arguments, or among those of what it runs."""
+    for holder in (step, *(step.get(name) for name in ("runconfig", "estimator"))):
+        for name in (
+            "arguments",
+            "estimator_entry_script_arguments",
+            "command",
+            "script_params",
+            "side_inputs",
+            "inputs",
+        ):
+            yield from (
+                (each for each in flat(holder.get(name)) if isinstance(each, Made)) if isinstance(holder, Made) else ()
+            )
+
+
+def _written(step: Made) -> Iterator[Made]:
+    """The data that a step writes: its outputs, and output configurations among its arguments."""
+    yield from (each for name in ("outputs", "output") for each in flat(step.get(name)) if isinstance(each, Made))
+    yield from (each for each in _handed_on(step) if each.kind == "OutputFileDatasetConfig")
+
+
+def _read(step: Made) -> Iterator[Made]:
+    """The data that a step reads."""
+    for each in _handed_on(step):
+        dataset = each.get("dataset") if each.kind == "Consumption" else each
+        if isinstance(dataset, Made):
+            yield dataset

@@ -1,0 +1,75 @@
+"""Training code that logs to a run of SDK v1 gets a patch; what is not a call stays as it was written."""
+
+from __future__ import annotations
+
+import pytest
+
+from amlstack.migrate.training_code import difference, patched
+
+IMPORT = "from azureml.core import Run\n"
+CASES = {
+    "formatting stays": (
+        f"{IMPORT}\nrun = Run.get_context()  # ours\n\nrun.log('loss',   0.5)   # each\n",
+        "import mlflow\n\npass  # ours\n\nmlflow.log_metric('loss',   0.5)   # each\n",
+    ),
+    "names of arguments": (
+        f"import os\n{IMPORT}run = Run.get_context()\nrun.log(name='a', value=i, description='d')\n",
+        "import os\nimport mlflow\nmlflow.log_metric(key='a', value=i)\n",
+    ),
+    "calls that go": (
+        f"{IMPORT}run = Run.get_context(allow_offline=True)\nif main:\n    run.tag('é', 'b')\n    run.complete()\n",
+        "import mlflow\nif main:\n    mlflow.set_tag('é', 'b')\n",
+    ),
+    "a run as an attribute": (
+        f"{IMPORT}def f(self):\n    self.run = Run.get_context()\ndef g(self):\n    self.run.log('a', 1, '', 3)\n",
+        "import mlflow\ndef f(self):\n    pass\ndef g(self):\n    mlflow.log_metric('a', 1, 3)\n",
+    ),
+    "other names of the import": (
+        "from azureml.core import Run, Model\nrun = Run.get_context()\nModel()\nrun.log('a', 1)\n",
+        "import mlflow\nfrom azureml.core import Run, Model\nModel()\nmlflow.log_metric('a', 1)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+def test_calls_become_mlflow_and_all_else_stays(before: str, after: str) -> None:
+    found = patched(before, "train.py")
+    assert found.text == after
+    assert {item.state for item in found.items} <= {"migrated", "dropped"}
+
+
+@pytest.mark.parametrize(
+    ("line", "construct"),
+    [
+        ("run.log_list('a', [1])", "Run.log_list"),
+        ("run.log_image('a', plot=p)", "Run.log_image"),
+        ("run.log('a', 'text')", "Run.log"),
+        ("run.log(*pair)", "Run.log"),
+        ("ws = run.experiment.workspace", "Run.experiment"),
+        ("train(run)", "Run"),
+        ("run.input_datasets['x']", "Run.input_datasets"),
+        ("run.something_new()", "Run.something_new"),
+    ],
+)
+def test_what_a_person_has_to_do_is_named_and_its_line_stays(line: str, construct: str) -> None:
+    before = f"from azureml.core import Run\nrun = Run.get_context()\nrun.log('b', 1)\n{line}\n"
+    found = patched(before, "train.py")
+    assert found.text == before.replace("run.log('b'", "mlflow.log_metric('b'").replace(
+        "from az", "import mlflow\nfrom az", 1
+    )
+    [item] = [item for item in found.items if item.state == "hand"]
+    assert (item.construct, item.line) == (construct, 4)
+    assert item.how
+
+
+def test_a_patch_is_a_unified_diff() -> None:
+    end = "\\ No newline at end of file\n"
+    expected = f"--- a/src/train.py\n+++ b/src/train.py\n@@ -1,2 +1,2 @@\n a\n-b\n{end}+c\n{end}"
+    assert difference("a\nb", "a\nc", "src/train.py") == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x = 1\n", "import get_context\n", "get_context(", "run = 1\nrun.log(2)\n# get_context"]
+)
+def test_other_code_is_left_alone(text: str) -> None:
+    assert patched(text, "train.py") == (text, ())

@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from typer.models import ParameterInfo
@@ -19,31 +19,41 @@ from policies.config import ALL
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_SHARED: Final = 6
+"""An option of so many verbs stands once."""
 _CODE: Final = re.compile(r"[a-z]+(-[a-z0-9]+)+")
 _MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
 """Calls one of whose words is the code of a finding."""
-_MAKING: Final = (
-    *(f"amlstack/{room}" for room in ("base", "catalog", "cli", "code_reading", "snapshot")),
-    "infra",
-    "jobs",
-    "policies",
-)
+_MAKING: Final = "amlstack", "infra", "jobs", "policies"
 
 
 def verbs() -> str:
-    """Every verb with its docstring, its arguments and its options."""
-    return "\n\n".join(text for name, verb in VERBS.items() for text in _commands(f"amlstack {name}", app_of(verb)))
+    """Every verb with its docstring, its arguments and its options; those of several verbs stand once, at the end."""
+    every = [one for name, verb in VERBS.items() for one in _commands(f"amlstack {name}", app_of(verb))]
+    times = Counter(row for _, rows in every for row in rows)
+    shared = [row for row, number in times.items() if number >= _SHARED]
+    sections = [
+        _with_table(text, [row for row in rows if row not in shared]) + _also(rows, shared) for text, rows in every
+    ]
+    return "\n\n".join([*sections, _with_table("## Options of several verbs", shared)])
 
 
-def _commands(name: str, app: Any) -> Iterator[str]:
+def _also(rows: list[str], shared: list[str]) -> str:
+    names = ", ".join(row.split(" | ")[0].lstrip("| ") for row in rows if row in shared)
+    return f"\n\nAlso {names}: [options of several verbs](#options-of-several-verbs)." if names else ""
+
+
+def _commands(name: str, app: Any) -> Iterator[tuple[str, list[str]]]:
     for one in app.registered_commands:
         words = name if len(app.registered_commands) == 1 else f"{name} {one.name or one.callback.__name__}"
+        text = inspect.cleandoc(one.callback.__doc__ or "").replace("\b\n", "") + "\n"
+        text = re.sub(r"(?m)^Examples?:\n+((?: {4}.*\n*)+)", _fenced, text).strip()
         rows = [_option(*each) for each in inspect.signature(one.callback, eval_str=True).parameters.items()]
-        table = ["| option | meaning |", "| --- | --- |", *rows] if rows else []
-        text = re.sub(
-            r"(?m)^Examples?:\n+((?: {4}.*\n*)+)", _fenced, inspect.cleandoc(one.callback.__doc__ or "") + "\n"
-        )
-        yield "\n".join([f"## {words}", "", text.replace("\b\n", "").strip(), "", *table]).strip()
+        yield f"## {words}\n\n{text}", rows
+
+
+def _with_table(text: str, rows: list[str]) -> str:
+    return "\n".join([text, "", "| option | meaning |", "| --- | --- |", *rows]) if rows else text
 
 
 def _fenced(found: re.Match[str]) -> str:
@@ -66,33 +76,31 @@ def findings() -> str:
     """Every code that a finding of this project carries, with its message as far as the source has it in one place."""
     said: dict[str, list[str]] = defaultdict(list)
     for file in sorted(each for folder in _MAKING for each in (PROJECT / folder).rglob("*.py")):
-        for function in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(function, ast.FunctionDef):
-                names = dict(_named(function))
-                for call in ast.walk(function):
-                    if (
-                        isinstance(call, ast.Call)
-                        and getattr(call.func, "id", getattr(call.func, "attr", "")) in _MAKERS
-                    ):
-                        words = [*call.args, *(each.value for each in call.keywords)]
-                        texts = [text for each in words for text in _texts(each, names)]
-                        for code in filter(_CODE.fullmatch, texts):
-                            said[code].append(" ".join(sentence(each) for each in texts if " " in each.strip()))
+        every = ast.walk(ast.parse(file.read_text("utf-8")))
+        for function in (each for each in every if isinstance(each, ast.FunctionDef)):
+            names = dict(_named(function))
+            for call in (each for each in ast.walk(function) if isinstance(each, ast.Call)):
+                if getattr(call.func, "id", getattr(call.func, "attr", "")) not in _MAKERS:
+                    continue
+                words = [*call.args, *(each.value for each in call.keywords)]
+                texts = [text for each in words for text in _texts(each, names)]
+                for code in filter(_CODE.fullmatch, texts):
+                    said[code].append(" ".join(sentence(each) for each in texts if " " in each.strip()))
     for rule in ALL:
         said[rule.code] = [f"{rule.title} See [the rule](policies.md#{rule.code})."]
     return "\n\n".join("\n\n".join([f"### {code}", *dict.fromkeys(said[code])]).strip() for code in sorted(said))
 
 
 def _named(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                pairs = (
-                    zip(target.elts, node.value.elts, strict=False)
-                    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-                    else [(target, node.value)]
-                )
-                yield from ((name.id, value) for name, value in pairs if isinstance(name, ast.Name))
+    """The names that a function gives to values, alone or several at once."""
+    for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+        target, value = node.targets[0], node.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = [*zip(target.elts, value.elts, strict=False)]
+        for name, each in pairs:
+            if isinstance(name, ast.Name):
+                yield name.id, each
 
 
 def _texts(node: ast.expr, names: dict[str, ast.expr]) -> list[str]:

@@ -311,20 +311,16 @@ def _operation(*, replaces: bool) -> str:
 
 
 def properties() -> str:
-    """The properties that the sandbox takes beyond azure-native's classes."""
+    """The properties that the sandbox takes beyond azure-native's classes; those known alike share a row."""
     found = [(row.owner, row.name, row.source, row.versions) for row in allowances.PROPERTIES]
     found += [(row.beside, f"{row.tag}: {row.value}", row.source, row.versions) for row in allowances.VARIANTS]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for owner, name, source, versions in found:
+        said = "all" if versions is None else ", ".join(sorted(versions))
+        alike.setdefault((source, said), []).append(f"{owner.removesuffix('Args')} `{name}`")
     return _table(
-        "class | property | known from | api-versions",
-        (
-            (
-                owner.removesuffix("Args"),
-                f"`{name}`",
-                source,
-                "all" if versions is None else ", ".join(sorted(versions)),
-            )
-            for owner, name, source, versions in found
-        ),
+        "class and property | known from | api-versions",
+        ((", ".join(names), source, versions) for (source, versions), names in alike.items()),
     )
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import yaml
 
 from amlstack.base import paths
 from amlstack.base.files import read_regular, write_whole
+from amlstack.base.findings import errors
+from amlstack.base.text import did_you_mean
 from amlstack.base.yamltext import parse
 from amlstack.cli import repository
-from amlstack.cli.console import confirmed, on_a_terminal, say
 from infra.settings import read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "job": {"cluster": "gpu", "nodes": 2},
+    "cluster": {"size": "Standard_ND96asr_v4", "nodes": 2},
+    "environment": {"image": ""},
+    "schedule": {"starts": "", "cron": "0 2 * * *", "begin": ""},
+    "stack": {"like": "dev", "workspace": ""},
+}
+"""The kinds, and the options of each with their values when they are not given."""
 _OF_A_STACK: Final = ("encryptionsalt:", "encryptedkey:", "secretsprovider:")
 """Keys of settings that hold for the secrets of one stack alone."""
 
@@ -28,74 +35,78 @@ class AdditionError(Exception):
     """It cannot be added; the message is for the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(NamedTuple):
     """One addition.
 
     Attributes:
         files: Path in the project → content of each new file.
         key: The list in the settings that gets an item; empty for none.
         item: The item.
-        stacks: The stacks whose settings get it.
     """
 
     files: Mapping[str, str]
     key: str = ""
     item: Any = None
-    stacks: Sequence[str] = ()
 
 
-def add(asked: Addition, *, yes: bool, dry_run: bool) -> int:
-    """Shows an addition as a difference, and after a yes writes it; never over what is there.
+def of_kind(kind: str, name: str, given: Mapping[str, Any]) -> Addition:
+    """An addition.
 
-    Returns:
-        0 written or shown; 1 the answer was no, or there is no terminal to ask on; 2 it cannot be added.
+    Args:
+        kind: A key of ``KINDS``.
+        name: Its name.
+        given: Options of the kind.
+
+    Raises:
+        AdditionError: There is no such kind, it has no such option, or a value cannot be.
     """
-    root, edits = paths.PROJECT, {}
-    try:
-        for name, text in asked.files.items():
-            if (root / name).exists():
-                raise AdditionError(f"`{name}` is there already")  # noqa: TRY301 - told like all else
-            edits[root / name] = "", text
-        for stack in asked.stacks:
-            file = root / f"Pulumi.{stack}.yaml"
-            text = read_regular(file).decode("utf-8")
-            edits[file] = text, with_item(text, asked.key, asked.item, file.name)
-            if wrong := sorted({str(one) for one in _wrong(file, edits[file][1])} - {str(one) for one in _wrong(file)}):
-                raise AdditionError("\n".join(wrong))  # noqa: TRY301
-    except (AdditionError, UnicodeDecodeError) as error:
-        say(str(error), err=True)
-        return 2
-    except OSError as error:
-        say(f"{error.filename} cannot be read: {error.strerror}", err=True)
-        return 2
-    for file, (before, after) in edits.items():
-        name = str(file.relative_to(root))
-        lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), name, name)
-        say("".join(lines), nl=False)
-    if dry_run or not (yes or (on_a_terminal() and confirmed("Write this?"))):
-        say(
-            "nothing was written"
-            if dry_run or on_a_terminal()
-            else "nothing was written: `--yes` writes without a question"
-        )
-        return 0 if dry_run else 1
-    for file, (_, after) in edits.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, after)
-    return 0
+    if kind not in KINDS:
+        raise AdditionError(f"`add` takes {', '.join(KINDS)}, got `{kind}`. {did_you_mean(kind, KINDS)}".strip())
+    if wrong := given.keys() - KINDS[kind]:
+        known = ", ".join(f"--{option}" for option in KINDS[kind])
+        raise AdditionError(f"`add {kind}` takes {known}, and no --{min(wrong)}")
+    if not repository.NAME.fullmatch(name) and kind != "environment":
+        raise AdditionError(f"a name has 2 to 32 small letters, digits and `-`, got `{name}`")
+    one = {**KINDS[kind], **given}
+    match kind:
+        case "cluster":
+            item = {"name": name, "size": one["size"], "nodes": {"min": 0, "max": one["nodes"]}}
+            return Addition({}, "amlstack:clusters", item)
+        case "environment":
+            image = one["image"]
+            return Addition({}, "amlstack:environments", {"name": name, "image": image} if image else name)
+        case "job":
+            files = dict(_job(name, one["cluster"], one["nodes"]))
+            return Addition(files, "amlstack:jobs", next(iter(files)))
+        case "schedule":
+            files = {f"workloads/{name}.yml": _schedule(name, one["starts"], one["cron"], one["begin"])}
+            return Addition(files, "amlstack:jobs", *files)
+    return Addition({f"Pulumi.{name}.yaml": _stack(one["like"], one["workspace"] or f"aml-{name}")})
 
 
-def _wrong(file: Path, text: str | None = None) -> Sequence[Any]:
-    """The errors of settings as they are, or as they would be."""
-    if text is None:
-        return [one for one in read_file(file).findings if one.level == "error"]
-    trial = file.with_name(f".{file.name}.trial")
-    try:
-        write_whole(trial, text)
-        return [one.changed(file=file.name) for one in read_file(trial).findings if one.level == "error"]
-    finally:
-        trial.unlink(missing_ok=True)
+def edits(asked: Addition, stacks: Sequence[str]) -> dict[Path, tuple[str, str]]:
+    """File → its text before and after; of a new file the first is empty.
+
+    Raises:
+        AdditionError: A file is there already, or settings would have an error.
+        OSError: Settings cannot be read.
+    """
+    found = {paths.PROJECT / name: ("", text) for name, text in asked.files.items()}
+    if there := [file for file in found if file.exists()]:
+        raise AdditionError(f"`{there[0].relative_to(paths.PROJECT)}` is there already")
+    for stack in stacks if asked.key else ():
+        file = paths.PROJECT / f"Pulumi.{stack}.yaml"
+        text = read_regular(file).decode("utf-8", "replace")
+        found[file] = text, with_item(text, asked.key, asked.item, file.name)
+        trial = file.with_name(f".{file.name}")  # its errors are those that the settings would have
+        try:
+            write_whole(trial, found[file][1])
+            wrong = {one.message for one in errors(read_file(trial).findings)}
+        finally:
+            trial.unlink(missing_ok=True)
+        if new := wrong - {one.message for one in errors(read_file(file).findings)}:
+            raise AdditionError(f"{file.name}: {' '.join(sorted(new))}")
+    return found
 
 
 def with_item(text: str, key: str, item: Any, name: str) -> str:
@@ -109,22 +120,17 @@ def with_item(text: str, key: str, item: Any, name: str) -> str:
     if not isinstance(config, dict) or not isinstance(config.get(key) or [], list):
         raise AdditionError(f"{name} has no `config`, or its `{key}` is no list")
     config[key] = [*(config.get(key) or []), item]
-    line = (
-        item
-        if isinstance(item, str)
-        else yaml.safe_dump(item, default_flow_style=True, width=1000, sort_keys=False).strip()
-    )
-    node = _value(_value(yaml.compose(text, Loader=yaml.SafeLoader), "config"), key)
-    if node is None or not getattr(node, "value", None):
-        parent = _value(yaml.compose(text, Loader=yaml.SafeLoader), "config")
+    line = yaml.safe_dump([item], default_flow_style=True, width=1000, sort_keys=False).strip()[1:-1]
+    parent = _value(yaml.compose(text, Loader=yaml.SafeLoader), "config")
+    node, made = _value(parent, key), text
+    if node is None:
         indent = " " * parent.value[0][0].start_mark.column
-        made = f"{text.rstrip()}\n{indent}{key}:\n{indent}  - {line}\n" if node is None else text
-    elif node.flow_style:
+        made = f"{text.rstrip()}\n{indent}{key}:\n{indent}  - {line}\n"
+    elif node.value and node.flow_style:
         end = node.value[-1].end_mark.index
         made = f"{text[:end]}, {line}{text[end:]}"
-    else:
-        last = node.value[-1]
-        end = text.find("\n", _end(last) - 1)
+    elif node.value:
+        end = text.find("\n", _end(node) - 1)
         end = len(text) if end < 0 else end
         made = f"{text[:end]}\n{' ' * node.start_mark.column}- {line}{text[end:]}"
     if parse(made).data != wanted:
@@ -133,56 +139,47 @@ def with_item(text: str, key: str, item: Any, name: str) -> str:
 
 
 def _value(node: Any, name: str) -> Any:
-    return next((value for key, value in getattr(node, "value", None) or () if key.value == name), None)
+    pairs = node.value if isinstance(getattr(node, "value", None), list) else ()
+    return next((value for key, value in pairs if key.value == name), None)
 
 
 def _end(node: Any) -> int:
     """The offset behind the last character of a node; that of a block would be behind the comments below it."""
-    if isinstance(node.value, list) and node.value and not node.flow_style:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
+    while isinstance(node.value, list) and node.value and not node.flow_style:
+        node = node.value[-1][1] if isinstance(node.value[-1], tuple) else node.value[-1]
     return int(node.end_mark.index)
 
 
-def job(name: str, cluster: str, nodes: int, stacks: Sequence[str]) -> Addition:
-    """A job like the first one of `init`, in a folder of its own."""
-    source = paths.shipped("deploy")
-    text = (source / "team/workloads/train/job.py.in").read_text("utf-8").replace("@nodes@", str(nodes))
-    text = text.replace('name="train"', f"name={json.dumps(name)}").replace(
-        'compute="gpu"', f"compute={json.dumps(cluster)}"
-    )
-    code = (source / "review/review/train.py").read_text("utf-8")
-    file = f"workloads/{name}/job.py"
-    return Addition({file: text, f"workloads/{name}/train.py": code}, "amlstack:jobs", file, stacks)
+def _job(name: str, cluster: str, nodes: int) -> Iterator[tuple[str, str]]:
+    """The files of a job like the first one of `init`."""
+    deploy = paths.shipped("deploy")
+    text = (deploy / "team/workloads/train/job.py.in").read_text("utf-8").replace("@nodes@", str(nodes))
+    text = text.replace('"train"', json.dumps(name)).replace('"gpu"', json.dumps(cluster))
+    yield f"workloads/{name}/job.py", text
+    yield f"workloads/{name}/train.py", (deploy / "review/review/train.py").read_text("utf-8")
 
 
-def schedule(name: str, starts: str, cron: str, begin: str, stacks: Sequence[str]) -> Addition:
-    """A schedule of a pipeline's file, or of a job that ran before."""
-    file = f"workloads/{name}.yml"
-    work = starts if starts.startswith("azureml:") else f"../{starts}"
-    if work != starts and not (paths.PROJECT / starts).is_file():
-        raise AdditionError(f"There is no file `{starts}`; a job that ran before is azureml:NAME")
-    content = {"name": name, "trigger": {"type": "cron", "expression": cron, "start_time": begin}, "create_job": work}
-    return Addition({file: yaml.safe_dump(content, sort_keys=False)}, "amlstack:jobs", file, stacks)
-
-
-def stack(name: str, like: str, workspace: str) -> Addition:
-    """A stack like another one, comments too, with a workspace of its own and none of the other's secrets."""
-    if not repository.NAME.fullmatch(name):
-        raise AdditionError(f"a stack's name has 2 to 32 small letters, digits and `-`, got `{name}`")
-    file = paths.PROJECT / f"Pulumi.{like}.yaml"
-    text = "".join(
-        line
-        for line in read_regular(file).decode("utf-8").splitlines(keepends=True)
-        if not line.startswith(_OF_A_STACK)
-    )
-    if "secure:" in text:
+def _schedule(name: str, starts: str, cron: str, begin: str) -> str:
+    if not starts.startswith("azureml:") and not (paths.PROJECT / starts).is_file():
+        raise AdditionError(f"`--starts` must be the file of a pipeline, or azureml:NAME of a job, got `{starts}`")
+    if not begin:
         raise AdditionError(
-            f"{file.name} has secrets, which another stack cannot decrypt: write Pulumi.{name}.yaml by hand"
+            "`--begin` must be a time such as 2026-12-01T00:00:00: without one the first start is at once"
         )
+    trigger = {"type": "cron", "expression": cron, "start_time": begin}
+    work = starts if starts.startswith("azureml:") else f"../{starts}"
+    return yaml.safe_dump({"name": name, "trigger": trigger, "create_job": work}, sort_keys=False)
+
+
+def _stack(like: str, workspace: str) -> str:
+    """The settings of a stack like another one, comments too, with a workspace of its own and no secrets."""
+    file = paths.PROJECT / f"Pulumi.{like}.yaml"
+    lines = read_regular(file).decode("utf-8", "replace").splitlines(keepends=True)
+    text = "".join(line for line in lines if not line.startswith(_OF_A_STACK))
     node = _value(_value(yaml.compose(text, Loader=yaml.SafeLoader), "config"), "amlstack:workspace")
-    node = _value(node, "name") if isinstance(getattr(node, "value", None), list) else node
-    if node is None:
-        raise AdditionError(f"{file.name} names no `amlstack:workspace`")
-    text = text[: node.start_mark.index] + workspace + text[node.end_mark.index :]
-    return Addition({f"Pulumi.{name}.yaml": text})
+    node = _value(node, "name") or node
+    if "secure:" in text or node is None or not isinstance(node.value, str):
+        raise AdditionError(
+            f"{file.name} names no workspace, or has secrets that no other stack decrypts: copy it by hand"
+        )
+    return text[: node.start_mark.index] + workspace + text[node.end_mark.index :]

@@ -47,9 +47,9 @@ def _known(verbs: Mapping[str, Callable[[], typer.Typer]], words: list[str], las
         command = getattr(command, "commands", {}).get(word, command)
     match words[-1]:
         case "--stack" | "-s" | "--like":
-            return (
-                path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in paths.PROJECT.glob("Pulumi.*.yaml")
-            )
+            from amlstack.cli.stack_files import stack_names
+
+            return stack_names(paths.PROJECT)
         case "--size":
             from amlstack.catalog import sizes
 

@@ -132,6 +132,13 @@ def print_findings(findings: Iterable[Finding], *, err: bool = False) -> None:
         say("\n".join(lines), err=err)
 
 
+def difference(before: str, after: str, one: str, two: str) -> str:
+    """A unified difference of two texts under their names."""
+    import difflib
+
+    return "".join(difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), one, two))
+
+
 def tally(findings: Sequence[Finding]) -> str:
     """``1 error, 2 warnings``; ``nothing wrong`` for none."""
     counts = [(level, sum(finding.level is level for finding in findings)) for level in Level]

@@ -32,7 +32,7 @@ class Verb(NamedTuple):
 
 VERBS = {
     "init": Verb("amlstack.cli.commands.repository:init", "Make a repository for a team: a stack and a first job."),
-    "add": Verb("amlstack.cli.commands.adding:app", "Add a job, cluster, environment, schedule or stack."),
+    "add": Verb("amlstack.cli.commands.adding:add", "Add a job, cluster, environment, schedule or stack."),
     "upgrade": Verb(
         "amlstack.cli.commands.repository:upgrade", "Take a newer version of amlstack, and see what changes."
     ),

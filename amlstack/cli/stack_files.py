@@ -70,6 +70,12 @@ class StackSettings:
         return engine_config(self.file.config)
 
 
+def stack_names(folder: Path) -> tuple[str, ...]:
+    """The names of a folder's stacks, sorted."""
+    files = (path.name for path in folder.glob("Pulumi.*.yaml") if path.is_file())
+    return tuple(sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files))
+
+
 def settings_file(stack: str) -> Path:
     """The settings file of a stack of this project.
 
@@ -83,9 +89,7 @@ def settings_file(stack: str) -> Path:
     path = paths.PROJECT / f"Pulumi.{name}.yaml"
     if path.is_file():
         return path
-    known = sorted(
-        each.name.removeprefix("Pulumi.").removesuffix(".yaml") for each in paths.PROJECT.glob("Pulumi.*.yaml")
-    )
+    known = stack_names(paths.PROJECT)
     near = did_you_mean(name, known) or f"There are: {', '.join(known)}." if known else ""
     raise NoStackError(
         f"There is no {path.name} in {paths.PROJECT}: the settings of the stack `{name}`. {near} "

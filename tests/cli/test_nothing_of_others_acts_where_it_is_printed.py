@@ -188,7 +188,7 @@ OFFLINE: dict[str, Callable[[Path, str], list[list[str]]]] = {
     "prove": named("prove", "--only"),
     "sandbox": named("sandbox", "evict"), "import-ids": named("import-ids"), "drift": named("drift"),
     "init": named("init", "--yes", "--name"), "upgrade": named("upgrade"), "graph": named("graph", "--stack"),
-    "add": named("add", "stack", "--like"), "doctor": named("doctor", "--stack"),
+    "add": named("add", "stack", "more", "--like"), "doctor": named("doctor", "--stack"),
     "up": named("up", "--stack"), "down": named("down", "--stack"), "submit": named("submit"),
 }  # fmt: skip
 OF_A_WORKSPACE = {"status", "compare", "resubmit", "logs", "cancel", "download", "open", "shell", "forward"}

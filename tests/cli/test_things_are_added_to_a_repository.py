@@ -36,7 +36,7 @@ def comments(path: Path) -> list[str]:
         (["environment", "mine", "--image", "contoso.azurecr.io/train:7"], "environments"),
         (["environment", "acpt-pytorch-2.2-cuda12.1"], "environments"),
         (["job", "finetune", "--nodes", "1"], "jobs"),
-        (["schedule", "nightly", "azureml:train", "--begin", "2026-12-01T00:00:00"], "jobs"),
+        (["schedule", "nightly", "--starts", "azureml:train", "--begin", "2026-12-01T00:00:00"], "jobs"),
     ],
 )
 def test_an_addition_is_one_item_more_and_every_comment_stays(
@@ -85,10 +85,13 @@ def test_a_stack_is_like_another_with_its_own_workspace_and_no_secret(team: Path
         (["job", "train"], "`workloads/train/job.py` is there already"),
         (["stack", "dev"], "`Pulumi.dev.yaml` is there already"),
         (["stack", "Prod"], "small letters"),
+        (["clutser", "h100"], "Did you mean `cluster`"),
+        (["cluster", "h100", "--image", "a"], "takes --size, --nodes, and no --image"),
+        (["schedule", "nightly", "--starts", "azureml:train"], "`--begin` must be a time"),
         (["stack", "test", "--like", "none"], "Pulumi.none.yaml"),
         (["cluster", "gpu"], "gpu"),
         (["cluster", "h100", "--stack", "none"], "Pulumi.none.yaml"),
-        (["schedule", "nightly", "none.yml", "--begin", "2026-12-01T00:00:00"], "There is no file `none.yml`"),
+        (["schedule", "nightly", "--starts", "none.yml", "--begin", "2026-12-01T00:00:00"], "got `none.yml`"),
     ],
 )
 def test_what_cannot_be_added_is_said_and_nothing_is_written(

@@ -52,7 +52,7 @@ def add(
 
         near = did_you_mean(target, sorted(TARGETS))
         _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
-    raise typer.Exit(adding.run(adding.AskedAdd(target, stack, force, dry_run, owners)))
+    raise typer.Exit(adding.run(target, stack, force=force, dry_run=dry_run, owners=owners))
 
 
 @app.command()

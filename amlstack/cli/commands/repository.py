@@ -93,4 +93,11 @@ def upgrade(
     """
     from amlstack.cli import upgrade as upgrading
 
-    return upgrading.run(upgrading.AskedUpgrade(to, sandbox, dry_run, yes))
+    given = {"--sandbox": sandbox, "--dry-run": dry_run, "--yes": yes}
+    try:
+        if to is not None:
+            return upgrading.by_that_version(to, [option for option, meant in given.items() if meant])
+        return upgrading.run(sandbox=sandbox, dry_run=dry_run, yes=yes)
+    except upgrading.UpgradeError as error:
+        say(str(error), err=True)
+        return 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
-from amlstack.cli.console import say
+from amlstack.cli.console import difference, say
 from amlstack.cli.gitops import guards, touched
-from amlstack.cli.stack_files import project_name
+from amlstack.cli.stack_files import project_name, stack_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -179,27 +178,15 @@ def _present(path: Path) -> str | None:
 USAGE: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class AskedAdd:
-    """A person's request for the files.
+def run(target: str, stack: str | None, *, force: bool, dry_run: bool, owners: str | None) -> int:
+    """Writes the files, and prints what remains to be done.
 
-    Attributes:
-        target: A key of ``files.TARGETS``.
+    Args:
+        target: A key of ``TARGETS``.
         stack: Name of the real stack; None for the only one that the repository has.
         force: Whether files that differ are overwritten.
         dry_run: Whether nothing is written.
         owners: Who approves changes of the checks; None for whom CODEOWNERS names already.
-    """
-
-    target: str
-    stack: str | None
-    force: bool = False
-    dry_run: bool = False
-    owners: str | None = None
-
-
-def run(asked: AskedAdd) -> int:
-    """Writes the files, and prints what remains to be done.
 
     Returns:
         0 written, or as they should be; 1 where a file was edited and nothing was written; 2 for wrong use.
@@ -207,33 +194,34 @@ def run(asked: AskedAdd) -> int:
     root = _repository(Path.cwd())
     if root is None:
         return _ended("This folder is in no git repository: `git init` makes one", USAGE)
-    stack = asked.stack or _only_stack(root)
+    stack = stack or _only_stack(root)
     if stack is None:
-        known = ", ".join(f"`{name}`" for name in touched.all_stacks(root)) or "none"
+        known = ", ".join(f"`{name}`" for name in stack_names(root)) or "none"
         return _ended(f"Name the stack that is deployed with `--stack NAME`; this repository has {known}", USAGE)
     try:
-        found = files_of(asked.target, stack)
-        commands = first_commands(asked.target, stack)
-        owned = owners_file(asked.target, root, stack, asked.owners)
+        found = files_of(target, stack)
+        commands = first_commands(target, stack)
+        owned = owners_file(target, root, stack, owners)
     except (NoFilesError, NoOwnerError) as error:
         return _ended(str(error), USAGE)
     if not found:
-        return _ended(f"This version of amlstack has no files for `{asked.target}`", USAGE)
+        return _ended(f"This version of amlstack has no files for `{target}`", USAGE)
     found = found if owned is None else (*found, owned)
     new, edited, same = _sorted(root, found)
-    if edited and not asked.force:
+    if edited and not force:
         for file in edited:
-            say(_difference(root, file), nl=False)
+            there = _content(root / file.path) or ""
+            say(difference(there, file.content, f"{file.path} (yours)", f"{file.path} (amlstack's)"), nl=False)
         names = ", ".join(str(file.path) for file in edited)
         return _ended(f"nothing was written, as what is there differs: {names}. `--force` overwrites it", 1)
     written = sorted((*new, *edited), key=lambda file: file.path)
-    if not asked.dry_run:
+    if not dry_run:
         for file in written:
             _write(root / file.path, file.content)
     notes = [*_missing(root, stack)]
     if owned is not None and NOBODY in owned.content:
         notes.append(f"note: {owned.path} has {NOBODY}: name who approves changes of the checks with `--owners`")
-    say("\n".join(_printed(written, same, notes, commands, dry_run=asked.dry_run)))
+    say("\n".join(_printed(written, same, notes, commands, dry_run=dry_run)))
     return 0
 
 
@@ -277,12 +265,6 @@ def _content(path: Path) -> str | None:
         return None
     except OSError:
         return ""
-
-
-def _difference(root: Path, file: FilledFile) -> str:
-    there = (_content(root / file.path) or "").splitlines(keepends=True)
-    ours = file.content.splitlines(keepends=True)
-    return "".join(difflib.unified_diff(there, ours, f"{file.path} (yours)", f"{file.path} (amlstack's)"))
 
 
 def _write(path: Path, content: str) -> None:

@@ -11,6 +11,7 @@ from amlstack.base.files import read_regular
 from amlstack.base.paths import exists
 from amlstack.cli.git import GitError, Repository
 from amlstack.cli.gitops.guards import SEEN, is_guard
+from amlstack.cli.stack_files import stack_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,14 +23,9 @@ _READ: Final = frozenset({".py", ".yaml", ".yml"})
 _PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.\w+")
 
 
-def all_stacks(root: Path) -> tuple[str, ...]:
-    """The names of a folder's stacks, those of a sandbox too."""
-    return tuple(sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in root.glob("Pulumi.*.yaml")))
-
-
 def deployed(root: Path) -> tuple[str, ...]:
     """The stacks that are for Azure."""
-    return tuple(name for name in all_stacks(root) if name not in APART)
+    return tuple(name for name in stack_names(root) if name not in APART)
 
 
 def touched(commit: str, since: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.cli.stack_files import stack_names
 from amlstack.cli.targets import Targets
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ class Tree:
 
     def stacks(self) -> tuple[str, ...]:
         """Names of the project's stacks."""
-        files = (path.name for path in self.place.glob("Pulumi.*.yaml") if path.is_file())
-        return tuple(sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files))
+        return stack_names(self.place)
 
     def declared(
         self, stacks: Sequence[str], loose: Sequence[str], doing: Callable[[str], None]

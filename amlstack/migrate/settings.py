@@ -84,6 +84,6 @@ def _cluster(name: str, config: Made, told: Callable[..., None]) -> dict[str, An
             "identity_type",
             "hand",
             "the cluster has an identity of its own",
-            "Write `identity:` (docs/identities.md).",
+            "Write `identity:` (docs/explanation/identities.md).",
         )
     return found

@@ -49,6 +49,7 @@ def test_its_stack_comes_up_whatever_its_folders_are_called(team: Team) -> None:
 
 def test_its_ci_files_are_added(team: Team) -> None:
     assert "wrote .github/workflows/amlstack-main.yml" in team.amlstack("gitops", "add", "github", "--stack", "dev")
+    assert (team.root / "deploy" / "state" / "trust.py").is_file(), "what makes the place of the states comes along"
 
 
 def test_outside_of_a_project_state_is_kept_below_the_users_own(team: Team, tmp_path: Path) -> None:

@@ -41,10 +41,11 @@ class Folder:
 
 
 _REVIEW: Final = Folder("review", ".", is_start=True)
+_STATE: Final = Folder("state", "deploy/state", is_start=True)
 TARGETS: Final = {
-    "github": (Folder("github", ".github/workflows"), _REVIEW),
-    "azure-pipelines": (Folder("azure-pipelines", ".azure-pipelines"), _REVIEW),
-    "kubernetes": (Folder("kubernetes", "kubernetes"),),
+    "github": (Folder("github", ".github/workflows"), _REVIEW, _STATE),
+    "azure-pipelines": (Folder("azure-pipelines", ".azure-pipelines"), _REVIEW, _STATE),
+    "kubernetes": (Folder("kubernetes", "kubernetes"), _STATE),
 }
 """The parts that can be added, and the folders of each."""
 

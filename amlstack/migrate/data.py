@@ -21,7 +21,7 @@ _DEFAULT: Final = "workspaceblobstore"
 
 def slug(text: Any, otherwise: str) -> str:
     """A name for an input, an output or a step."""
-    found = re.sub(r"\W+", "_", text if isinstance(text, str) else "").strip("_")
+    found = re.sub(r"\W+", "_", text if isinstance(text, str) and "<fill:" not in text else "").strip("_")
     return found if re.match(r"[A-Za-z_]", found) else otherwise
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Told = Callable[..., None]
 
 ESTIMATORS: Final = frozenset(("Estimator", "PyTorch", "TensorFlow", "SKLearn", "Chainer"))
-_TYPES: Final = {
+TYPES: Final = {
     "MpiConfiguration": "mpi", "Mpi": "mpi", "PyTorchConfiguration": "pytorch", "Nccl": "pytorch", "Gloo": "pytorch",
     "TensorflowConfiguration": "tensorflow", "ParameterServer": "tensorflow",
 }  # fmt: skip
@@ -40,10 +40,11 @@ def distribution(of: Made, made: Made, told: Told) -> tuple[dict[str, Any] | Non
         return None, None if nodes in (None, 1) else shown(nodes)
     if not isinstance(given, Made):
         return {"type": text(given)}, shown(nodes) if nodes is not None else text(given)
-    kind = _TYPES.get(given.kind)
+    kind = TYPES.get(given.kind)
     if kind is None:
         told(given, given.kind, "hand", "v2 has no distribution of this kind", "Start the processes in the command.")
         return {"type": str(Unread(given.kind, given.file, given.line))}, shown(1 if nodes is None else nodes)
+    given.fields["_used"] = True
     if isinstance(part := of.get(kind), Made):  # `run_config.mpi.process_count_per_node = 4`
         given = given.copy(**{name: value for name, value in part.fields.items() if name != "node_count"})
     if made.kind in ESTIMATORS:
@@ -72,16 +73,21 @@ def _given(of: Made, made: Made) -> Any:
     given = of.get("distributed_job_config", "distributed_training")
     names = ("process_count_per_node", "worker_count", "parameter_server_count")
     fields = {name: of.get(name) for name in names if of.get(name) is not None}
-    if given is None and made.kind in ESTIMATORS and isinstance(backend := of.get("distributed_backend"), str):
+    backend = of.get("distributed_backend")
+    if given is None and made.kind in ESTIMATORS and backend is not None:
+        if not isinstance(backend, str):
+            return backend
         return Made(_BACKENDS.get(backend.lower(), backend), fields, of.file, of.line)
     if given is None and made.kind == "MpiStep":
         return Made("Mpi", fields, of.file, of.line)
     if given is not None or (communicator := of.get("communicator")) is None:
         return given
     word = text(communicator).lower()
-    part = _TYPES.get(_COMMUNICATORS.get(word, ""), "")
+    part = TYPES.get(_COMMUNICATORS.get(word, ""), "")
     inner = of.get(part) if part else None
-    fields = inner.fields if isinstance(inner, Made) else {}
+    if isinstance(inner, Made):
+        inner.fields["_used"] = True
+        fields = inner.given()
     return (
         None
         if word in ("", "none")

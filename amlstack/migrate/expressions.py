@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import posixpath
 from pathlib import PurePosixPath
@@ -75,11 +76,11 @@ class Expressions:
         self.depth = 0
         self._steps, self.file = 0, ""
 
-    def apply(self, function: Function, args: list[Any], words: dict[str, Any]) -> Any:
+    def apply(self, function: Function, args: list[Any], words: dict[str, Any], *, called: bool = True) -> Any:
         """Follow a function of the program; what it returns."""
         raise NotImplementedError
 
-    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = ()) -> Instance:
+    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = (), *, called: bool = True) -> Instance:
         """Follow the making of an object."""
         raise NotImplementedError
 
@@ -323,6 +324,8 @@ class Expressions:
             return _PATHS[dotted](*map(_text, args))
         if dotted == "range" and known(args) and len(range(*args)) <= ROUNDS:
             return [*range(*args)]
+        if dotted.startswith("math.") and known(args):
+            return getattr(math, dotted[5:])(*args)
         if dotted == "str" and len(args) == 1:
             return _text(args[0])
         if dotted in _PLAIN and not words and (known(args) or dotted in ("list", "dict", "tuple", "enumerate", "zip")):

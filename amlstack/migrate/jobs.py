@@ -11,7 +11,7 @@ from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, shown, text
 from amlstack.migrate.distributions import ESTIMATORS, distribution
 from amlstack.migrate.environments import Environments
 from amlstack.migrate.report import Item
-from amlstack.migrate.values import Made
+from amlstack.migrate.values import Made, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +24,8 @@ _LONGEST: Final = 2_592_000
 _IGNORED: Final = frozenset(("compute_target", "environment", "distributed_job_config", "max_run_duration_seconds",
                              "docker_runtime_config"))  # fmt: skip
 """Arguments that ScriptRunConfig does not look at beside a run configuration."""
+_CONFIGURED: Final = ("target", "environment", "distributed_job_config", "node_count")
+"""Attributes of a run configuration without which a job is not known."""
 _ORDER: Final = ("description", "experiment_name", "tags", "code", "command", "inputs", "outputs", "environment",
                  "environment_variables", "compute", "distribution", "resources", "limits")  # fmt: skip
 
@@ -84,6 +86,8 @@ class Commands:
         """
         config = made.get("run_config", "runconfig")
         of = _over(made, config) if isinstance(config, Made) else made
+        if isinstance(config, Unread):
+            of = Made(made.kind, {**made.fields, **dict.fromkeys(_CONFIGURED, config)}, made.file, made.line)
         environment = of.get("environment", "environment_definition")
         inner = environment if isinstance(environment, Made) else Made("")
         line, said = commands.with_torchrun(self._line(made, of, data, parameter))

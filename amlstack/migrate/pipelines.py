@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack.migrate import commands
 from amlstack.migrate.constructs import constructs
 from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, shown, slug, text
-from amlstack.migrate.distributions import ESTIMATORS
+from amlstack.migrate.distributions import ESTIMATORS, TYPES
 from amlstack.migrate.jobs import SCHEMAS, file_of, flat, ordered
 from amlstack.migrate.sweeps import Sweeps
 from amlstack.migrate.values import Made
@@ -72,6 +72,10 @@ class Writer(Sweeps):
             if content not in seen:
                 seen.append(content)
                 yield Document(stem, content, each.file, each.line)
+        for each in made:
+            if each.kind in TYPES and "_used" not in each.fields:
+                how = "Write its `distribution` and `instance_count` into the job that it is meant for."
+                self.told(each, each.kind, "hand", "it reaches no job that reading finds", how)
         if not any(each.kind == "Pipeline" for each in made):
             for each in self._all:
                 how = "Put it into a pipeline, `type: pipeline`, under `jobs:`."

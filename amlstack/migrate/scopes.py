@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.code_reading.code_files import modules, text_of, tree_of
+from amlstack.migrate.constructs import constructs
 from amlstack.migrate.expressions import DEPTH, ROUNDS, Expressions, TooLongError, methods
 from amlstack.migrate.values import Bindings, Class, Function, Instance, Made, Name, NameScope, Unread, known
 
@@ -41,10 +42,10 @@ class Followed(Expressions):
                 self._block(tree.body, NameScope(names, label))
             for of in self._classes:
                 if id(of.node) not in self._called:
-                    self.instance(of, {})
+                    self.instance(of, {}, called=False)
             for function in self._functions:
                 if id(function.node) not in self._called:
-                    self.apply(function, [], {})
+                    self.apply(function, [], {}, called=False)
         except (TooLongError, RecursionError):
             self.foreign.append(("a program that takes long to follow: its rest", path.name, 0))
 
@@ -185,9 +186,14 @@ class Followed(Expressions):
                 self.put(scope.names, alias.asname or top, value)
                 continue
             module = self._module(base, scope) or self._module(f"{base.rstrip('.')}.{alias.name}", scope)
-            if alias.name == "*":
+            if alias.name == "*" and base.startswith("azureml"):
+                for row in constructs():
+                    if row.isidentifier():
+                        self.put(scope.names, row, Name(f"{base}.{row}"))
+            elif alias.name == "*":
                 for imported, value in (module.fields if module else {}).items():
-                    self.put(scope.names, imported, value)
+                    if not imported.startswith("__"):
+                        self.put(scope.names, imported, value)
             else:
                 found = module.fields.get(alias.name) if module else None
                 foreign = Name(f"{base}.{alias.name}" if base else alias.name)
@@ -197,7 +203,9 @@ class Followed(Expressions):
         """A module of the folder, followed."""
         if name.startswith("azureml") or len(self._modules) > ROUNDS:
             return None
-        importing = Path(scope.find("__file__").names["__file__"]) if scope.find("__file__") else self.folder  # type: ignore[union-attr]
+        own = scope.find("__file__")
+        place = own.names["__file__"] if own else None
+        importing = Path(place) if isinstance(place, str) else self.folder
         last = name.rpartition(".")[2]
         path = next(
             (each for each in modules(self.folder, importing, name) if last in (each.stem, each.parent.name)), None
@@ -210,8 +218,8 @@ class Followed(Expressions):
                 self._block(tree.body, NameScope(names, path.relative_to(self.folder).as_posix()))
         return Made("module", self._modules[path])
 
-    def apply(self, function: Function, args: list[Any], words: dict[str, Any]) -> Any:
-        """Follow a function of the program; what it returns."""
+    def apply(self, function: Function, args: list[Any], words: dict[str, Any], *, called: bool = True) -> Any:
+        """Follow a function of the program; what it returns. Of one that nothing calls no argument is known."""
         self._called.add(id(function.node))
         if self.depth >= DEPTH:
             return NotImplemented
@@ -229,7 +237,7 @@ class Followed(Expressions):
         for each in (*positional, *takes.kwonlyargs):
             if each.arg in given or each.arg in words:
                 names[each.arg] = given.get(each.arg, words.get(each.arg))
-            elif each.arg in defaults:
+            elif called and each.arg in defaults:
                 names[each.arg] = self.value(defaults[each.arg], function.scope)
             else:
                 names[each.arg] = Unread(each.arg, scope.file, function.node.lineno)
@@ -249,7 +257,7 @@ class Followed(Expressions):
         first = returned[0] if returned else None
         return first if all(each == first for each in returned) else NotImplemented
 
-    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = ()) -> Instance:
+    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = (), *, called: bool = True) -> Instance:
         """Follow the making of an object."""
         self._called.add(id(of.node))
         made = Instance(of, {})
@@ -262,7 +270,7 @@ class Followed(Expressions):
         self._functions += (Function(each, of.scope, made) for each in methods(of) if each.name != "__init__")
         for each in methods(of):
             if each.name == "__init__":
-                self.apply(Function(each, of.scope, made), [*args], words)
+                self.apply(Function(each, of.scope, made), [*args], words, called=called)
         return made
 
 

@@ -74,7 +74,7 @@ class Sweeps(Commands):
 def _drawn(values: Any, made: Made) -> Any:
     """One distribution."""
     if not isinstance(values, Made):
-        return made.open("distribution")
+        return made.open("values")
     return {"type": values.kind, **{name: shown(value) for name, value in values.given().items()}}
 
 

@@ -1,0 +1,115 @@
+"""Sweeps, pipelines, schedules, data and environments: each part of v1 has its like in v2."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+import jobs
+from tests.support.migrate.programs import migrated, the_job
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STEPS = """
+from azureml.pipeline.core import Pipeline, PipelineData, PipelineParameter, Schedule, ScheduleRecurrence
+from azureml.pipeline.steps import PythonScriptStep
+store = Datastore.get(ws, 'team')
+raw = Dataset.File.from_files((store, 'raw/**')).as_named_input('raw').as_mount()
+clean = OutputFileDatasetConfig('clean', destination=(store, 'clean/{run-id}')).as_upload()
+model = PipelineData('model', datastore=store)
+epochs = PipelineParameter('epochs', 3)
+c = RunConfiguration()
+c.environment = env
+prepare = PythonScriptStep('prep.py', 'Prepare data', ['--raw', raw, '--out', clean], 'cpu', c, source_directory='src')
+train = PythonScriptStep('train.py', 'train', ['--data', clean.as_input('data'), '--epochs', epochs, '--model', model],
+                         'gpu', c, outputs=[model], source_directory='src')
+whole = Pipeline(ws, steps=[train])
+published = whole.publish('nightly')
+Schedule.create(ws, 'each-night', pipeline_id=published.id, experiment_name='e',
+                recurrence=ScheduleRecurrence('Day', 1, hours=[2], minutes=[30]))
+"""
+SWEEP = """
+from azureml.train.hyperdrive import *
+s = ScriptRunConfig('src', 'train.py', ['--n', 1], compute_target='gpu', environment=env,
+                    distributed_job_config=MpiConfiguration(4, 2), max_run_duration_seconds=600)
+h = HyperDriveConfig(RandomParameterSampling({'--lr': loguniform(-6, -1), 'batch-size': choice(16, 32)}),
+                     'loss', PrimaryMetricGoal.MINIMIZE, 20, 4, 60,
+                     BanditPolicy(slack_factor=0.1, evaluation_interval=2), run_config=s)
+Experiment(ws, 'tune').submit(h)
+"""
+
+
+def read(folder: Path, content: Any) -> Any:
+    """The declaration that a file's content is, without an error."""
+    file = folder / "written.yml"
+    file.write_text(yaml.safe_dump(content), "utf-8")
+    loaded = jobs.load(file)
+    assert [finding for finding in loaded.findings if finding.level == "error"] == []
+    return loaded.jobs[0]
+
+
+def test_a_pipeline_takes_its_steps_along_and_binds_what_they_hand_on(tmp_path: Path) -> None:
+    schedule = the_job(migrated(tmp_path, STEPS))
+    whole = schedule["create_job"]
+    assert schedule["trigger"] == {
+        "type": "recurrence", "frequency": "day", "interval": 1, "schedule": {"hours": [2], "minutes": [30]},
+    }  # fmt: skip
+    assert whole["inputs"] == {"epochs": 3}
+    train, prepare = whole["jobs"]["train"], whole["jobs"]["prepare_data"]
+    assert prepare["command"] == "python prep.py --raw ${{inputs.raw}} --out ${{outputs.clean}}"
+    assert prepare["inputs"]["raw"] == {
+        "type": "uri_folder",
+        "path": "azureml://datastores/team/paths/raw",
+        "mode": "ro_mount",
+    }
+    assert prepare["outputs"]["clean"] == {
+        "type": "uri_folder", "mode": "upload", "path": "azureml://datastores/team/paths/clean/${{name}}",
+    }  # fmt: skip
+    assert (
+        train["command"]
+        == "python train.py --data ${{inputs.data}} --epochs ${{inputs.epochs}} --model ${{outputs.model}}"
+    )
+    assert train["inputs"] == {
+        "data": "${{parent.jobs.prepare_data.outputs.clean}}",
+        "epochs": "${{parent.inputs.epochs}}",
+    }
+    assert isinstance(read(tmp_path, whole), jobs.Pipeline)
+
+
+def test_a_sweep_has_its_space_policy_and_limits(tmp_path: Path) -> None:
+    sweep = the_job(migrated(tmp_path, SWEEP))
+    assert sweep["search_space"] == {
+        "lr": {"type": "loguniform", "min_value": -6, "max_value": -1},
+        "batch_size": {"type": "choice", "values": [16, 32]},
+    }
+    assert sweep["trial"]["command"] == (
+        "python train.py --n 1 --lr ${{search_space.lr}} --batch-size ${{search_space.batch_size}}"
+    )
+    assert sweep["limits"] == {
+        "max_total_trials": 20, "max_concurrent_trials": 4, "timeout": 3600, "trial_timeout": 600,
+    }  # fmt: skip
+    assert sweep["objective"] == {"primary_metric": "loss", "goal": "minimize"}
+    assert sweep["early_termination"] == {"type": "bandit", "slack_factor": 0.1, "evaluation_interval": 2}
+    assert sweep["trial"]["resources"] == {"instance_count": 2}
+    assert (sweep["compute"], sweep["experiment_name"]) == ("azureml:gpu", "tune")
+    assert isinstance(read(tmp_path, sweep), jobs.Sweep)
+
+
+def test_packages_of_v1_give_way_to_mlflow(tmp_path: Path) -> None:
+    program = (
+        "e = Environment('own')\ne.docker.base_image = 'x/y:1'\nd = CondaDependencies()\n"
+        "d.add_pip_package('torch==2.8')\n"
+        "d.add_pip_package('azureml-defaults')\nd.add_conda_package('numpy')\ne.python.conda_dependencies = d\n"
+        "e.environment_variables['A'] = 'b'\nScriptRunConfig('src', 'a.py', compute_target='c', environment=e)"
+    )
+    job = the_job(migrated(tmp_path, program))
+    assert job["environment"] == {
+        "image": "x/y:1",
+        "conda_file": {
+            "channels": ["conda-forge"],
+            "dependencies": ["python=3.10.18", "numpy", "pip", {"pip": ["torch==2.8", "mlflow", "azureml-mlflow"]}],
+        },
+    }
+    assert job["environment_variables"] == {"A": "b"}

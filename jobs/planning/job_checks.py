@@ -183,6 +183,12 @@ def local_files(job: Job, base: Path) -> Iterator[Finding]:
         case _:
             pass
     yield from missing_inputs(job.inputs, base, typed=job.typed)
+    for name, value in job.inputs.items():
+        if isinstance(value, str) and value.startswith("azureml:"):
+            seen = f"`{name}` is the text `{value}`, and no data"
+            rule = "A value alone is handed to the command as it is written; data have a type and a path"
+            remedy = f"Write `{{type: uri_folder, path: {value}}}` where the data are meant."
+            yield Finding("input-is-text", f"inputs.{name}", seen, rule, remedy, Level.WARNING)
 
 
 def missing_inputs(

@@ -228,6 +228,13 @@ def test_a_file_with_errors_cannot_be_rehearsed(here: Path, capfd: pytest.Captur
     assert [each["code"] for each in answer["findings"] if each["level"] == "error"] == ["script-missing"]
 
 
+def test_a_script_that_nothing_makes_is_in_the_way(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / "src" / "train.py").rename(here / "src" / "train.txt")
+    code, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")
+    assert (code, [each["about"] for each in in_the_way(answer)]) == (2, ["programs"])
+    assert answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data", "--force")[0] == 0
+
+
 def test_a_schedule_is_not_rehearsed(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (here / "nightly.yml").write_text(
         "name: nightly\ntrigger: {type: cron, expression: '0 2 * * *'}\ncreate_job: ./job.yml\n"

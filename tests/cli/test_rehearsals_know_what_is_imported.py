@@ -28,12 +28,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "work"
 
 
-def environment(here: Path, capfd: pytest.CaptureFixture[str], command: str) -> list[dict[str, Any]]:
-    job = {"command": command, "code": "src", "environment": {"image": IMAGE}, "compute": "azureml:a"}
+def environment(
+    here: Path, capfd: pytest.CaptureFixture[str], command: str, image: str = IMAGE
+) -> list[dict[str, Any]]:
+    job = {"command": command, "code": "src", "environment": {"image": image}, "compute": "azureml:a"}
     (here / "job.yml").write_text(json.dumps(job))
     main(["rehearse", "job.yml", "--dry-run", "--json", "--yes"])
     (answer,) = json.loads(capfd.readouterr().out)["jobs"]
-    return [each for each in answer["aspects"] if each["about"] == "environment" and each["state"] == "note"]
+    return [each for each in answer["aspects"] if each["about"] == "environment" and "will fail" in each["text"]]
 
 
 def test_a_missing_module_is_named_at_its_line_with_the_package_to_write(
@@ -47,6 +49,29 @@ def test_a_missing_module_is_named_at_its_line_with_the_package_to_write(
     assert "`import sklearn` will fail" in found["text"]
     assert f'`[stand_in."{IMAGE}"]`' in found["text"]
     assert '`requirements = ["scikit-learn"]`' in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("image", "text", "lacking"),
+    [
+        (IMAGE, "import there, sklearn\n", ["sklearn"]),
+        (IMAGE, "import amlnode\n", []),  # travels with the code
+        (
+            "mcr.microsoft.com/azureml/curated/tensorflow-2.7-ubuntu20.04-py38-cuda11-gpu",
+            "import horovod\n",
+            ["horovod"],
+        ),
+        ("mcr.microsoft.com/azureml/curated/tensorflow-2.7-ubuntu20.04-py38-cuda11-gpu", "import requests\n", []),
+    ],
+)
+def test_what_the_started_script_lacks_is_in_the_way_also_before_the_environment_is_built(
+    image: str, text: str, lacking: list[str], *, here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "src/train.py").write_text(text)
+    found = environment(here, capfd, "python train.py", image)
+    assert [(each["state"], each["text"].split("`")[1]) for each in found] == [
+        ("blocks", f"import {each}") for each in lacking
+    ]
 
 
 @pytest.mark.parametrize(

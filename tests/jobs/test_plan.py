@@ -325,6 +325,12 @@ def test_services_of_several_nodes_need_a_distribution_that_azure_ml_starts_them
     assert [(each.where, each.level) for each in found] == [("services.code", Level.WARNING)] * named
 
 
+def test_a_value_that_looks_like_a_data_asset_is_told_to_be_text() -> None:
+    inputs: dict[str, Any] = {"a": "azureml:words:1", "b": jobs.Input(path="azureml:words:1"), "c": "words", "d": 1}
+    found = [each for each in jobs.plan(job(inputs=inputs), BLIND).findings if each.code == "input-is-text"]
+    assert [(each.where, each.level) for each in found] == [("inputs.a", Level.WARNING)]
+
+
 def test_a_service_that_nobody_could_use_is_named() -> None:
     services = {
         "in": jobs.Service(type="ssh"),

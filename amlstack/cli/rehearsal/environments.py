@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import jobs
@@ -131,7 +132,9 @@ def found_nowhere(wanted: str, where: Targets, folder: Path) -> tuple[str, str]:
 
 
 def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named: str) -> Iterator[Aspect]:
-    """Yield what is missing in an environment that is built; nothing where the job itself installs packages.
+    """Yield the imports that a stand-in lacks: any, where it is built, else those that it is known to lack.
+
+    Nothing is yielded where the job itself installs packages.
 
     Args:
         place: The part's place.
@@ -144,25 +147,37 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
 
     folder, command = code_folder(part), part.enriched.command
     built = building.ready(answer.standin) if answer.standin is not None else None
-    if built is None or folder is None:
+    if folder is None:
         return
     scripts = shell.scripts(command)
     if not scripts or pip_layer.wanted(command, folder):
         return
     of_image = {module.split(".")[0] for each in answer.absent for module in each.modules}
-    for each in code_files.missing_imports(folder, scripts, built):
+    if built is not None:
+        missing = code_files.missing_imports(folder, scripts, built)
+    else:
+        missing = code_files.absent_imports(
+            folder, code_files.files(folder, scripts), lambda name: name not in of_image
+        )
+    includes = part.job.code.includes if part.job.code is not None else ()
+    along = {PurePosixPath(name).stem for name in (*includes, *map(str, part.beside))}
+    for each in (each for each in missing if each.module not in along):
         whose = "the image has it, its stand-in has not" if each.module in of_image else "its stand-in has not"
         key = json.dumps(named, ensure_ascii=False)
         package = json.dumps(requirements.package_of(each.module))
+        # What a script of the command imports at its top, it imports; a module may never be reached.
+        stops = each.path in map(posixpath.normpath, scripts)
+        brings = f"`[stand_in.{key}]`, below it `like = {key}` and `requirements = [{package}]`"
+        text = f"`import {each.module}` will fail: {whose}"
         yield Aspect(
             "environment",
-            "note",
-            f"`import {each.module}` will fail: {whose}. To bring it, write into rehearsal.toml: `[stand_in.{key}]`, "
-            f"below it `like = {key}` and `requirements = [{package}]`",
-            "",
+            "blocks" if stops else "note",
+            text if stops else f"{text}. To bring it, write into rehearsal.toml: {brings}",
+            f"Write into rehearsal.toml: {brings}; or --force." if stops else "",
             (place,),
             str(folder / each.path),
             each.line,
+            ignorable=stops,
         )
 
 

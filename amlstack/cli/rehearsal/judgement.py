@@ -65,8 +65,12 @@ def _internet(place: str, part: jobs.Plan, found: Sequence[Download], away: froz
         yield _download_aspect(each, instead if each.host in away else "", place, file)
 
 
-def _programs(place: str, command: str) -> Iterator[Aspect]:
-    for program in code_files.outside_programs(shell.steps(command)):
+def _programs(place: str, part: jobs.Plan) -> Iterator[Aspect]:
+    for each in part.findings:
+        # To `check` it is a warning where the folder holds no script yet; this run takes the folder as it is.
+        if each.code == "script-missing" and each.level is Level.WARNING:
+            yield Aspect("programs", "blocks", each.seen, each.remedy, (place,), each.file, each.line, ignorable=True)
+    for program in code_files.outside_programs(shell.steps(part.enriched.command)):
         if program.changes:
             text = f"`{program.name}` in the command would change this machine, where a rehearsal runs its commands"
             remedy = "Move it into the image, or give --force to run it here all the same."
@@ -166,7 +170,7 @@ def _needs(
         yield from environments.mpi_aspects(place, part, answer)
         yield from aspects.port_aspects(place, part)
         yield from aspects.cluster_aspects(place, part)
-        yield from _programs(place, part.enriched.command)
+        yield from _programs(place, part)
         yield from _internet(place, part, fetched[place], away)
 
 

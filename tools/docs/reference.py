@@ -61,11 +61,8 @@ def _fenced(found: re.Match[str]) -> str:
 
 
 def _option(name: str, parameter: inspect.Parameter) -> str:
-    info = next(
-        each
-        for each in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
-        if isinstance(each, ParameterInfo)
-    )
+    marks = (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
+    info = next(each for each in marks if isinstance(each, ParameterInfo))
     given = [word for word in (info.default, *(info.param_decls or ())) if str(word).startswith("-")]
     words = ", ".join(f"`{word}`" for word in given or [f"--{name.replace('_', '-')}"])
     meaning = " ".join((info.help or "").split()).replace("|", "\\|")
@@ -124,12 +121,9 @@ def resources() -> str:
 
 
 def _resource(kind: str, said: dict[str, Any]) -> str:
-    every = {**said["properties"], **said["inputProperties"]}
-    required = said.get("requiredInputs", ())
     rows = []
-    for name, each in every.items():
-        use = "output" if name not in said["inputProperties"] else "required" if name in required else "optional"
+    for name, each in {**said["properties"], **said["inputProperties"]}.items():
+        given = "required" if name in said.get("requiredInputs", ()) else "optional"
+        use = given if name in said["inputProperties"] else "output"
         rows.append(f"| `{name}` | {use} | {each.get('description', '')} |")
-    return "\n".join(
-        [f"## {kind}", "", said["description"], "", "| property | | meaning |", "| --- | --- | --- |", *rows]
-    )
+    return "\n".join([f"## {kind}\n\n{said['description']}\n\n| property | | meaning |\n| --- | --- | --- |", *rows])

@@ -43,15 +43,9 @@ def shown(value: Any) -> Any:
 
 def address(datastore: Any, path: Any) -> str:
     """The address of a path on a datastore."""
-    name = _DEFAULT
-    if isinstance(datastore, (Made, Unread)) and not (
-        isinstance(datastore, Made) and datastore.kind == "DefaultDatastore"
-    ):
-        name = (
-            text(datastore.get("name", "datastore_name") or datastore)
-            if isinstance(datastore, Made)
-            else text(datastore)
-        )
+    held = datastore.get("name", "datastore_name") or datastore if isinstance(datastore, Made) else datastore
+    plain = datastore is None or getattr(datastore, "kind", "") == "DefaultDatastore"
+    name = _DEFAULT if plain else text(held)
     rest = re.sub(r"/?\*+.*$", "", text(path)).strip("/")
     return f"azureml://datastores/{name}/paths/{rest}"
 

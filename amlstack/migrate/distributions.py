@@ -88,11 +88,8 @@ def _given(of: Made, made: Made) -> Any:
     if isinstance(inner, Made):
         inner.fields["_used"] = True
         fields = inner.given()
-    return (
-        None
-        if word in ("", "none")
-        else Made(_COMMUNICATORS.get(word, text(communicator)), dict(fields), of.file, of.line)
-    )
+    kind = _COMMUNICATORS.get(word, text(communicator))
+    return None if word in ("", "none") else Made(kind, dict(fields), of.file, of.line)
 
 
 def _said_twice(of: Made, given: Made, told: Told) -> None:

@@ -65,11 +65,8 @@ class Environments:
         living = catalogue.get(name)
         is_curated = name.lower().startswith(catalogue.SHORT_PREFIX)
         if is_curated and living is not None:
-            return (
-                living.version_id(text(version) if version else living.version)
-                if version or living.version
-                else living.label_id()
-            )
+            version = version or living.version
+            return living.version_id(text(version)) if version else living.label_id()
         if is_curated and not version:
             others = catalogue.successors(name) or _by_framework(name)
             if not others:
@@ -100,16 +97,11 @@ class Environments:
     def _conda(self, value: Made, python: Any) -> Any:
         if isinstance(python, Made) and python.get("user_managed_dependencies") is True:
             return None
-        file = (
-            value.get("file_path", "conda_specification") if value.kind != "Environment.from_pip_requirements" else None
-        )
+        listed = value.kind == "Environment.from_pip_requirements"
+        file = None if listed else value.get("file_path", "conda_specification")
         if file is not None:
             return self._file(file, value)
-        requirements = (
-            value.get("file_path")
-            if value.kind == "Environment.from_pip_requirements"
-            else value.get("pip_requirements")
-        )
+        requirements = value.get("file_path" if listed else "pip_requirements")
         if requirements is not None:
             return conda_of([], self._lines(requirements, value), PYTHON)
         given = python.get("conda_dependencies") if isinstance(python, Made) else None

@@ -37,7 +37,10 @@ _PATHS: Final[dict[str, Callable[..., Any]]] = {
     "os.getcwd": ".".strip, "pathlib.Path": PurePosixPath, "pathlib.PurePath": PurePosixPath,
     "pathlib.PurePosixPath": PurePosixPath, "pathlib.Path.cwd": PurePosixPath,
 }  # fmt: skip
+_SAME_PATH: Final = frozenset(("resolve", "absolute", "expanduser"))
 _CHANGES: Final = frozenset(("append", "extend", "insert", "update", "setdefault", "pop", "remove", "clear"))
+MORE: Final = "**"
+"""Stands among the arguments of a call where others are handed on that are not known."""
 _LONGEST: Final = 10_000
 _STEPS: Final = 60_000
 DEPTH: Final = 30
@@ -84,6 +87,12 @@ class Expressions:
         """Follow the making of an object."""
         raise NotImplementedError
 
+    def spend(self, steps: int) -> None:
+        """Count steps; too many end the following."""
+        self._steps += steps
+        if self._steps > _STEPS:
+            raise TooLongError
+
     def touch(self, held: Any) -> None:
         """Note a list, a mapping or a scope that is about to change."""
         raise NotImplementedError
@@ -99,9 +108,7 @@ class Expressions:
 
     def value(self, node: ast.expr, scope: NameScope) -> Any:
         """The value of an expression."""
-        self._steps += 1
-        if self._steps > _STEPS:
-            raise TooLongError
+        self.spend(1)
         self.file = scope.file
         try:
             found = self._value(node, scope)
@@ -209,16 +216,13 @@ class Expressions:
         if isinstance(node.op, ast.Add) and (isinstance(left, str) or isinstance(right, str)):
             return _text(left) + _text(right)
         if isinstance(node.op, ast.Mod) and isinstance(left, str):
-            values = right if isinstance(right, (tuple, dict)) else (right,)
-            shown = (
-                tuple(map(_shown, values)) if isinstance(values, tuple) else {k: _shown(v) for k, v in values.items()}
-            )
-            return left % shown
+            if isinstance(right, dict):
+                return left % {name: _shown(value) for name, value in right.items()}
+            return left % tuple(map(_shown, right if isinstance(right, tuple) else (right,)))
         if not (known(left) and known(right)) or type(node.op) not in _BINARY:
             return NotImplemented
-        if isinstance(node.op, ast.Mult) and not all(
-            isinstance(each, (int, float)) and abs(each) < 1e12 for each in (left, right)
-        ):
+        small = all(isinstance(each, (int, float)) and abs(each) < 1e12 for each in (left, right))
+        if isinstance(node.op, ast.Mult) and not small:
             return NotImplemented
         return _BINARY[type(node.op)](left, right)
 
@@ -262,13 +266,10 @@ class Expressions:
             tests = [self.value(test, inner) for test in generator.ifs]
             if not all(map(known, tests)):
                 return NotImplemented
-            if all(tests):
-                pair = isinstance(node, ast.DictComp)
-                found.append(
-                    (self.value(node.key, inner), self.value(node.value, inner))
-                    if pair
-                    else self.value(node.elt, inner)
-                )
+            if all(tests) and isinstance(node, ast.DictComp):
+                found.append((self.value(node.key, inner), self.value(node.value, inner)))
+            elif all(tests):
+                found.append(self.value(node.elt, inner))
         return dict(found) if isinstance(node, ast.DictComp) else found
 
     # --- calls
@@ -278,23 +279,22 @@ class Expressions:
         words: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.value(keyword.value, scope)
-            words |= {keyword.arg: value} if keyword.arg else value if isinstance(value, dict) else {}
+            further = value if isinstance(value, dict) else {MORE: value}
+            words |= {keyword.arg: value} if keyword.arg else further
+        if any(isinstance(each, ast.Starred) for each in node.args) and not known(args):
+            words[MORE] = Unread("arguments", scope.file, node.lineno)
         if isinstance(node.func, ast.Attribute):
             owner = self.value(node.func.value, scope)
-            if not isinstance(owner, (Name, Instance, Class)) and not (
-                isinstance(owner, Made) and owner.kind == "module"
-            ):
+            if not isinstance(owner, (Name, Instance, Class)) and getattr(owner, "kind", "") != "module":
                 return self._method(owner, node.func.attr, args, words, (scope.file, node.lineno))
         function = self.value(node.func, scope)
         if isinstance(function, Function):
             return self.apply(function, args, words)
         if isinstance(function, Class):
             return self.instance(function, words, args)
-        return (
-            self._named_call(function, args, words, (scope.file, node.lineno))
-            if isinstance(function, Name)
-            else NotImplemented
-        )
+        if not isinstance(function, Name):
+            return NotImplemented
+        return self._named_call(function, args, words, (scope.file, node.lineno))
 
     def _named_call(self, name: Name, args: list[Any], words: dict[str, Any], place: tuple[str, int]) -> Any:
         dotted = name.dotted
@@ -307,7 +307,8 @@ class Expressions:
                 args = [args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else [args]
                 fields = {"values": args[0]}
             else:
-                fields = {**dict(zip(row.takes, args, strict=False)), **words}
+                more = {name: Unread(name, *place) for name in row.takes} if MORE in words else {}
+                fields = {**more, **dict(zip(row.takes, args, strict=False)), **words}
             made = Made(row.returns or row.name, fields, *place)
             made.fields.setdefault("_row", row.name)
             self.made.append(made)
@@ -357,13 +358,7 @@ class Expressions:
         if isinstance(owner, PurePosixPath):
             if name in ("joinpath", "with_suffix", "with_name"):
                 return getattr(owner, name)(*map(_text, args))
-            return (
-                owner
-                if name in ("resolve", "absolute", "expanduser")
-                else str(owner)
-                if name == "as_posix"
-                else NotImplemented
-            )
+            return {"as_posix": str(owner)}.get(name, owner if name in _SAME_PATH else NotImplemented)
         return NotImplemented
 
     def _parser(self, owner: Made, name: str, args: list[Any], words: dict[str, Any], place: tuple[str, int]) -> Any:
@@ -371,12 +366,7 @@ class Expressions:
         if name == "add_argument" and args:
             option = next((each for each in args if str(each).startswith("--")), args[0])
             flag = {"store_true": False, "store_false": True}.get(words.get("action", ""))
-            missing = (
-                Unread(f"{option}", *place)
-                if flag is None and (words.get("required") or "default" not in words)
-                else flag
-            )
-            default = words.get("default", missing)
+            default = words.get("default", Unread(str(option), *place) if flag is None else flag)
             if words.get("type") == Name("int") and isinstance(default, str) and default.isdigit():
                 default = int(default)
             self.put(owner.fields, words.get("dest", str(option).lstrip("-").replace("-", "_")), default)

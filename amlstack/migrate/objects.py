@@ -42,9 +42,8 @@ def called(owner: Made, name: str, args: list[Any], words: dict[str, Any], place
             return Made("DataReference", {"datastore": owner, "path_on_datastore": "", **mode}, file, line)
         return _consumed(owner, **mode) if owner.kind in ("Dataset", "Tabular", "Uploaded") else owner.copy(**mode)
     if name in ("as_named_input", "as_input"):
-        return (
-            owner.copy(name=first) if owner.kind in ("Consumption", "DataReference") else _consumed(owner, name=first)
-        )
+        named = owner.kind in ("Consumption", "DataReference")
+        return owner.copy(name=first) if named else _consumed(owner, name=first)
     if name == "path" and owner.kind.endswith(("Datastore", "DataReference")):
         return Made("DataReference", {"datastore": owner, "path_on_datastore": first, **words}, file, line)
     if name in ("get_default_datastore", "get_default_compute_target"):
@@ -72,8 +71,7 @@ def _submitted(owner: Made, args: list[Any], words: dict[str, Any]) -> Any:
     config = owner if owner.kind == "Pipeline" else args[0] if args else words.get("config")
     if not isinstance(config, Made):
         return NotImplemented
-    experiment = (
-        owner.get("name") if owner.kind == "Experiment" else words.get("experiment_name", args[0] if args else None)
-    )
+    given = words.get("experiment_name", args[0] if args else None)
+    experiment = owner.get("name") if owner.kind == "Experiment" else given
     config.fields |= {"_experiment": experiment, "_tags": words.get("tags"), "_submitted": True}
     return Made("Submitted", {"config": config})

@@ -124,9 +124,8 @@ class Writer(Sweeps):
         def parameter(each: Made) -> str:
             name = slug(each.get("name"), "parameter")
             default = each.get("default_value")
-            inputs[name] = (
-                each.open(name) if default is None or isinstance(default, (Made, dict, list)) else shown(default)
-            )
+            plain = default is not None and not isinstance(default, (Made, dict, list))
+            inputs[name] = shown(default) if plain else each.open(name)
             data.inputs[name] = f"${{{{parent.inputs.{name}}}}}"
             return f"${{{{inputs.{name}}}}}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.code_reading.code_files import modules, text_of, tree_of
 from amlstack.migrate.constructs import constructs
-from amlstack.migrate.expressions import DEPTH, ROUNDS, Expressions, TooLongError, methods
+from amlstack.migrate.expressions import DEPTH, MORE, ROUNDS, Expressions, TooLongError, methods
 from amlstack.migrate.values import Bindings, Class, Function, Instance, Made, Name, NameScope, Unread, known
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ class Followed(Expressions):
         self._touched = outer
         for key, held in {key: held for state in states for key, (held, _) in state.items()}.items():
             self.touch(held)
+            self.spend(len(held))
             now = [state[key][1] if key in state else held.copy() for state in states]
             _restore(held, _merged(now, lambda name: Unread(str(name), self.file, node.lineno)))
         return _ON if states else lefts[0]
@@ -237,7 +238,7 @@ class Followed(Expressions):
         for each in (*positional, *takes.kwonlyargs):
             if each.arg in given or each.arg in words:
                 names[each.arg] = given.get(each.arg, words.get(each.arg))
-            elif called and each.arg in defaults:
+            elif called and MORE not in words and each.arg in defaults:
                 names[each.arg] = self.value(defaults[each.arg], function.scope)
             else:
                 names[each.arg] = Unread(each.arg, scope.file, function.node.lineno)

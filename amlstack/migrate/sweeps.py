@@ -38,9 +38,7 @@ class Sweeps(Commands):
         trial = made.get("run_config", "estimator")
         trial = trial if isinstance(trial, Made) else Made("ScriptRunConfig", {}, made.file, made.line)
         run = self.command(trial.copy(arguments=given) if given is not None else trial, data, parameter)
-        sampling, goal, minutes = (
-            made.get(name) for name in ("hyperparameter_sampling", "primary_metric_goal", "max_duration_minutes")
-        )
+        sampling, goal = made.get("hyperparameter_sampling"), made.get("primary_metric_goal")
         space = sampling.get("parameter_space") if isinstance(sampling, Made) else None
         drawn: dict[str, Any] = {}
         for option, values in space.items() if isinstance(space, dict) else ():
@@ -50,9 +48,8 @@ class Sweeps(Commands):
             run["command"] += f" {flag} ${{{{search_space.{name}}}}}"
         word = text(goal.dotted if isinstance(goal, Name) else goal).rpartition(".")[2].lower()
         limits = {new: shown(made.get(old)) for old, new in _LIMITS.items() if made.get(old) is not None}
-        limits |= (
-            {"timeout": minutes * 60 if isinstance(minutes, int) else text(minutes)} if minutes is not None else {}
-        )
+        if (minutes := made.get("max_duration_minutes")) is not None:
+            limits["timeout"] = minutes * 60 if isinstance(minutes, int) else text(minutes)
         limits |= {"trial_timeout": run["limits"]["timeout"]} if run.get("limits") else {}
         for lost in ("resume_from", "resume_child_runs"):
             if made.get(lost) is not None:

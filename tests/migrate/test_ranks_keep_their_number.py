@@ -81,6 +81,12 @@ def test_older_ways_mean_the_same(tmp_path: Path, program: str, distribution: An
         (SUBMIT.format("MpiConfiguration(node_count=argv[1])"), "argv[1]"),
         (SUBMIT.format("None if x else MpiConfiguration()"), "None_if_x_else_MpiConfiguration()"),
         ("PyTorch('src', entry_script='a.py', node_count=2)", "node_count"),
+        (SUBMIT.format("MpiConfiguration(**given)"), "node_count"),
+        (SUBMIT.format("MpiConfiguration(*given)"), "node_count"),
+        ("def f(nodes=2):\n    return MpiConfiguration(node_count=nodes)\n" + SUBMIT.format("f(**given)"), "nodes"),
+        ("def f(nodes=2):\n    " + SUBMIT.format("MpiConfiguration(node_count=nodes)"), "nodes"),
+        ("MpiConfiguration(node_count=2)\n" + SUBMIT.format("None"), "MpiConfiguration"),
+        ("ScriptRunConfig('src', 'a.py', run_config=given)", "given"),
         (ESTIMATE.format("PyTorch", "process_count_per_node=4, distributed_training=Mpi()"), "process_count_per_node"),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from amlstack import run_identity
 from amlstack.base import yamltext
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import did_you_mean, near
-from amlstack.snapshot import data
+from amlstack.snapshot import folder
 from infra.roles import Role, needed
 from infra.settings import dotted
 from jobs.local_data import DATASTORE, DataUpload, LocalInput, absolute, all_inputs, bare_datastore, wrong
@@ -277,7 +277,7 @@ def _planned(spec: DataAsset, root: Path, folders: DataFolders) -> tuple[Planned
     if not content.hash:
         return None, found
     upload = DataUpload(path, store, content)
-    uri = data.address(content, upload.name, store, "")
+    uri = folder.address(content, upload.name, store, "")
     version = run_identity.content_version({"dataType": spec.type, "dataUri": uri})
     return PlannedAsset(spec, version, uri, upload, referenced), found
 

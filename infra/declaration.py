@@ -17,10 +17,9 @@ from infra import access, azure_policy_assignment, judgement, runs, security
 from infra import data as data_module
 from infra.data import StackData, check_containers
 from infra.network import findings
-from infra.runs import Run, fabric_check, references
+from infra.runs import Run, registration
 from infra.runs import order as order_module
-from infra.runs.order import Order
-from infra.runs.references import environment_of, resolve_target
+from infra.runs.order import Order, environment_of, resolve_target
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.local_data import MISSING, DataFolders
 from policies import gate
@@ -194,8 +193,8 @@ class _Stack:
         members = order_module.members(loaded, path, job_file, self.reading, index, shown=self.shortened)
         for declared in loaded.jobs:
             found += (self.reading.locate(("jobs", index), each) for each in runs.misplaced(declared, job_file))
-            meant = references.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
-            found += references.secret_findings(meant, job_file, self.reading, index, loaded.source)
+            meant = order_module.with_secrets(runs.with_overrides(declared, job_file, self.environment), job_file)
+            found += order_module.secret_findings(meant, job_file, self.reading, index, loaded.source)
             run, wrong = self.run(meant, loaded.source, path)
             result.append(run)
             found += wrong
@@ -227,24 +226,24 @@ class _Stack:
             dict.fromkeys(found)
         )
 
-    def fabric_checks(self, declared: Sequence[Run], members: Sequence[OrderedRun]) -> fabric_check.FabricChecks:
+    def fabric_checks(self, declared: Sequence[Run], members: Sequence[OrderedRun]) -> registration.FabricChecks:
         """The checks of clusters on which the stack runs something, or after which something is to run."""
-        checks = fabric_check.FabricChecks()
+        checks = registration.FabricChecks()
         named = {wanted.name for member in members for wanted in member.wanted}
         for index, cluster in enumerate(self.settings.clusters):
             loc: tuple[str | int, ...] = ("clusters", index, "fabric_check")
-            name = fabric_check.name_of(cluster.name)
+            name = registration.name_of(cluster.name)
             if cluster.fabric_check is None or self.reading.doubts("clusters", index):
                 continue
-            on_it = fabric_check.on_cluster(declared, cluster)
-            wrong = fabric_check.faults(cluster, declared, dotted(loc))
+            on_it = registration.on_cluster(declared, cluster)
+            wrong = registration.faults(cluster, declared, dotted(loc))
             if not wrong and (name in named or any(not run.is_schedule for run in on_it)):
-                job = fabric_check.job_of(cluster, location=self.settings.location)
+                job = registration.job_of(cluster, location=self.settings.location)
                 job = job.model_copy(update=self.environment(job))
-                run, found = self.run(job, jobs.Source(base=fabric_check.CODE), fabric_check.CODE / "about.txt")
+                run, found = self.run(job, jobs.Source(base=registration.CODE), registration.CODE / "about.txt")
                 checks.add(run, on_it)
                 wrong = [replace(each, where=dotted(loc)) for each in errors(found)]
-                wrong.append(fabric_check.announced(run, dotted(loc)))
+                wrong.append(registration.announced(run, dotted(loc)))
             checks.findings += (self.reading.locate(loc, each) for each in wrong)
         return checks
 

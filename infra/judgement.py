@@ -21,8 +21,7 @@ from policies.checks.cluster import (
     SSH_REMEDY,
     SUBNET_PRESENT_REMEDY,
 )
-from policies.checks.job_command import RESTART_CHECKPOINT_RULE
-from policies.checks.job_limits import JOB_TIMEOUT_REMEDY
+from policies.checks.job import JOB_TIMEOUT_REMEDY, RESTART_CHECKPOINT_RULE
 from policies.checks.size import KNOWN_SIZE_RULE
 from policies.gate import NO_COMPUTE
 

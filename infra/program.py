@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.catalog import clock
 from amlstack.catalog.overlay import OverlayError
 from infra import names
-from infra.components import sdk
+from infra.components import registration
 from infra.components.registration import end, show
 from infra.declaration import declare
 from infra.settings import from_engine, stackfile
@@ -33,9 +33,9 @@ def main() -> None:
 
 
 def _declare() -> None:
-    sdk.leave_out_unread()
-    sdk.leave_at_once()
-    config = sdk.config()
+    registration.leave_out_unread()
+    registration.leave_at_once()
+    config = registration.config()
     path = _stack_file()
     file, _ = stackfile.read(path)
     reading = from_engine(config, file, engine_config.get_config_secret_keys_env(), root=path.parent)

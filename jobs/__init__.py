@@ -3,10 +3,45 @@
 from __future__ import annotations
 
 from jobs.kinds import Planned, SchedulePlan, render, resolve, with_enrich
-from jobs.launchers.per_node import Accelerate, HuggingFace, Lightning, SingleNode, TorchRun
-from jobs.launchers.per_process import Custom, DeepSpeed, Horovod, Mpi, PerProcess, TensorFlow
+from jobs.launchers import (
+    Accelerate,
+    Custom,
+    DeepSpeed,
+    Horovod,
+    HuggingFace,
+    Lightning,
+    Mpi,
+    PerProcess,
+    SingleNode,
+    TensorFlow,
+    TorchRun,
+)
 from jobs.loading import Loaded, load
-from jobs.model.job import Component, Job, Port
+from jobs.model.job import (
+    Bandit,
+    Bayesian,
+    Choice,
+    Component,
+    Grid,
+    Job,
+    LogNormal,
+    LogUniform,
+    MedianStopping,
+    Normal,
+    Objective,
+    Port,
+    QLogNormal,
+    QLogUniform,
+    QNormal,
+    QUniform,
+    Randint,
+    Random,
+    Sweep,
+    SweepLimits,
+    SweepResources,
+    TruncationSelection,
+    Uniform,
+)
 from jobs.model.pipeline import (
     Cron,
     Declared,
@@ -20,36 +55,12 @@ from jobs.model.pipeline import (
     Step,
     SweepStep,
 )
-from jobs.model.sweep import (
-    Bandit,
-    Bayesian,
-    Choice,
-    Grid,
-    LogNormal,
-    LogUniform,
-    MedianStopping,
-    Normal,
-    Objective,
-    QLogNormal,
-    QLogUniform,
-    QNormal,
-    QUniform,
-    Randint,
-    Random,
-    Sweep,
-    SweepLimits,
-    SweepResources,
-    TruncationSelection,
-    Uniform,
-)
 from jobs.planning.job import plan
-from jobs.planning.pipeline import PipelinePlan
 from jobs.planning.plans import Plan, Target
-from jobs.planning.sweep import SweepPlan
+from jobs.planning.sweep_and_pipeline import PipelinePlan, SweepPlan
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service, Source
-from jobs.wire.command import Rendered, body
+from jobs.wire.command import Refs, Rendered, body, environment_properties
 from jobs.wire.component import component_id, registered_component
-from jobs.wire.references import Refs, environment_properties
 
 __all__ = [
     "Accelerate",

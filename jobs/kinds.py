@@ -10,24 +10,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from amlstack.base.findings import Finding, Level
-from jobs.model.job import Job
+from jobs.model.job import Job, Sweep
 from jobs.model.pipeline import Declared, Pipeline, Recurrence, Schedule
-from jobs.model.sweep import Sweep
 from jobs.planning.job import plan_job
-from jobs.planning.pipeline import PipelinePlan, plan_pipeline
 from jobs.planning.plans import BasePlan, Plan, written_fields
-from jobs.planning.sweep import SweepPlan, plan_sweep
+from jobs.planning.sweep_and_pipeline import PipelinePlan, SweepPlan, plan_pipeline, plan_sweep
 from jobs.values import Source
-from jobs.wire.command import Rendered, body
+from jobs.wire.command import Refs, Rendered, body
+from jobs.wire.component import render_sweep
 from jobs.wire.pipeline import render_pipeline, render_schedule
-from jobs.wire.references import Refs
-from jobs.wire.sweep import render_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from jobs.model.job import SweepLimits
     from jobs.model.pipeline import Cron
-    from jobs.model.sweep import SweepLimits
     from jobs.planning.plans import Find
 
 

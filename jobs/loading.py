@@ -85,7 +85,7 @@ def load(path: Path | str) -> Loaded:
 def from_text(text: Text, base: Path) -> Loaded:
     """Jobs of YAML that is read already."""
     from amlstack.base.yamltext import unfilled  # noqa: PLC0415 - a Python job needs no YAML
-    from jobs.azureml import consequences  # noqa: PLC0415
+    from jobs.azureml import fields  # noqa: PLC0415
     from jobs.azureml.fields import Cursor, source_of  # noqa: PLC0415
     from jobs.azureml.read import command, kinds  # noqa: PLC0415
 
@@ -104,12 +104,12 @@ def from_text(text: Text, base: Path) -> Loaded:
         found.append((("type",), _unknown(cursor)))
     open_ = {keys: _to_fill(keys, value) for keys, value in unfilled(text.data)}
     found = [*open_.items(), *(each for each in found if not any(each[0][: len(keys)] == keys for keys in open_))]
-    found = consequences.first_causes(found, command.KEYS)
+    found = fields.first_causes(found, command.KEYS)
     placed = []
     for keys, finding in found:
         line, column = text.spot(keys) or (None, None)
         placed.append(finding.at(text.file, line, column))
-    source = source_of(text, base, path_of, consequences.unreadable(found))
+    source = source_of(text, base, path_of, fields.unreadable(found))
     return Loaded((job,) if job else (), (*text.findings, *placed), source)
 
 

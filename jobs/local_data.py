@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from amlstack import snapshot
 from amlstack.base.findings import Finding, errors
-from amlstack.snapshot import data
+from amlstack.snapshot import folder
 from jobs.planning.job_checks import local_path
 from jobs.values import Input, Model
 
@@ -56,11 +56,11 @@ class DataUpload(NamedTuple):
     @property
     def name(self) -> str:
         """The last part of its address."""
-        return data.name_of(self.path)
+        return folder.name_of(self.path)
 
     def address(self, asset_type: str) -> str:
         """The address at which a job reads it, as an input of a type."""
-        return data.address(self.content, self.name, self.datastore, asset_type)
+        return folder.address(self.content, self.name, self.datastore, asset_type)
 
 
 @dataclass(frozen=True, slots=True)

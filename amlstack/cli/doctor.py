@@ -23,7 +23,7 @@ from amlstack.base import paths
 from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
 from amlstack.base.api_versions import PERMISSIONS, RESOURCES
 from amlstack.base.findings import Level, errors
-from amlstack.provider.arm import ArmError, functions
+from amlstack.provider.arm import ArmError, client
 from amlstack.sandbox.server import daemon
 from infra import quota
 from infra.network import virtual_network
@@ -199,7 +199,7 @@ def _who(token: str) -> str:
 
 def _providers(arm: ArmClient, subscription: str) -> Iterator[DoctorLine]:
     asked = {"subscription": subscription, "namespaces": PROVIDERS}
-    answer = functions.read_providers(arm, asked, threading.Event())
+    answer = client.read_providers(arm, asked, threading.Event())
     found = [*quota.unregistered(answer["states"], subscription, Level.ERROR), *quota.not_asked(answer["problem"])]
     for each in found:
         yield DoctorLine("providers", Mark.BAD, f"{each.seen}.", each.remedy)
@@ -234,8 +234,8 @@ def _quota(arm: ArmClient, workspace: str, subscription: str, settings: Settings
     wanted = quota.demands(settings)
     regions = {name: sorted(sizes) for name, sizes in quota.regions(wanted).items()}
     asked = {"subscription": subscription, "regions": regions, "workspace": workspace}
-    answers = functions.read_regions(arm, asked, threading.Event())["regions"]
-    there = functions.read_clusters(arm, {"workspace": workspace}, threading.Event())["clusters"]
+    answers = client.read_regions(arm, asked, threading.Event())["regions"]
+    there = client.read_clusters(arm, {"workspace": workspace}, threading.Event())["clusters"]
     short = [each.finding for each in quota.shortages(wanted, answers, subscription, quota.Existing.of(there))]
     found = [*short, *quota.unchecked(answers)]
     for each in found:
@@ -245,7 +245,7 @@ def _quota(arm: ArmClient, workspace: str, subscription: str, settings: Settings
 
 
 def _hosts(arm: ArmClient, workspace: str) -> Iterator[DoctorLine]:
-    found = functions.look_up(
+    found = client.look_up(
         arm,
         {
             "id": workspace, "apiVersion": API_VERSION,

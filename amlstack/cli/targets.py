@@ -11,7 +11,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.base.text import did_you_mean
 from jobs.planning.job_checks import PLACEHOLDER
 from jobs.planning.plans import Target
-from jobs.wire.references import is_serverless
+from jobs.wire.command import is_serverless
 
 if TYPE_CHECKING:
     from infra.data import StackData
@@ -56,7 +56,7 @@ class Targets:
         if self.reading is None:
             target, found = Target(cluster=None if name.lower() == "local" else name), list[Finding]()
         else:
-            from infra.runs.references import resolve_target
+            from infra.runs.order import resolve_target
 
             target, found = resolve_target(job, self.reading)
         if found and self._is_certain:
@@ -118,7 +118,7 @@ class Targets:
         """The meaning of the job's environment in the stack, for ``model_copy(update=...)``; empty without a stack."""
         if self.settings is None:
             return {}
-        from infra.runs.references import environment_of
+        from infra.runs.order import environment_of
 
         return environment_of(job, self.settings, self.root)
 

@@ -13,16 +13,21 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.provider import arm
-from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, functions
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
+from amlstack.provider.arm.client import FUNCTION, FUNCTIONS, look_up
 from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values, package
 from amlstack.provider.runs import Runs, WorkspaceMissingError
-from amlstack.provider.stacks.guard import Guards
-from amlstack.provider.stacks.keeper import Keepers, Records
+from amlstack.provider.stacks.guard import Guards, Keepers, Records
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.network import Isolations, ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
-from amlstack.provider.types.uploads import DataUploads, Snapshots
-from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
+from amlstack.provider.types.versions import (
+    DataUploads,
+    RegisteredComponents,
+    RegisteredData,
+    RegisteredEnvironments,
+    Snapshots,
+)
 from amlstack.rpc import (
     ErrorCode,
     Failures,
@@ -137,12 +142,12 @@ class Provider(Plugin):
         self._course.program = True
         args = bare(decode(request.args))
         try:
-            if request.tok == functions.FUNCTION:
-                answer = functions.look_up(client, args)
-            elif request.tok in functions.FUNCTIONS:
-                answer = functions.FUNCTIONS[request.tok](client, args, self.cancelled)
+            if request.tok == FUNCTION:
+                answer = look_up(client, args)
+            elif request.tok in FUNCTIONS:
+                answer = FUNCTIONS[request.tok](client, args, self.cancelled)
             else:
-                known = ", ".join((functions.FUNCTION, *functions.FUNCTIONS))
+                known = ", ".join((FUNCTION, *FUNCTIONS))
                 raise ProviderError(f"there is no function {request.tok}; there are {known}", ErrorCode.NOT_FOUND)
         except InterruptedWaitError as error:
             raise ProviderError(_interrupted(error), ErrorCode.ABORTED) from None

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.catalog import regions, sizes
-from amlstack.report import content, logs
-from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report
-from amlstack.sandbox.contract import launch, spec
-from amlstack.sandbox.files import origins
-from amlstack.sandbox.store import inventory
-from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, job_folder
+from amlstack.report import logs
+from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report
+from amlstack.sandbox import contract
+from amlstack.sandbox.files import environments
+from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, find_job, job_folder, matching_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.prices import Price
     from amlstack.diagnose import Diagnosis
-    from amlstack.report.content import Series
+    from amlstack.report.logs import Series
     from amlstack.sandbox.store.store import JobRow
     from amlstack.sandbox.store.tables import Logged
 
@@ -149,9 +148,9 @@ def find(store: Store, wanted: str) -> JobRow:
     children = store.family.members()
     found: tuple[JobRow, ...] = ()
     for rows in ([row for row in jobs if row.id not in children], jobs):
-        if found := inventory.matching_jobs(store, wanted, rows):
+        if found := matching_jobs(store, wanted, rows):
             break
-    return found[0] if len(found) == 1 else inventory.find_job(store, wanted, found or jobs)
+    return found[0] if len(found) == 1 else find_job(store, wanted, found or jobs)
 
 
 def job_report(store: Store, job: JobRow, now: float) -> Report:
@@ -206,11 +205,12 @@ def _ranks(store: Store, job: JobRow) -> tuple[RankOutcome, ...]:
     if job.status != "Running":
         return ()
     try:
-        wanted = spec.read(job.properties, store.scales.of(job.id))
-    except (spec.RefusedError, KeyError, ValueError):
+        wanted = contract.read(job.properties, store.scales.of(job.id))
+    except (contract.RefusedError, KeyError, ValueError):
         return ()
     return tuple(
-        RankOutcome(place.rank, str(place.node), place.local_rank, None, job.started) for place in launch.places(wanted)
+        RankOutcome(place.rank, str(place.node), place.local_rank, None, job.started)
+        for place in contract.places(wanted)
     )
 
 
@@ -247,10 +247,10 @@ def _facts(store: Store, job: JobRow) -> Iterable[tuple[str, str]]:
             yield name, str(resources[key])
     limits = asked.get("limits") or {}
     if limits.get("timeout"):
-        yield "time limit", f"{spec.seconds(str(limits['timeout'])):g} s"
+        yield "time limit", f"{contract.seconds(str(limits['timeout'])):g} s"
     inputs = asked.get("inputs") or {}
     if inputs:
-        here = origins.inputs_of(store, job)
+        here = environments.inputs_of(store, job)
         yield (
             "inputs",
             ", ".join(f"{name} = {_input(port, here.get(name))}" for name, port in list(inputs.items())[:12]),
@@ -276,9 +276,9 @@ def _layout(asked: Mapping[str, Any], nodes: int) -> str:
         servers = distribution.get("parameterServerCount") or 0
         return f"TensorFlow on {on}: {distribution.get('workerCount') or nodes} workers, {servers} parameter servers"
     each = int(distribution.get("processCountPerInstance") or 1)
-    started = launch.processes_per_node(str(asked.get("command") or ""))
+    started = contract.processes_per_node(str(asked.get("command") or ""))
     if started is not None and each == 1:
-        return f"{kind}: {on} × {content.count(started, 'rank')} that torchrun starts = {nodes * started}"
+        return f"{kind}: {on} × {logs.count(started, 'rank')} that torchrun starts = {nodes * started}"
     return f"{kind}: {on} × {each} process{'' if each == 1 else 'es'} = {nodes * each}"
 
 
@@ -313,7 +313,7 @@ def _compute(store: Store, job: JobRow, resources: Mapping[str, Any]) -> _Comput
 def _cost(price: Price, hourly: float, nodes: int, limits: Mapping[str, Any]) -> str:
     text = f"${hourly:,.2f} per hour for {nodes} node{'' if nodes == 1 else 's'} ({price.region}, {price.checked})"
     if limits.get("timeout"):
-        text += f", at most ${hourly * spec.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"
+        text += f", at most ${hourly * contract.seconds(str(limits['timeout'])) / 3600:,.2f} until its time limit"
     return text
 
 

@@ -7,8 +7,7 @@ then ``#path#size`` of each file in the order of lower-cased paths, then all con
 from __future__ import annotations
 
 from amlstack.snapshot.content import differences
-from amlstack.snapshot.data import scan_data
-from amlstack.snapshot.folder import HASH_VERSION, Inspected, Snapshot, inspect, scan, staged, zipped
+from amlstack.snapshot.folder import HASH_VERSION, Inspected, Snapshot, inspect, scan, scan_data, staged, zipped
 from amlstack.snapshot.run_files import OwnCode, has_job_files, own_code, together
 from amlstack.snapshot.walk import File
 

@@ -9,7 +9,7 @@ import pulumi
 from infra import access, data, resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
-from infra.components.workspace.security import assign
+from infra.components.workspace.parts import assign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,7 +15,7 @@ from infra.data import named_in
 from infra.runs.order import Order, sequence
 from infra.runs.registration import Registration, job_inputs
 from jobs.local_data import DATASTORE
-from jobs.wire.references import with_secrets
+from jobs.wire.command import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from infra.data import PlannedAsset
     from infra.names import Names
     from infra.runs import Run
-    from infra.runs.references import RegisteredEnvironment
+    from infra.runs.order import RegisteredEnvironment
     from infra.settings import Settings
     from jobs.local_data import DataUpload
 

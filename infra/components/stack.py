@@ -12,14 +12,13 @@ from amlstack import resources
 from amlstack.catalog import clock
 from infra import resource_types, security
 from infra.azure_policy_assignment import assigned
-from infra.components import capacity, data, registration, sdk
-from infra.components.cluster import RdmaCluster, StackIdentity
+from infra.components import data, registration
+from infra.components.cluster import RdmaCluster, StackIdentity, check, check_providers
 from infra.components.registration import StackTree, after, known_of, refuse, register
 from infra.components.runs import Assets, submit_all
 from infra.components.workspace import ExistingWorkspace, StackWorkspace
 from infra.components.workspace.existing_workspace import confirmed, provider_of
-from infra.components.workspace.parts import moved
-from infra.components.workspace.security import StackResources
+from infra.components.workspace.parts import StackResources, moved
 from infra.names import Names
 from infra.network.plan import network_plan
 from jobs.model.pipeline import trigger_text
@@ -111,10 +110,10 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     """
     settings = declared.settings
     if declared.reading is not None and declared.reading.secret:
-        pulumi.runtime.register_stack_transformation(sdk.seal(declared.reading.secret))
+        pulumi.runtime.register_stack_transformation(registration.seal(declared.reading.secret))
     registered = StackResources()
     pulumi.runtime.register_stack_transformation(registered)
-    provider = sdk.register_provider(sdk.config(), settings.arm_endpoint)
+    provider = registration.register_provider(registration.config(), settings.arm_endpoint)
     project, stack = pulumi.get_project(), pulumi.get_stack()
     names = Names.of(settings, project=project, stack=stack, subscription=declared.who.subscription)
     names = await confirmed(names, settings, provider)
@@ -139,7 +138,7 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     await room
     if pulumi.runtime.is_dry_run():
         needed = sorted(registered.providers)
-        await capacity.check_providers(settings, declared.reading, declared.who.subscription, needed, provider)
+        await check_providers(settings, declared.reading, declared.who.subscription, needed, provider)
     _register_keeper(settings, workspace, record, registered)
     return {**gate, **_outputs(settings, workspace.names, submitted)}
 
@@ -148,7 +147,7 @@ async def _ask_for_room(
     declared: StackDeclaration, names: Names, provider: pulumi.ProviderResource | None
 ) -> asyncio.Future[None]:
     """Ask whether there is room for the clusters: before anything is made, while a preview plans."""
-    room = asyncio.ensure_future(capacity.check(declared.settings, declared.reading, names, provider))
+    room = asyncio.ensure_future(check(declared.settings, declared.reading, names, provider))
     # Where something else ends the program first, nobody asks for this one's error.
     room.add_done_callback(lambda done: done.cancelled() or done.exception())
     if not pulumi.runtime.is_dry_run():
@@ -161,7 +160,9 @@ async def _workspace(declared: StackDeclaration, names: Names) -> AnyWorkspace:
     settings, who, stack = declared.settings, declared.who, pulumi.get_stack()
     if settings.workspace.existing:
         elsewhere = names.subscription.lower() != who.subscription.lower()
-        return ExistingWorkspace(names, provider=provider_of(names.subscription, sdk.config()) if elsewhere else None)
+        return ExistingWorkspace(
+            names, provider=provider_of(names.subscription, registration.config()) if elsewhere else None
+        )
     workspace = StackWorkspace(settings, names, stack)
     if workspace.group is not None:
         names = names.within(await _name_of(workspace.group))
@@ -207,7 +208,7 @@ def _datastores(
         workspace,
         data.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {},
         created=data.register_containers(settings, workspace, tree[resource_types.DATA]),
-        cloud=sdk.config().get("azure-native:environment", ""),
+        cloud=registration.config().get("azure-native:environment", ""),
         parent=tree[resource_types.DATA],
     )
 

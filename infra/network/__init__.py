@@ -1,4 +1,4 @@
 """The workspace's network as plain values: modes, outbound rules, security rules, endpoints, and what contradicts.
 
-Needs no Pulumi; ``infra.components.workspace.network`` registers what is composed here.
+Needs no Pulumi; ``infra.components.workspace.workspace`` registers what is composed here.
 """

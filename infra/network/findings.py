@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
     from infra.settings import Reading, Settings
-    from infra.settings.model.network import NetworkSettings, VirtualNetwork
+    from infra.settings.model.workspace import NetworkSettings, VirtualNetwork
     from infra.settings.repair import Found
     from infra.settings.stackfile import Loc
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from infra.network.virtual_network import OwnNetwork
     from infra.settings import Cluster, Settings
-    from infra.settings.model.network import OutboundRule
+    from infra.settings.model.workspace import OutboundRule
 
 OFF: Final = "Disabled"
 OPEN: Final = "AllowInternetOutbound"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from infra.names import Names, Part
     from infra.settings import Settings
-    from infra.settings.model.network import VirtualNetwork
+    from infra.settings.model.workspace import VirtualNetwork
 
 
 @dataclass(frozen=True, slots=True)

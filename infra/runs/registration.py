@@ -1,26 +1,164 @@
 """Registrations of one run in the workspace, in order; `up` and `rehearse` both follow it.
 
 All ids are composed from content, so that the body is known before anything is registered and a preview shows it.
+
+The fabric check of a cluster is a job of the stack too: amlnode's preflight, then all-reduce, over the cluster's nodes.
+The cluster's jobs come after it. It is declared where the stack runs something on the cluster, so that no nodes start
+for a cluster without work, and it runs again when the cluster becomes another one, not when its jobs change.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jobs
+from amlstack.base.findings import Finding, Level
+from amlstack.run_identity import sha256
 from infra.data import named_in
-from infra.runs.references import RegisteredEnvironment
+from infra.properties import CLUSTER_SETTINGS
+from infra.runs.order import OrderedRun, RegisteredEnvironment, Wanted
+from infra.settings.model.base import SettingsModel
+from infra.settings.model.cluster import Cluster
 from jobs.local_data import LocalData
+from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
     from amlstack import snapshot
     from infra.names import Names
     from infra.runs import Run
     from jobs.local_data import DataUpload
+
+CODE = Path(__file__).parent / "fabric_check_code"
+PREFLIGHT = "python -m amlnode preflight && python -m amlnode bandwidth"
+"""A change of these words repeats every check."""
+ENVIRONMENT = "acpt-pytorch-2.8-cuda12.6"
+TIMEOUT = 1800
+
+
+def name_of(cluster: str) -> str:
+    """The name of a cluster's check, for ``after``."""
+    return f"fabric-check-{cluster}"
+
+
+def job_of(cluster: Cluster, *, location: str) -> jobs.Job:
+    """The check of a cluster that has one.
+
+    Args:
+        cluster: The cluster.
+        location: The stack's region.
+    """
+    check = cluster.fabric_check
+    if check is None:
+        raise ValueError(cluster.name)
+    expect = "" if check.expect is None else f" --expect {check.expect:g}"
+    return jobs.Job(
+        name=name_of(cluster.name),
+        display_name=f"Fabric check of {cluster.name}",
+        command=PREFLIGHT + expect,
+        code=".",
+        environment=check.environment or ENVIRONMENT,
+        compute=cluster.name,
+        nodes=check.nodes or cluster.nodes.max,
+        launcher=jobs.PerProcess(),
+        limits=jobs.Limits(timeout=TIMEOUT),
+        rerun="-".join(filter(None, (check.rerun, _ground(cluster, location)))),
+        # One that is under way for a cluster that was since declared otherwise proves nothing.
+        on_edit="cancel",
+        wait="completed",
+    )
+
+
+def on_cluster(declared: Iterable[Run], cluster: Cluster) -> list[Run]:
+    """The runs and schedules of which a part runs on a cluster of the stack."""
+    name = cluster.name.lower()
+    return [
+        run for run in declared if any((part.target.cluster or "").lower() == name for part in run.plan.parts.values())
+    ]
+
+
+@dataclass(slots=True)
+class FabricChecks:
+    """The checks of a stack.
+
+    Attributes:
+        runs: One for each checked cluster.
+        gates: Run → the checks that it comes after.
+        findings: What is wrong with them, and what they cost.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    gates: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, check: Run, on_it: Iterable[Run]) -> None:
+        """One more, with the runs on its cluster."""
+        self.runs.append(check)
+        for run in on_it:
+            self.gates[run.name] = (*self.gates.get(run.name, ()), check.name)
+
+    def gated(self, members: Iterable[OrderedRun]) -> Iterator[OrderedRun]:
+        """Yield the runs in their order, the checks included."""
+        for member in members:
+            gates = () if member.is_schedule else self.gates.get(member.name, ())
+            wanted = tuple(Wanted(name, lambda finding: finding) for name in gates)
+            yield member._replace(wanted=(*member.wanted, *wanted)) if wanted else member
+        yield from (OrderedRun(run.name) for run in self.runs)
+
+
+def faults(cluster: Cluster, declared: Iterable[Run], where: str) -> list[Finding]:
+    """The faults that keep a cluster's check from being declared."""
+    found = [one] if (one := _takes_too_many(cluster, where)) is not None else []
+    if (name := name_of(cluster.name)) in {run.name for run in declared if not run.is_schedule}:
+        seen, rule = f"A job of the stack is named `{name}`", "That is the name of the cluster's fabric check"
+        found.append(Finding("job-twice", where, seen, rule, "Give the job another `name`"))
+    return found
+
+
+def _takes_too_many(cluster: Cluster, where: str) -> Finding | None:
+    """A check of more nodes than the cluster has, or of none."""
+    wanted = cluster.fabric_check.nodes if cluster.fabric_check is not None else None
+    if cluster.nodes.max == 0:
+        seen, remedy = "The cluster never has a node to check", "Raise `nodes.max`, or leave the check out"
+    elif wanted is not None and wanted > cluster.nodes.max:
+        seen, remedy = f"The check takes {wanted} nodes, and the cluster has {cluster.nodes.max} at most", ""
+    else:
+        return None
+    return Finding("fabric-check-nodes", where, seen, "A fabric check runs on the nodes of its cluster", remedy)
+
+
+def announced(run: Run, where: str) -> Finding:
+    """The announcement of the check and its highest cost."""
+    (plan,) = run.plan.parts.values()
+    nodes = f"{plan.nodes} node{'' if plan.nodes == 1 else 's'} of {plan.target.size}"
+    price = costs(run.plan).get("")
+    cost = f"; it costs {price}" if price is not None else "; the catalogue has no price of that size"
+    return Finding(
+        "fabric-check",
+        where,
+        f"`{run.name}` checks {nodes} before the cluster's jobs{cost}",
+        "It runs once, and again when the cluster is replaced by another one or the check itself is changed",
+        level=Level.INFO,
+    )
+
+
+def _ground(cluster: Cluster, location: str) -> str:
+    """A word for what makes the cluster another one: the settings that replace it, as far as they are given.
+
+    Only what differs from its default counts, so that a setting that a later version adds repeats no check.
+    """
+    given: dict[str, Any] = {"location": cluster.location or location}
+    names = {setting.path[0] for setting in CLUSTER_SETTINGS if setting.replaces}
+    if cluster.identity_change == "replace":
+        names.add("identity")
+    for name in sorted(names - given.keys()):
+        value, default = getattr(cluster, name), Cluster.model_fields[name]
+        if value != default.get_default(call_default_factory=True, validated_data={}):
+            given[name] = value.model_dump(mode="json") if isinstance(value, SettingsModel) else value
+    return sha256(given)[:8]
 
 
 @dataclass(frozen=True, slots=True)

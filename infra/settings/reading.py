@@ -1,32 +1,340 @@
-"""Settings from the engine's configuration or from a stack file, with every finding that they give."""
+"""Settings from the engine's configuration or from a stack file, with every finding and where each was written.
+
+Lists of settings may include files; clusters take defaults.
+"""
 
 from __future__ import annotations
 
+import copy
+import glob
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from amlstack.base import yamltext
+from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors, in_file_order
-from amlstack.base.paths import PROJECT
+from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
+from amlstack.base.text import did_you_mean, near
 from amlstack.base.yamltext import unfilled
 from amlstack.catalog import regions
 from infra.settings import checks, repair, secrets
-from infra.settings.includes import Origins, complete_clusters, included
+from infra.settings.model.cluster import BY_KEY
 from infra.settings.model.jobs import CuratedEnvironment
-from infra.settings.model.stack import Settings
-from infra.settings.repair import Mending
-from infra.settings.stackfile import NAMESPACE, StackFile, read
+from infra.settings.model.stack import INCLUDE, LISTS, Settings
+from infra.settings.repair import Mending, dotted
+from infra.settings.stackfile import NAMESPACE, ROOM, StackFile, read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from pydantic_core import ErrorDetails
 
+    from amlstack.base.yamltext import Text
     from infra.settings.stackfile import Loc
+
+
+@dataclass(frozen=True, slots=True)
+class IncludedFile:
+    """A file that holds entries of a list of the settings.
+
+    Attributes:
+        name: Its path from the project's folder on, as findings show it.
+    """
+
+    name: str
+    _text: Text = field(repr=False)
+
+    def located(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding with the place of what it is about, or of the closest thing around it."""
+        return finding.at(self.name, *(self._text.spot(loc) or (None, None)))
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """From a path in the settings, all files read, to where a person wrote what is there.
+
+    Attributes:
+        file: The stack file, where it is known.
+        entries: Of each list that includes files: file and index of every entry; the stack file is None.
+        defaults: Path of each value of a cluster that came from ``cluster_defaults`` → its path there.
+    """
+
+    file: StackFile | None = None
+    entries: Mapping[str, tuple[tuple[IncludedFile | None, int], ...]] = field(default_factory=dict)
+    defaults: dict[Loc, Loc] = field(default_factory=dict)
+
+    def written(self, loc: Loc) -> tuple[IncludedFile | None, Loc]:
+        """The included file, or None for the stack file, and the path in it."""
+        if self.defaults and (source := _default_of(loc, self.defaults)) is not None:
+            return None, source
+        of_list = self.entries.get(str(loc[0]), ()) if len(loc) > 1 else ()
+        if not isinstance(loc[1] if of_list else None, int) or int(loc[1]) >= len(of_list):
+            return None, loc
+        included, index = of_list[int(loc[1])]
+        return included, ((loc[0], index, *loc[2:]) if included is None else (index, *loc[2:]))
+
+    def where(self, loc: Loc) -> str:
+        """The path as its file has it: ``amlstack:clusters[0].size``, in an included file ``[0].size``."""
+        included, written = self.written(loc)
+        return dotted(written) if included is None else dotted(("", *written)).partition(":")[2]
+
+    def shown(self, loc: Loc) -> str:
+        """The same for the middle of a sentence, with the included file."""
+        included, _ = self.written(loc)
+        return self.where(loc) if included is None else f"{included.name}{self.where(loc)}"
+
+    def located(self, loc: Loc, finding: Finding) -> Finding:
+        """The finding with the place of a setting."""
+        if finding.where == dotted(loc):
+            finding = replace(finding, where=self.where(loc))
+        included, written = self.written(loc)
+        if included is not None:
+            return included.located(written, finding)
+        return finding if self.file is None else finding.at(self.file.name, *self.file.locate(written))
+
+    def together(self, loc: Loc) -> Loc | None:
+        """The other way: of a path in the stack file that in the settings; None for an entry that includes files."""
+        of_list = self.entries.get(str(loc[0])) if len(loc) > 1 else None
+        if of_list is None:
+            return loc
+        return next(((loc[0], at, *loc[2:]) for at, each in enumerate(of_list) if each == (None, loc[1])), None)
+
+
+def complete_clusters(values: dict[str, Any]) -> dict[Loc, Loc]:
+    """Complete each cluster in settings as they were written, by what ``cluster_defaults`` says.
+
+    That happens before they are validated, so that everything behind knows whole clusters only. Objects are completed
+    key by key (``nodes``, ``ssh``, ``tags``); what else an entry says takes the place of the default as a whole.
+
+    Args:
+        values: The settings; entries of ``clusters`` are changed in place.
+
+    Returns:
+        Path of each value that came from the defaults → path of the default.
+    """
+    defaults, clusters = values.get("cluster_defaults"), values.get("clusters")
+    taken: dict[Loc, Loc] = {}
+    if isinstance(defaults, dict) and isinstance(clusters, list):
+        for index, entry in enumerate(clusters):
+            if isinstance(entry, dict):
+                _fill(entry, defaults, ("clusters", index), ("cluster_defaults",), taken)
+    return taken
+
+
+def _default_of(loc: Loc, taken: dict[Loc, Loc]) -> Loc | None:
+    """The default that a path of the settings, or something around it, came from; None for what an entry says."""
+    for length in range(len(loc), 2, -1):
+        if (source := taken.get(loc[:length])) is not None:
+            return (*source, *loc[length:])
+    return None
+
+
+def _fill(entry: dict[str, Any], defaults: dict[str, Any], at: Loc, of: Loc, taken: dict[Loc, Loc]) -> None:
+    for name, value in defaults.items():
+        if name == "name" and len(at) == 2:
+            continue  # refused where it is written: each cluster has its own
+        if name not in entry:
+            entry[name] = copy.deepcopy(value)
+            taken[(*at, name)] = (*of, name)
+        elif len(at) == 2 and name in BY_KEY and isinstance(entry[name], dict) and isinstance(value, dict):
+            _fill(entry[name], value, (*at, name), (*of, name), taken)
+
+
+_RULE = "An included file lies in the project's folder and is named from there on"
+
+
+@dataclass(slots=True)
+class Included:
+    """Settings with the entries of the files that they include.
+
+    Attributes:
+        values: The settings, each list whole.
+        origins: Where each entry was written.
+        findings: What is wrong with the files, and with how they are named, each at its place.
+        incomplete: The lists of which something could not be read.
+    """
+
+    values: dict[str, Any]
+    origins: Origins
+    findings: list[Finding] = field(default_factory=list)
+    incomplete: set[str] = field(default_factory=set)
+
+
+def included(values: Mapping[str, Any], file: StackFile | None, root: Path) -> Included:
+    """Read the files that settings include.
+
+    Args:
+        values: The settings as the stack file has them.
+        file: The stack file, for the lines of findings.
+        root: The project's folder.
+    """
+    entries: dict[str, tuple[tuple[IncludedFile | None, int], ...]] = {}
+    result = Included(dict(values), Origins(file, entries))
+    for key in LISTS:
+        given = values.get(key)
+        if isinstance(given, list) and any(_including(entry) for entry in given):
+            reader = _Reader(key, root, result)
+            reader.read(given)
+            result.values[key] = [value for value, _, _ in reader.entries]
+            entries[key] = tuple((included_file, index) for _, included_file, index in reader.entries)
+    return result
+
+
+def _including(entry: Any) -> str | None:
+    """The key by which an entry includes files; misspelt, where it is the entry's only key and names a path."""
+    if not isinstance(entry, dict):
+        return None
+    if INCLUDE in entry:
+        return INCLUDE
+    alone = next(iter(entry)) if len(entry) == 1 else None
+    return alone if isinstance(alone, str) and _meant(alone) else None
+
+
+@lru_cache(maxsize=64)
+def _meant(key: str) -> bool:
+    """True where a key is `include`, misspelt; thousands of entries have the same few keys."""
+    return bool(near(key, (INCLUDE,)))
+
+
+class _Reader:
+    """Reads the entries of one list."""
+
+    def __init__(self, key: str, root: Path, result: Included) -> None:
+        self.key, self.root, self.result = key, root, result
+        self.entries: list[tuple[Any, IncludedFile | None, int]] = []
+        self._read: dict[Path, str] = {}  # file → where it was included
+
+    def read(self, given: list[Any]) -> None:
+        for index, entry in enumerate(given):
+            if (word := _including(entry)) is None:
+                self.entries.append((entry, None, index))
+            else:
+                self._include((self.key, index), word, entry)
+
+    def _include(self, loc: Loc, word: str, entry: Mapping[str, Any]) -> None:
+        if word != INCLUDE:
+            self._wrong((*loc, word), "setting-unknown", f"Unknown key `{word}`", "", f"Did you mean `{INCLUDE}`?")
+        for key in entry:
+            if key != word:
+                rule = f"An entry with `{INCLUDE}` has no other key"
+                self._wrong((*loc, key), "setting-unknown", f"Unknown key `{key}`", rule)
+        given = entry[word]
+        if isinstance(given, dict) and set(given) == {"secure"}:  # refused as a secret
+            self.result.incomplete.add(self.key)
+            return
+        paths = given if isinstance(given, list) else [given]
+        for index, path in enumerate(paths):
+            at = (*loc, word, index) if isinstance(given, list) else (*loc, word)
+            if not isinstance(path, str) or not path.strip():
+                seen = f"`{INCLUDE}` must be a path or a list of paths, got `{_short(path)}`"
+                self._wrong(at, "setting-value", seen, _RULE)
+                continue
+            for name in self._named(at, path):
+                self._file(at, name)
+        if not paths:
+            seen = f"`{INCLUDE}` names no file"
+            self._wrong((*loc, word), "setting-value", seen, _RULE)
+
+    def _named(self, loc: Loc, path: str) -> Iterator[str]:
+        """The files that a path or a pattern means, from the project's folder on."""
+        if "\0" in path or Path(path).is_absolute() or "**" in path:
+            seen = f"`{INCLUDE}` cannot be `{_short(path)}`"
+            self._wrong(loc, "setting-value", seen, f"{_RULE}, with * for any part of a name in one folder")
+        elif Path(os.path.normpath(path)).parts[:1] == (os.pardir,):
+            self._wrong(loc, "setting-value", f"`{path}` lies outside the project's folder", _RULE)
+        elif is_file(self.root / path):
+            yield path
+        elif glob.has_magic(path):
+            names = sorted(glob.glob(path, root_dir=self.root))  # noqa: PTH207 - pathlib's takes hidden files too
+            names = [name for name in names if is_file(self.root / name)]
+            if not names:
+                self._wrong(loc, "file-missing", f"No file is named like `{path}`", _RULE)
+            yield from names
+        elif is_dir(self.root / path):
+            seen = f"`{path}` is a folder"
+            self._wrong(loc, "setting-value", seen, _RULE, f"Write `{path.rstrip('/')}/*.yml` for the files in it")
+        else:
+            whole = self.root / path
+            folder = next((parent for parent in whole.parents if is_dir(parent)), self.root)
+            close = did_you_mean(whole.relative_to(folder).parts[0], names_in(folder))
+            self._wrong(loc, "file-missing", f"There is no file `{path}`", _RULE, close)
+
+    def _file(self, loc: Loc, name: str) -> None:
+        name = os.path.normpath(name)
+        try:
+            path, root = (self.root / name).resolve(strict=True), self.root.resolve()
+            size = path.stat().st_size
+        except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+            self._wrong(loc, "settings-file", f"`{name}` cannot be read: {_why(error)}", _RULE)
+            return
+        if not path.is_relative_to(root):
+            self._wrong(loc, "setting-value", f"`{name}` leads out of the project's folder by a link", _RULE)
+            return
+        if (first := self._read.get(path)) is not None:
+            self._wrong(loc, "setting-twice", f"`{name}` is included here and in {first}", "A file is included once")
+            return
+        self._read[path] = dotted(loc)
+        most = yamltext.MAX_BYTES * ROOM
+        if size > most:
+            self._unreadable(name, f"it has {size:,} bytes", f"An included file has at most {most:,}")
+            return
+        try:
+            text = yamltext.parse(read_regular(path), name, room=ROOM)
+        except OSError as error:
+            self._unreadable(name, _why(error))
+            return
+        for wrong in text.findings:
+            self._unreadable(name, wrong.seen[:1].lower() + wrong.seen[1:], at=(wrong.line, wrong.column))
+            return
+        self._entries(IncludedFile(name, text), text.data)
+
+    def _entries(self, source: IncludedFile, data: Any) -> None:
+        if not isinstance(data, list):
+            held = "keys" if isinstance(data, dict) else "nothing" if data is None else "one value"
+            rule = f"An included file is a list of {self.key}, each written as in the stack file"
+            top = isinstance(data, dict) and any(str(name).rpartition(":")[2] == self.key for name in data)
+            remedy = f"Write the list by itself, without `{self.key}:`" if top else ""
+            finding = Finding("settings-file", "", f"The file holds {held} and no list", rule, remedy)
+            self._add(source.located((), finding))
+            return
+        for index, entry in enumerate(data):
+            if isinstance(entry, dict) and INCLUDE in entry:
+                seen, rule = f"`{INCLUDE}` in an included file", "Files are included by the stack file alone"
+                self._add(source.located((index, INCLUDE), Finding("setting-value", f"[{index}]", seen, rule)))
+            else:
+                self.entries.append((entry, source, index))
+
+    def _wrong(self, loc: Loc, code: str, seen: str, rule: str, remedy: str = "") -> None:
+        self._add(Origins(self.result.origins.file).located(loc, Finding(code, dotted(loc), seen, rule, remedy)))
+
+    def _unreadable(
+        self, name: str, why: str, rule: str = "", *, at: tuple[int | None, int | None] = (None, None)
+    ) -> None:
+        rule = rule or "An included file is a YAML list in UTF-8"
+        self._add(Finding("settings-file", "", f"The file cannot be read: {why}", rule).at(name, *at))
+
+    def _add(self, finding: Finding) -> None:
+        self.result.findings.append(finding)
+        self.result.incomplete.add(self.key)
+
+
+def _why(error: Exception) -> str:
+    return str((error.strerror if isinstance(error, OSError) else "") or error)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "{…}" if isinstance(value, dict) else "[…]"
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
 
 _STACK = re.compile(r"Pulumi\.(.+)\.ya?ml")
 

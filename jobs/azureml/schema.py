@@ -14,9 +14,8 @@ from pydantic.json_schema import models_json_schema
 from amlstack.base.models import described, reached
 from jobs.azureml.read.command import READ_ONLY
 from jobs.model import pipeline
-from jobs.model.job import Component, Job
+from jobs.model.job import Component, Job, Sweep
 from jobs.model.pipeline import Pipeline, Schedule
-from jobs.model.sweep import Sweep
 from jobs.wire.keys import PLACES, blocks
 
 Schema = dict[str, Any]

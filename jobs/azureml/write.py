@@ -12,10 +12,9 @@ import yaml
 
 from amlstack.base.text import snake
 from jobs.azureml.read.passthrough import scaled
-from jobs.launchers.per_process import Custom
-from jobs.model.job import NO_ENVIRONMENT, Component, Job
+from jobs.launchers import Custom
+from jobs.model.job import NO_ENVIRONMENT, SEARCH_DISTRIBUTIONS, Component, Job, Sweep
 from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Schedule, Step, SweepStep
-from jobs.model.sweep import SEARCH_DISTRIBUTIONS, Sweep
 from jobs.values import Environment, Input
 from jobs.wire.command import (
     DISTRIBUTIONS,

@@ -12,8 +12,20 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
 from jobs.launchers import Launcher
-from jobs.model.job import NO_ENVIRONMENT, RESOURCE_FIELDS, Component, Job, Port, Resources, RunFields, asset
-from jobs.model.sweep import SearchSpace, Sweep, SweepResources, Trials
+from jobs.model.job import (
+    NO_ENVIRONMENT,
+    RESOURCE_FIELDS,
+    Component,
+    Job,
+    Port,
+    Resources,
+    RunFields,
+    SearchSpace,
+    Sweep,
+    SweepResources,
+    Trials,
+    asset,
+)
 from jobs.values import (
     AnyValue,
     Code,

@@ -19,20 +19,18 @@ from amlstack.base.findings import Finding
 from amlstack.base.paths import PACKAGE
 from amlstack.catalog import fabric
 from amlstack.code_reading.starters import MAY_START
-from jobs.launchers.base import MpiDistribution, Shape
-from jobs.launchers.per_process import Custom
-from jobs.planning import job_checks, program_checks, script_checks
+from jobs.launchers import Custom, MpiDistribution, Shape
+from jobs.planning import job_checks, program_checks
 from jobs.planning.plans import Added, Plan, Target
 from jobs.planning.program_checks import check_environment
 from jobs.values import Source
-from jobs.wire.command import LOCAL
-from jobs.wire.references import is_serverless
+from jobs.wire.command import LOCAL, is_serverless
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from amlstack.catalog.sizes import Size
-    from jobs.launchers.base import Lowered
+    from jobs.launchers import Lowered
     from jobs.model.job import Job
     from jobs.planning.plans import Find
 
@@ -256,7 +254,7 @@ def _findings(job: Job, lowered: Lowered, count: int, target: Target, *, base: P
     yield from job_checks.bindings(job)
     yield from job_checks.local_files(job, base)
     yield from program_checks.command_words(job, base)
-    yield from script_checks.scripts_of(job, base)
+    yield from program_checks.scripts_of(job, base)
     yield from program_checks.nebula(job, lowered.command, base)
     yield from check_amlnode(job)
     yield from job_checks.variables(job)

@@ -15,17 +15,16 @@ from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
-from jobs.launchers.base import RayDistribution, TensorFlowDistribution
-from jobs.launchers.per_process import Custom
+from jobs.launchers import Custom, RayDistribution, TensorFlowDistribution
 from jobs.values import Environment, Input
-from jobs.wire.references import secret_of
-from policies.checks.job_limits import check_gpus_idle, check_processes
+from jobs.wire.command import secret_of
+from policies.checks.job import check_gpus_idle, check_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from jobs.launchers.base import Lowered
+    from jobs.launchers import Lowered
     from jobs.model.job import Job
     from jobs.planning.plans import Target
     from jobs.values import Scalar

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
     from amlstack.catalog.sizes import Size
-    from jobs.model.job import Job
-    from jobs.model.sweep import SweepLimits
+    from jobs.model.job import Job, SweepLimits
 
 if TYPE_CHECKING:
     Find = Callable[[Job], tuple["Target", Sequence[Finding]]]

@@ -23,9 +23,8 @@ from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean
 from amlstack.code_reading.code_files import tree_of
 from jobs.launchers import LAUNCHERS
-from jobs.model.job import Component, Job
+from jobs.model.job import Component, Job, Sweep
 from jobs.model.pipeline import Pipeline, Schedule, Step, SweepStep
-from jobs.model.sweep import Sweep
 from jobs.values import Model
 
 if TYPE_CHECKING:

@@ -11,15 +11,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import snake
-from jobs.wire.command import IDENTITIES, dumped, plain, some
+from jobs.wire.command import IDENTITIES, PREFIX, dumped, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
-from jobs.wire.references import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jobs.model.pipeline import PassthroughComponent, PassthroughStep
-    from jobs.wire.references import Refs
+    from jobs.wire.command import Refs
 
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
 _UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1024**3}

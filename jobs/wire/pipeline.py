@@ -28,6 +28,8 @@ from jobs.values import Input, Output
 from jobs.wire import passthrough
 from jobs.wire.command import (
     INPUT_MODES,
+    PREFIX,
+    Refs,
     Rendered,
     body,
     identity_body,
@@ -37,11 +39,9 @@ from jobs.wire.command import (
     services_body,
     some,
 )
-from jobs.wire.component import component_body, component_id
+from jobs.wire.component import component_body, component_id, sweep_node_keys
 from jobs.wire.keys import JOB
 from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
-from jobs.wire.references import PREFIX, Refs
-from jobs.wire.sweep import sweep_node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amlstack.catalog import sizes
-from policies.checks import cluster, governance, job_command, job_environment, job_limits, own, size
+from policies.checks import cluster, governance, job, own, size
 from policies.checks.own import rule
 from policies.checks.rule import Rule, Setting
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN", "OWN_WRONG", "RULES", "SIZE_RULES", "Rule", "Setting", "rule", "sizes_for"]
 
-_SUBJECTS = (size, cluster, governance, job_environment, job_limits, job_command)
+_SUBJECTS = (size, cluster, governance, job)
 _OURS = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
 OWN, OWN_WRONG = own.load(own.FOLDER, frozenset(one.code for one in _OURS))
 """The rules of this repository, and what is wrong with their files."""

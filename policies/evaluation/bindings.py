@@ -260,22 +260,18 @@ def _source(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
     if subject.kind == "job":
         if config["registries"] and (environment := facts.text("environment")):
             where = facts.at("environment")
-            yield checks.job_environment.check_environment_source(
-                environment, registries=config["registries"], where=where
-            )
+            yield checks.job.check_environment_source(environment, registries=config["registries"], where=where)
     elif config["images"] and (image := facts.text("image")):
-        yield checks.job_environment.check_environment_source_image(
-            image, images=config["images"], where=facts.at("image")
-        )
+        yield checks.job.check_environment_source_image(image, images=config["images"], where=facts.at("image"))
 
 
 def _pinned(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     facts = subject.facts
     if subject.kind == "job":
         if environment := facts.text("environment"):
-            yield checks.job_environment.check_environment_pin(environment, where=facts.at("environment"))
+            yield checks.job.check_environment_pin(environment, where=facts.at("environment"))
     elif image := facts.text("image"):
-        yield checks.job_environment.check_environment_pin_image(image, where=facts.at("image"))
+        yield checks.job.check_environment_pin_image(image, where=facts.at("image"))
 
 
 def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
@@ -283,20 +279,20 @@ def _processes(subject: Subject, _: Mapping[str, Any], context: Context) -> Foun
     if count is not None and (size := size_of(subject, context)):
         where = subject.facts.at("processes")
         nodes = 1 if isinstance(subject.nodes, Unknown) else subject.nodes
-        yield checks.job_limits.check_processes(count, size, nodes=nodes, where=where)
+        yield checks.job.check_processes(count, size, nodes=nodes, where=where)
 
 
 def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     count = subject.facts.number("processes")
     if count is not None and (size := size_of(subject, context)):
         facts = subject.facts
-        yield checks.job_limits.check_gpus_idle(count, size, facts.mapping("variables"), where=facts.at("processes"))
+        yield checks.job.check_gpus_idle(count, size, facts.mapping("variables"), where=facts.at("processes"))
 
 
 def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if (size := size_of(subject, context)) and size.gpus:
         facts = subject.facts
-        yield checks.job_limits.check_shared_memory(
+        yield checks.job.check_shared_memory(
             facts.text("shm"),
             size,
             docker_args=_docker(subject),
@@ -318,14 +314,14 @@ def _fabric_off(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     variables = facts.mapping("variables")
     given = facts.value("command")
     command, docker = given if isinstance(given, str) else "", _docker(subject)
-    switches = [(f"{where[0]}.{name}", variables[name]) for name in checks.job_command.HARMFUL if name in variables]
+    switches = [(f"{where[0]}.{name}", variables[name]) for name in checks.job.HARMFUL if name in variables]
     waiting = [one for one in (open_part(value, place) for place, value in (*switches, (where[1], given))) if one]
     known = {name: value for name, value in variables.items() if open_part(value, name) is None}
-    if not waiting and not checks.job_command.harmful(known, command, docker):
+    if not waiting and not checks.job.harmful(known, command, docker):
         return
     if later is not None:
         raise later
-    yield from checks.job_command.check_fabric_off(
+    yield from checks.job.check_fabric_off(
         known, size, nodes=nodes_of(subject), command=command, docker_args=docker, where=where
     )
     if waiting:
@@ -338,9 +334,7 @@ def _checkpoint(subject: Subject, _: Mapping[str, Any], context: Context) -> Fou
     if not spot or nodes_of(subject) < 2:
         return
     modes = [_mode(output, f"{facts.at('outputs')}.{name}.mode") for name, output in facts.mapping("outputs").items()]
-    yield checks.job_limits.check_spot_checkpoint(
-        modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs")
-    )
+    yield checks.job.check_spot_checkpoint(modes, preemptible=spot, nodes=nodes_of(subject), where=facts.at("outputs"))
 
 
 def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
@@ -349,7 +343,7 @@ def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
     image = images.image_of(environment, context.images) if environment else None
     if image is not None:
         size = size_of(subject, context)
-        yield from checks.job_environment.check_image_runs(
+        yield from checks.job.check_image_runs(
             image,
             # A retired size is a finding of its own, and the one in its place has other GPUs.
             None if size is None or size.retired_on(context.on) else size,
@@ -362,20 +356,18 @@ def _image(subject: Subject, _: Mapping[str, Any], context: Context) -> Found:
 def _nebula(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     facts = subject.facts
     if subject.kind == "job":
-        yield checks.job_command.check_nebula_gone(_text(facts.value("command")), where=facts.at("command"))
+        yield checks.job.check_nebula_gone(_text(facts.value("command")), where=facts.at("command"))
     else:
-        yield checks.job_command.check_nebula_gone(
-            _text(facts.value("conda")), what="The conda file", where=facts.at("conda")
-        )
+        yield checks.job.check_nebula_gone(_text(facts.value("conda")), what="The conda file", where=facts.at("conda"))
 
 
 def _restart(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     facts = subject.facts
     command, preemptible = _text(facts.value("command")), _preemptible(subject, context)
-    if not preemptible and not checks.job_command.restarts(command):
+    if not preemptible and not checks.job.restarts(command):
         return  # nothing to wait for
     variables = facts.mapping("variables")
-    yield checks.job_command.check_restart_checkpoint(
+    yield checks.job.check_restart_checkpoint(
         command,
         names=(*variables, *map(str, variables.values()), *facts.mapping("inputs")),
         outputs=len(facts.mapping("outputs")),
@@ -396,16 +388,14 @@ def _preemptible(subject: Subject, context: Context) -> bool:
 
 
 def _job_timeout(subject: Subject, config: Mapping[str, Any], _: Context) -> Found:
-    yield checks.job_limits.check_job_timeout(
-        timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout")
-    )
+    yield checks.job.check_job_timeout(timeout_of(subject), hours=config["hours"], where=subject.facts.at("timeout"))
 
 
 def _secret(subject: Subject, _: Mapping[str, Any], __: Context) -> Found:
     whole, where = subject.facts.value("whole"), subject.facts.at("whole")
-    yield from checks.job_command.check_secret(whole, where=where)
+    yield from checks.job.check_secret(whole, where=where)
     for missing, name in _unknown_texts(whole, where, ""):
-        if checks.job_command.may_be_secret(name):
+        if checks.job.may_be_secret(name):
             raise Undecided(missing)
 
 
@@ -457,18 +447,18 @@ BINDINGS: tuple[Binding, ...] = (
     Binding(checks.governance.JOB_COST_RULE, frozenset({"job"}), _per_job, ("usd",)),
     Binding(checks.governance.REGION_RULE, frozenset({"resource"}), _region, ("regions",)),
     Binding(checks.governance.REQUIRED_TAGS_RULE, frozenset({"resource"}), _tags, ("required",)),
-    Binding(checks.job_environment.ENVIRONMENT_SOURCE_RULE, frozenset({"job", "environment"}), _source),
-    Binding(checks.job_environment.ENVIRONMENT_PIN_RULE, frozenset({"job", "environment"}), _pinned),
-    Binding(checks.job_limits.PROCESSES_RULE, frozenset({"job"}), _processes),
-    Binding(checks.job_limits.GPUS_IDLE_RULE, frozenset({"job"}), _gpus_idle),
-    Binding(checks.job_limits.SHARED_MEMORY_RULE, frozenset({"job"}), _shm),
-    Binding(checks.job_command.FABRIC_OFF_RULE, frozenset({"job"}), _fabric_off),
-    Binding(checks.job_limits.SPOT_CHECKPOINT_RULE, frozenset({"job"}), _checkpoint),
-    Binding(checks.job_command.RESTART_CHECKPOINT_RULE, frozenset({"job"}), _restart),
-    Binding(checks.job_environment.IMAGE_RUNS_RULE, frozenset({"job"}), _image),
-    Binding(checks.job_command.NEBULA_GONE_RULE, frozenset({"job", "environment"}), _nebula),
-    Binding(checks.job_limits.JOB_TIMEOUT_RULE, frozenset({"job"}), _job_timeout),
-    Binding(checks.job_command.SECRET_RULE, frozenset({"text"}), _secret),
+    Binding(checks.job.ENVIRONMENT_SOURCE_RULE, frozenset({"job", "environment"}), _source),
+    Binding(checks.job.ENVIRONMENT_PIN_RULE, frozenset({"job", "environment"}), _pinned),
+    Binding(checks.job.PROCESSES_RULE, frozenset({"job"}), _processes),
+    Binding(checks.job.GPUS_IDLE_RULE, frozenset({"job"}), _gpus_idle),
+    Binding(checks.job.SHARED_MEMORY_RULE, frozenset({"job"}), _shm),
+    Binding(checks.job.FABRIC_OFF_RULE, frozenset({"job"}), _fabric_off),
+    Binding(checks.job.SPOT_CHECKPOINT_RULE, frozenset({"job"}), _checkpoint),
+    Binding(checks.job.RESTART_CHECKPOINT_RULE, frozenset({"job"}), _restart),
+    Binding(checks.job.IMAGE_RUNS_RULE, frozenset({"job"}), _image),
+    Binding(checks.job.NEBULA_GONE_RULE, frozenset({"job", "environment"}), _nebula),
+    Binding(checks.job.JOB_TIMEOUT_RULE, frozenset({"job"}), _job_timeout),
+    Binding(checks.job.SECRET_RULE, frozenset({"text"}), _secret),
     *(Binding(*own) for own in checks.OWN),
 )
 """Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules together; of those, only

@@ -28,7 +28,7 @@ from policies import config
 from policies.checks import OWN_WRONG
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
-from policies.checks.job_limits import SHARED_MEMORY_RULE
+from policies.checks.job import SHARED_MEMORY_RULE
 from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED
 from policies.evaluation.bindings import BINDINGS, size_of
 from policies.evaluation.facts import Undecided

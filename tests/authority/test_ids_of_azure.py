@@ -31,7 +31,7 @@ MADE_UP = {
     "infra/names.py": ZEROS,  # of no subscription
     "infra/settings/repair.py": ZEROS,
     "amlstack/cli/stack/bring_up.py": ZEROS,
-    "amlstack/provider/types/uploads.py": "8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11",  # namespace of versions of data
+    "amlstack/provider/types/versions.py": "8f9a7a3c-6a52-4c7e-9a57-6e6d4b0f4a11",  # namespace of versions of data
     "amlstack/sandbox/kinds/neighbours.py": "8f2f7f5e-6d0c-4c1c-9d57-0c6f0e4a9b11",  # of instrumentation keys
     # The sandbox's tenant, client, subscriptions and principal.
     "amlstack/sandbox/protocol/entra.py": "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10 1b7d2c48-8a61-4e0b-b6a5-3f2e9c1d7a20 "

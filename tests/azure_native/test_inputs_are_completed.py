@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from amlstack.rpc import UNKNOWN, decode
-from amlstack.sandbox.azure_native import shape, table
+from amlstack.sandbox.azure_native import shape
 
-GROUP = table.find("azure-native:resources:ResourceGroup")[0]
-COMPUTE = table.find("azure-native:machinelearningservices:Compute")[0]
-JOB = table.find("azure-native:machinelearningservices:Job")[0]
+GROUP = shape.find("azure-native:resources:ResourceGroup")[0]
+COMPUTE = shape.find("azure-native:machinelearningservices:Compute")[0]
+JOB = shape.find("azure-native:machinelearningservices:Job")[0]
 
 
 def test_a_resource_of_its_own_gets_a_random_name_that_preview_and_update_agree_on() -> None:
@@ -96,7 +96,7 @@ def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any,
         ),
     ],
 )
-def test_all_mistakes_are_shown_at_once(kind: table.ResourceType, inputs: Any, expected: list[str]) -> None:
+def test_all_mistakes_are_shown_at_once(kind: shape.ResourceType, inputs: Any, expected: list[str]) -> None:
     answer = shape.failures(kind, inputs).response(inputs)
     assert [failure.reason for failure in answer.failures] == expected
     assert decode(answer.inputs) == inputs

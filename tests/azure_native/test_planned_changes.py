@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN
-from amlstack.sandbox.azure_native import shape, table
+from amlstack.sandbox.azure_native import shape
 
-COMPUTE = table.find("azure-native:machinelearningservices:Compute")[0]
-JOB = table.find("azure-native:machinelearningservices:Job")[0]
-GROUP = table.find("azure-native:resources:ResourceGroup")[0]
-STORAGE = table.find("azure-native:storage:StorageAccount")[0]
+COMPUTE = shape.find("azure-native:machinelearningservices:Compute")[0]
+JOB = shape.find("azure-native:machinelearningservices:Job")[0]
+GROUP = shape.find("azure-native:resources:ResourceGroup")[0]
+STORAGE = shape.find("azure-native:storage:StorageAccount")[0]
 
 CLUSTER: dict[str, Any] = {
     "resourceGroupName": "g",
@@ -34,7 +34,7 @@ def cluster(**inner: Any) -> dict[str, Any]:
     return {**CLUSTER, "properties": {**compute, "properties": {**compute["properties"], **inner}}}
 
 
-def planned(kind: table.ResourceType, old: Any, new: Any, state: Any = None) -> dict[str, str]:
+def planned(kind: shape.ResourceType, old: Any, new: Any, state: Any = None) -> dict[str, str]:
     answer = shape.diff(kind, old, new, state or {})
     return {
         path: provider_pb2.PropertyDiff.Kind.Name(change.kind).lower() for path, change in answer.detailedDiff.items()
@@ -78,7 +78,7 @@ def planned(kind: table.ResourceType, old: Any, new: Any, state: Any = None) -> 
     ],
 )
 def test_each_difference_is_planned_at_its_path(
-    kind: table.ResourceType, old: Any, new: Any, expected: dict[str, str]
+    kind: shape.ResourceType, old: Any, new: Any, expected: dict[str, str]
 ) -> None:
     assert planned(kind, old, new) == expected
 

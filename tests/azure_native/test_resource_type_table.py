@@ -11,10 +11,10 @@ import pytest
 
 from amlstack.rpc import ProviderError
 from amlstack.sandbox import kinds
-from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.protocol import allowances, typecheck
 
-TOKENS = table.tokens()
+TOKENS = shape.tokens()
 
 # Inputs whose nested type the installed package names: token → path of the input, Args class, Response class.
 NESTED = {
@@ -105,7 +105,7 @@ def module(token: str) -> Any:
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_inputs_are_those_of_the_installed_class(token: str) -> None:
-    kind, _ = table.find(f"azure-native:{token}")
+    kind, _ = shape.find(f"azure-native:{token}")
     args = args_of(token)
     # The id that some classes take is ARM's own, and never sent.
     assert kind.inputs - {"id"} == names(args) - {"id"}
@@ -123,9 +123,9 @@ def test_inputs_are_those_of_the_installed_class(token: str) -> None:
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_outputs_are_those_of_the_installed_class(token: str) -> None:
-    kind, version = table.find(f"azure-native:{token}")
+    kind, version = shape.find(f"azure-native:{token}")
     cls = getattr(module(token), token.partition(":")[2])
-    ours = {*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat, table.API_VERSION}
+    ours = {*kind.top, *kind.flat, *kind.outputs_top, *kind.outputs_flat, shape.API_VERSION}
     ours -= set(kind.write_only)
     # Names of versions are inputs too, and ``name`` comes back as the last of the path.
     assert names(cls) - {"id"} - ours <= {"name"}
@@ -138,7 +138,7 @@ def test_outputs_are_those_of_the_installed_class(token: str) -> None:
     [(token, path, *classes) for token, paths in NESTED.items() for path, classes in paths.items()],
 )
 def test_only_an_answer_has_the_hidden_parts(token: str, path: str, args: str, response: str) -> None:
-    kind, _ = table.find(f"azure-native:{token}")
+    kind, _ = shape.find(f"azure-native:{token}")
     read_only = names(getattr(module(token).outputs, response)) - names(getattr(module(token), args))
     hidden = {name.rpartition(".")[2] for name in kind.hidden if name.rpartition(".")[0] == path}
     # azure-native drops from an import what its classes do not have.
@@ -147,13 +147,13 @@ def test_only_an_answer_has_the_hidden_parts(token: str, path: str, args: str, r
 
 def test_every_hidden_part_is_accounted_for() -> None:
     for token in TOKENS:
-        kind, _ = table.find(f"azure-native:{token}")
+        kind, _ = shape.find(f"azure-native:{token}")
         assert {path.rpartition(".")[0] for path in kind.hidden} <= set(NESTED.get(token, {})), token
 
 
 @pytest.mark.parametrize("token", TOKENS)
 def test_every_row_is_of_a_kind_whose_bodies_are_checked_by_it(token: str) -> None:
-    kind, _ = table.find(f"azure-native:{token}")
+    kind, _ = shape.find(f"azure-native:{token}")
     emulated = kinds.find(_type(kind.path))
     assert emulated is not None
     schema = typecheck.schema_of(emulated.type)
@@ -165,9 +165,9 @@ def test_every_row_is_of_a_kind_whose_bodies_are_checked_by_it(token: str) -> No
 
 
 def test_a_versioned_token_is_the_same_row_at_its_own_version() -> None:
-    plain = table.find("azure-native:machinelearningservices:Compute")
-    versioned = table.find("azure-native:machinelearningservices/v20250901:Compute")
-    preview = table.find("azure-native:machinelearningservices/v20250101preview:Compute")
+    plain = shape.find("azure-native:machinelearningservices:Compute")
+    versioned = shape.find("azure-native:machinelearningservices/v20250901:Compute")
+    preview = shape.find("azure-native:machinelearningservices/v20250101preview:Compute")
     assert plain[0] == versioned[0] == preview[0]
     assert (plain[1], versioned[1], preview[1]) == ("2025-12-01", "2025-09-01", "2025-01-01-preview")
 
@@ -183,18 +183,18 @@ def test_a_versioned_token_is_the_same_row_at_its_own_version() -> None:
 )
 def test_an_unknown_token_is_refused_by_name(token: str, hint: str) -> None:
     with pytest.raises(ProviderError) as refused:
-        table.find(token)
+        shape.find(token)
     assert refused.value.message.startswith(f"the sandbox does not stand in for {token}.")
     assert hint in refused.value.message
 
 
 def test_the_token_is_the_last_of_the_chain_of_parents() -> None:
     urn = "urn:pulumi:s::p::amlstack:infra:Workspace$azure-native:resources:ResourceGroup::a::b"
-    assert table.token_of(urn) == "azure-native:resources:ResourceGroup"
+    assert shape.token_of(urn) == "azure-native:resources:ResourceGroup"
 
 
 def test_ids_are_made_and_read_back_in_any_letter_case() -> None:
-    kind, _ = table.find("azure-native:machinelearningservices:EnvironmentVersion")
+    kind, _ = shape.find("azure-native:machinelearningservices:EnvironmentVersion")
     parts = {"resourceGroupName": "g", "workspaceName": "w", "name": "torch", "version": "7"}
     made = kind.id_of("sub", parts)
     assert made == (

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.rpc import UNKNOWN
-from amlstack.sandbox.azure_native import shape, table
+from amlstack.sandbox.azure_native import shape
 
-STORAGE = table.find("azure-native:storage:StorageAccount")[0]
-COMPUTE = table.find("azure-native:machinelearningservices:Compute")[0]
-COMPONENT = table.find("azure-native:applicationinsights:Component")[0]
-GROUP = table.find("azure-native:resources:ResourceGroup")[0]
-VAULT = table.find("azure-native:keyvault:Vault")[0]
+STORAGE = shape.find("azure-native:storage:StorageAccount")[0]
+COMPUTE = shape.find("azure-native:machinelearningservices:Compute")[0]
+COMPONENT = shape.find("azure-native:applicationinsights:Component")[0]
+GROUP = shape.find("azure-native:resources:ResourceGroup")[0]
+VAULT = shape.find("azure-native:keyvault:Vault")[0]
 
 
 def test_a_storage_account_is_flattened_renamed_and_its_id_list_made_a_map() -> None:
@@ -143,7 +143,7 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("kind", [COMPONENT, GROUP, VAULT], ids=lambda kind: kind.token)
 @given(data=st.data())
-def test_what_is_sent_and_echoed_is_what_was_given(kind: table.ResourceType, data: st.DataObject) -> None:
+def test_what_is_sent_and_echoed_is_what_was_given(kind: shape.ResourceType, data: st.DataObject) -> None:
     inputs = data.draw(st.dictionaries(st.sampled_from(sorted({*kind.top, *kind.flat})), VALUES))
     echoed = shape.outputs(kind, shape.body(kind, inputs), kind.version)
     assert shape.writable(kind, echoed) == inputs

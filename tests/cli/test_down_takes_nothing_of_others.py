@@ -15,7 +15,7 @@ from amlstack.cli.stack.pulumi_stack import PulumiStack
 from amlstack.cli.stack_files import State
 from amlstack.engine import Outcome
 from amlstack.provider.arm import ArmError
-from amlstack.provider.stacks import foreign, keeper
+from amlstack.provider.stacks import foreign, guard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +60,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         return [HELD]
 
     monkeypatch.setattr(PulumiStack, "run", run)
-    monkeypatch.setattr(keeper, "held", held)
+    monkeypatch.setattr(guard, "held", held)
     monkeypatch.setattr(stack_files, "client_of", lambda _: None)
     monkeypatch.setattr(PulumiStack, "state", lambda _: State((KEEPER,)))
     return asked
@@ -102,7 +102,7 @@ def test_a_stack_without_a_keeper_is_asked_about_by_what_its_state_has(
         seen.append(others)
         return [HELD]
 
-    monkeypatch.setattr(keeper, "held", held)
+    monkeypatch.setattr(guard, "held", held)
     monkeypatch.setattr(PulumiStack, "state", lambda _: State(WITHOUT_KEEPER))
     assert destroyed() == 1
     assert [words[1] for words in engine] == ["--preview-only"]
@@ -119,7 +119,7 @@ def test_a_stack_without_a_keeper_stays_where_nobody_can_be_asked(
     def held(*_: Any) -> list[foreign.Foreign]:
         raise ArmError(503, "Unavailable", "not now")
 
-    monkeypatch.setattr(keeper, "held", held)
+    monkeypatch.setattr(guard, "held", held)
     monkeypatch.setattr(PulumiStack, "state", lambda _: State(WITHOUT_KEEPER))
     assert destroyed() == 1
     assert [words[1] for words in engine] == ["--preview-only"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.cli.logs.files import Logs, ProcessKind
-from amlstack.sandbox.files.origins import CodeCopies
+from amlstack.sandbox.files.environments import CodeCopies
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import environments
-from amlstack.sandbox.runner import mpirun
+from amlstack.sandbox.runner import prepare
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def test_the_mpirun_that_the_run_takes_is_named(
     machine: bool,
     says: str,
 ) -> None:
-    monkeypatch.setattr(mpirun, "on_machine", lambda: "/usr/bin/mpirun" if machine else "")
+    monkeypatch.setattr(prepare, "on_machine", lambda: "/usr/bin/mpirun" if machine else "")
     text = JOB.replace("openmpi5.0-ubuntu24.04", image).replace("type: pytorch", "type: mpi")
     (here / "job.yml").write_text(text)
     _, answer = answered(capfd, "job.yml", "-j", "2x2", "--input", "corpus=data")

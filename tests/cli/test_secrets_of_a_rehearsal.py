@@ -9,7 +9,7 @@ import pytest
 import jobs
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import mapping_file
-from jobs.wire.references import secrets_in, with_secrets
+from jobs.wire.command import secrets_in, with_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path

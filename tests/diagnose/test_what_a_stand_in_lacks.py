@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.diagnose import diagnose
-from amlstack.images import differences, environments, standins
+from amlstack.images import environments, standins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def job(folder: Path, name: str, standin: standins.StandIn | None) -> Path:
     (folder / "user_logs").mkdir()
     (folder / "user_logs/std_log_process_00.txt").write_text(LOG.format(name=name))
     if standin is not None:
-        known = differences.for_diagnosis(standin, "azureml:AzureML-sklearn-1.5@latest")
+        known = environments.for_diagnosis(standin, "azureml:AzureML-sklearn-1.5@latest")
         (folder / "stand-in.json").write_text(json.dumps(known))
     return folder
 
@@ -88,7 +88,7 @@ def failed(folder: Path, module: str, exception: str, site: str = SITE) -> Path:
     (folder / "user_logs/std_log_process_00.txt").write_text(text)
     standin = standins.resolve(IMAGE)
     standin = replace(standin, versions=(*dict(standin.versions, **{"mlflow-skinny": "2.16.2"}).items(),))
-    (folder / "stand-in.json").write_text(json.dumps(differences.for_diagnosis(standin, IMAGE)))
+    (folder / "stand-in.json").write_text(json.dumps(environments.for_diagnosis(standin, IMAGE)))
     return folder
 
 

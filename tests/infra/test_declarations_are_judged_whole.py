@@ -11,7 +11,7 @@ import pytest
 
 import jobs
 from infra.declaration import Declaration, declare
-from infra.runs.references import RegisteredEnvironment
+from infra.runs.order import RegisteredEnvironment
 from infra.settings import parse, read_file
 from policies.config import ALL
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
 from infra import properties
 from infra.settings.model.cluster import Cluster
@@ -187,7 +187,7 @@ def test_what_azure_updates_in_place_is_what_its_request_for_updates_takes(model
 
 
 def test_every_input_of_a_workspace_is_in_the_table_or_named_beside_it() -> None:
-    row, _ = table.find("azure-native:machinelearningservices:Workspace")
+    row, _ = shape.find("azure-native:machinelearningservices:Workspace")
     known = {each.wire.split(".")[0] for each in properties.WORKSPACE_SETTINGS}
     assert known | set(properties.UNKNOWN) | set(properties.OTHER_KINDS) == row.inputs
 

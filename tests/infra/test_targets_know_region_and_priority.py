@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import jobs
-from infra.runs.references import resolve_target
+from infra.runs.order import resolve_target
 from infra.settings import read_file
 
 if TYPE_CHECKING:

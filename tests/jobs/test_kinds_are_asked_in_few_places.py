@@ -28,7 +28,7 @@ ROOMS = ("amlstack", "infra", "jobs", "policies")
 
 # Module → how often it asks, at most. What a step means, and how it is sent and written, differs by kind.
 MAY = {
-    "jobs/planning/pipeline.py": 6,  # what of a plan goes to a step and what to its component; a run's identity
+    "jobs/planning/sweep_and_pipeline.py": 6,  # what of a plan goes to a step and what to its component; run identity
     "jobs/wire/pipeline.py": 2,  # command components and others have bodies of their own
     "jobs/azureml/read/component.py": 1,  # a pipeline component moves with its steps
     "jobs/kinds.py": 1,  # azure-ai-ml schedules pipelines alone

@@ -10,13 +10,13 @@ import yaml
 import jobs
 from jobs import launchers
 from jobs.azureml.write import command_file
-from jobs.launchers.per_process import Custom
+from jobs.launchers import Custom
 from tests.support.jobs import oracle
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jobs.launchers.base import TypedLauncher
+    from jobs.launchers import TypedLauncher
 
 SIZES = {
     "ndv2": "Standard_ND40rs_v2",

@@ -17,8 +17,7 @@ import pytest
 import jobs
 from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT, cache
-from jobs.launchers import TYPED
-from jobs.launchers.per_process import Custom
+from jobs.launchers import TYPED, Custom
 from jobs.model import job as job_module
 
 if TYPE_CHECKING:

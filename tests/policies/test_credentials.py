@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from amlstack.base import credentials
 from amlstack.base.pulumi_wire import decode, opened_but_known
 from amlstack.rpc import Secret, encode
-from policies.checks.job_command import check_secret
+from policies.checks.job import check_secret
 from tests.support.examples import examples
 
 FORMS = [

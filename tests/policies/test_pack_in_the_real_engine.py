@@ -11,7 +11,7 @@ import yaml
 from amlstack import __version__
 from policies import checks
 from policies.checks.cluster import IDLE_TIME_RULE
-from policies.checks.job_limits import SHARED_MEMORY_RULE
+from policies.checks.job import SHARED_MEMORY_RULE
 from policies.config import TEMPLATE_UNRESOLVED
 from tests.support.harness import ANALYZER
 from tests.support.policies.accepting_provider import Attached, attached

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf import empty_pb2
 
-from amlstack.provider.lifecycle import siblings
+from amlstack.provider.lifecycle import edits
 from amlstack.rpc import UNKNOWN
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
@@ -277,7 +277,7 @@ def test_a_removed_run_that_the_list_of_runs_lacks_is_ended(wire: Wire, arm: Fak
 def test_an_owner_that_changes_during_a_removal_is_seen_when_the_list_of_runs_is_too_old(
     fresh: float, ended: bool, wire: Wire, arm: FakeArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(siblings, "FRESH", fresh)
+    monkeypatch.setattr(edits, "FRESH", fresh)
     first, second = wire.job("a"), wire.job("b")
     for job in (first, second):
         job.up(job_inputs(name=job.name))

@@ -18,8 +18,13 @@ from amlstack import __version__
 from amlstack.base.paths import PROJECT
 from amlstack.provider.server import TYPES
 from amlstack.provider.types.jobs import JobRuns
-from amlstack.provider.types.uploads import DataUploads, Snapshots
-from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
+from amlstack.provider.types.versions import (
+    DataUploads,
+    RegisteredComponents,
+    RegisteredData,
+    RegisteredEnvironments,
+    Snapshots,
+)
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from tests.support.provider.provider_wire import LIMIT
 

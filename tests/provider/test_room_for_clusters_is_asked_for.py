@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from amlstack.provider.arm import functions
+from amlstack.provider.arm import client
 from amlstack.rpc import bare, decode, encode
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused
@@ -121,7 +121,7 @@ def test_who_does_not_answer_the_first_request_is_asked_nothing_more(wire: Wire,
 def test_an_answer_that_does_not_come_is_not_waited_for(
     wire: Wire, service: FakeArm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(functions, "SECONDS", 0.0)
+    monkeypatch.setattr(client, "SECONDS", 0.0)
     late = threading.Event()
     service.fail("GET", "usages", 0, hold=late)
     try:

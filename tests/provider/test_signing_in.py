@@ -12,7 +12,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import SECRET, VARIABLES, ArmClient, ArmError, SignIn, endpoint
 from amlstack.provider.server import SETTINGS
 from amlstack.rpc import Secret, decode, encode
-from infra.components import sdk
+from infra.components import registration
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, job_inputs
 
@@ -188,8 +188,8 @@ def test_a_secret_that_is_refused_is_in_no_message(wire: Wire, arm: FakeArm) -> 
 
 
 def test_the_stack_hands_on_what_the_provider_takes() -> None:
-    assert tuple(VARIABLES) == sdk.SIGN_IN
-    assert sdk.SIGN_IN_SECRETS == SECRET
+    assert tuple(VARIABLES) == registration.SIGN_IN
+    assert registration.SIGN_IN_SECRETS == SECRET
     schema = json.loads((PROJECT / "amlstack" / "provider" / "schema.json").read_text())
     for part in (schema["config"]["variables"], schema["provider"]["inputProperties"]):
         assert tuple(part) == SETTINGS
@@ -198,5 +198,5 @@ def test_the_stack_hands_on_what_the_provider_takes() -> None:
 
 def test_what_is_no_setting_of_signing_in_is_not_handed_on() -> None:
     config = {"azure-native:location": "x", "azure-native:tenantId": "t", "amlstack:workspace": "w"}
-    assert sdk.sign_in_settings(config) == {"tenantId": "t"}
-    assert sdk.sign_in_settings({"amlstack:workspace": "w", "azure-native:subscriptionId": "s"}) == {}
+    assert registration.sign_in_settings(config) == {"tenantId": "t"}
+    assert registration.sign_in_settings({"amlstack:workspace": "w", "azure-native:subscriptionId": "s"}) == {}

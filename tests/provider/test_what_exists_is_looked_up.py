@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.provider.arm import ArmError, Response
-from amlstack.provider.arm.functions import look_up
+from amlstack.provider.arm.client import look_up
 
 if TYPE_CHECKING:
     from amlstack.provider.arm import ArmClient

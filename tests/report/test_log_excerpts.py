@@ -10,7 +10,7 @@ from tests.support.report.pages import HOSTILE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.report import content
+    from amlstack.report.logs import Excerpt
 
 
 def log(folder: Path, text: str | bytes) -> Path:
@@ -19,7 +19,7 @@ def log(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def made(path: Path, marks: dict[int, str] | None = None, size: int = TAIL) -> content.Excerpt:
+def made(path: Path, marks: dict[int, str] | None = None, size: int = TAIL) -> Excerpt:
     return excerpt(path, "log.txt", rank=0, node="0", marks=marks or {}, size=size)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.report import jobs
-from amlstack.report.content import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
+from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
 from amlstack.report.page import GENERATOR, render
 from tests.support.report.pages import HOSTILE, parse
 

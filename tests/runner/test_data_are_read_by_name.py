@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
 from tests.support.runner.runner_lab import ML, WORKSPACE
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.images import differences, environments, pythons, standins
+from amlstack.images import building, environments, standins
 from amlstack.images.dockerfile import read_dockerfile
 from amlstack.images.requirements import PipLines, latest_wins
 
@@ -172,7 +172,7 @@ def test_an_image_that_names_its_pytorch_gets_that_one(image: str, torch: str, p
 
 
 def test_what_differs_from_a_curated_image_is_one_line() -> None:
-    line = differences.line(standins.resolve("azureml:AzureML-acpt-pytorch-2.2-cuda12.1@latest"))
+    line = environments.line(standins.resolve("azureml:AzureML-acpt-pytorch-2.2-cuda12.1@latest"))
     assert "torch 2.8.0 for 2.10.0" in line
     assert "without nebulaml, azureml-core" in line
     assert "\n" not in line
@@ -190,7 +190,7 @@ def test_what_a_dockerfile_adds_is_no_longer_missing(tmp_path: Path) -> None:
 def test_a_release_that_no_cpu_can_run_is_raised_and_named() -> None:
     standin = environments.from_conda("dependencies: [python, {pip: [deepspeed==0.12.6, tabulate==0.9.0]}]")
     assert standin.requirements == ("deepspeed==0.14.5", "tabulate==0.9.0")
-    assert differences.line(standin) == "deepspeed 0.14.5 for 0.12.6"
+    assert environments.line(standin) == "deepspeed 0.14.5 for 0.12.6"
     later = environments.from_conda("dependencies: [python, {pip: [deepspeed==0.16.1]}]")
     assert later.requirements == ("deepspeed==0.16.1",)
 
@@ -215,4 +215,4 @@ def test_a_later_line_replaces_an_earlier_one() -> None:
     ],
 )
 def test_a_python_suits_a_rule(rule: str, version: tuple[int, int], *, suits: bool) -> None:
-    assert pythons.suits(rule, version) is suits
+    assert building.suits(rule, version) is suits

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base import paths
-from amlstack.sandbox import processes
-from amlstack.sandbox.contract import spec
+from amlstack.sandbox import contract, processes
 from amlstack.sandbox.runner import fixed_ports
 from amlstack.sandbox.store.store import Store
 from tests.support.runner.runner_lab import LIMIT
@@ -52,7 +51,7 @@ FOUND: list[tuple[str, dict[str, str], dict[str, str], tuple[int, ...]]] = [
 
 def ports(folder: Path, command: str, variables: dict[str, str], **more: Any) -> tuple[int, ...]:
     body = {"jobType": "Command", "command": command, "environmentId": "e", "environmentVariables": variables, **more}
-    job = spec.read(body)
+    job = contract.read(body)
     return fixed_ports.ports(job.command, job.distribution, job.variables, folder)
 
 

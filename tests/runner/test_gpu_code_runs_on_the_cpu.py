@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox import gpu_code
-from amlstack.sandbox.contract import launch
+from amlstack.sandbox import contract, gpu_code
 from amlstack.sandbox.scale import RehearsalScale
 from tests.support.runner.gpu_snippets import PROGRAM, SNIPPETS
 from tests.support.runner.runner_lab import CURATED
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.training,
-    pytest.mark.skipif(launch.gpus_here() > 0, reason="this machine has a GPU, on which nothing is carried"),
+    pytest.mark.skipif(contract.gpus_here() > 0, reason="this machine has a GPU, on which nothing is carried"),
 ]
 
 # As many tutorials have it: nothing in it runs without CUDA.

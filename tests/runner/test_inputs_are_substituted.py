@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.cli.rehearsal import outcome
 from amlstack.report import jobs as job_report
-from amlstack.sandbox.files import origins
+from amlstack.sandbox.files import environments
 from amlstack.sandbox.store.folders import folder
 from tests.support.runner.runner_lab import WORKSPACE
 
@@ -33,7 +33,7 @@ def test_an_input_is_read_from_this_machine_and_the_body_keeps_its_address(lab: 
         "cifar": {"jobInputType": "uri_folder", "uri": CIFAR},
         "iris": {"jobInputType": "uri_file", "uri": "https://example.org/iris.csv", "mode": "Direct"},
     }
-    origins.write_inputs(lab.home, "job", {"": {"cifar": own, "iris": own / "a.txt"}})
+    environments.write_inputs(lab.home, "job", {"": {"cifar": own, "iris": own / "a.txt"}})
     command = (
         "cat ${{inputs.cifar}}/a.txt; echo; echo ${{inputs.iris}}; echo new 2>&1 > ${{inputs.cifar}}/a.txt || true"
     )
@@ -58,7 +58,7 @@ def test_an_output_is_written_to_this_machine_and_the_body_keeps_its_address(lab
         "line": {"jobOutputType": "uri_file", "uri": f"{away}.txt"},
     }
     own = {"model": tmp_path / "deep" / "model", "line": tmp_path / "other" / "line.txt"}
-    origins.write_inputs(lab.home, "job", {}, (), {"": own})
+    environments.write_inputs(lab.home, "job", {}, (), {"": own})
     job = lab.run(lab.job("echo a > ${{outputs.model}}/a; echo b > ${{outputs.line}}", outputs=declared))
 
     assert job.status == "Completed", job.error
@@ -79,9 +79,9 @@ def test_a_step_takes_the_substitutes_of_its_pipeline_and_a_trial_those_of_its_s
     lab.store.family.add(trial, step, "0")
     own = add("own", "Command")
     lab.store.family.add(own, sweep, "0")
-    origins.write_inputs(lab.home, pipeline, {"": {"raw": tmp_path}, "train": {"data": tmp_path / "a"}})
-    origins.write_inputs(lab.home, sweep, {"": {"data": tmp_path / "b"}})
-    found = {job: origins.inputs_of(lab.store, lab.store.jobs[job]) for job in (step, trial, own, alone)}
+    environments.write_inputs(lab.home, pipeline, {"": {"raw": tmp_path}, "train": {"data": tmp_path / "a"}})
+    environments.write_inputs(lab.home, sweep, {"": {"data": tmp_path / "b"}})
+    found = {job: environments.inputs_of(lab.store, lab.store.jobs[job]) for job in (step, trial, own, alone)}
     a, b = {"data": tmp_path / "a"}, {"data": tmp_path / "b"}
     assert found == {step: a, trial: a, own: b, alone: {}}
 
@@ -121,7 +121,7 @@ def test_a_job_that_still_writes_to_an_output_is_named(lab: Lab) -> None:
 
 def test_a_value_is_substituted_in_the_command_and_stays_in_the_body(lab: Lab) -> None:
     given = {"lr": {"jobInputType": "literal", "value": "0.1"}}
-    origins.write_inputs(lab.home, "job", {"": {"lr": Path("0.2")}})
+    environments.write_inputs(lab.home, "job", {"": {"lr": Path("0.2")}})
     job = lab.run(lab.job("echo ${{inputs.lr}}", inputs=given))
     assert (job.status, lab.log("job"), job.properties["inputs"]) == ("Completed", "0.2\n", given)
     replaced = json.loads((lab.folder("job") / "report.json").read_text())["replaced"]

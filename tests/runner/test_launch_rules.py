@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.images import standins
-from amlstack.sandbox.contract import launch, spec
+from amlstack.sandbox import contract
 from amlstack.sandbox.processes import free_ports
 from amlstack.sandbox.runner import finish
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 TORCHRUN = "torchrun --nnodes 2 --nproc_per_node 4 --node_rank $NODE_RANK train.py"
 
 
-def read(**changes: Any) -> spec.Spec:
+def read(**changes: Any) -> contract.Spec:
     body = {"jobType": "Command", "command": "python train.py", "environmentId": "e", **changes}
-    return spec.read(body)
+    return contract.read(body)
 
 
-def pytorch(nodes: int, processes: int | None, **changes: Any) -> spec.Spec:
+def pytorch(nodes: int, processes: int | None, **changes: Any) -> contract.Spec:
     distribution = {"distributionType": "PyTorch", "processCountPerInstance": processes}
     return read(resources={"instanceCount": nodes}, distribution=distribution, **changes)
 
@@ -38,13 +38,13 @@ def pytorch(nodes: int, processes: int | None, **changes: Any) -> spec.Spec:
 def test_ranks_fill_one_node_after_the_other(
     nodes: int, processes: int | None, expected: list[tuple[int, int, int]]
 ) -> None:
-    found = launch.places(pytorch(nodes, processes))
+    found = contract.places(pytorch(nodes, processes))
     assert [(place.rank, place.node, place.local_rank) for place in found] == expected
 
 
 def test_a_job_without_distribution_has_no_rank_variables() -> None:
     plain = read(resources={"instanceCount": 2})
-    assert [launch.rank_variables(plain, place, (1,)) for place in launch.places(plain)] == [{}, {}]
+    assert [contract.rank_variables(plain, place, (1,)) for place in contract.places(plain)] == [{}, {}]
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_job_without_distribution_has_no_rank_variables() -> None:
         (pytorch(2, 1, command=TORCHRUN), 16, 2),
     ],
 )
-def test_threads_of_all_ranks_fit_the_machine(job: spec.Spec, cores: int, expected: int) -> None:
-    assert launch.threads(job, cores) == expected
+def test_threads_of_all_ranks_fit_the_machine(job: contract.Spec, cores: int, expected: int) -> None:
+    assert contract.threads(job, cores) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,22 @@ def test_threads_of_all_ranks_fit_the_machine(job: spec.Spec, cores: int, expect
         (pytorch(2, 1, command=TORCHRUN), 8, ["0,1,2,3", "4,5,6,7"]),
     ],
 )
-def test_a_node_gets_gpus_only_when_every_rank_has_one(job: spec.Spec, available: int, expected: list[str]) -> None:
-    first_of_node = {place.node: place for place in reversed(launch.places(job))}
-    assert [launch.gpus(job, first_of_node[node], available) for node in (0, 1)] == expected
+def test_a_node_gets_gpus_only_when_every_rank_has_one(job: contract.Spec, available: int, expected: list[str]) -> None:
+    first_of_node = {place.node: place for place in reversed(contract.places(job))}
+    assert [contract.gpus(job, first_of_node[node], available) for node in (0, 1)] == expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("PT15M", 900), ("P1DT1H", 90000), ("PT0.5S", 0.5), ("pt2m3s", 123), ("P7D", 604800)]
 )
 def test_durations(text: str, expected: float) -> None:
-    assert spec.seconds(text) == expected
+    assert contract.seconds(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "15", "PT15", "1h"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(spec.RefusedError, match="ISO-8601"):
-        spec.seconds(text)
+    with pytest.raises(contract.RefusedError, match="ISO-8601"):
+        contract.seconds(text)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_references_are_put_in_as_they_are(command: str, expected: str) -> None:
     inputs = {"lr": "0.1", "trap": "${{inputs.lr}}"}
-    assert spec.resolve(command, inputs, {"model": "/out"}) == expected
+    assert contract.resolve(command, inputs, {"model": "/out"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_references_are_put_in_as_they_are(command: str, expected: str) -> None:
     ],
 )
 def test_a_reference_to_nothing_is_refused_with_what_there_is(command: str, says: str) -> None:
-    with pytest.raises(spec.RefusedError, match=says):
-        spec.resolve(command, {"rate": "1"}, {})
+    with pytest.raises(contract.RefusedError, match=says):
+        contract.resolve(command, {"rate": "1"}, {})
 
 
 TABLE = """[rank 2]:Traceback
@@ -136,8 +136,8 @@ Root Cause (first observed failure):
 
 
 def test_torchruns_table_names_the_first_failure_first() -> None:
-    assert launch.failures(TABLE) == (launch.Failed(3, 1, 1), launch.Failed(2, 0, -9))
-    assert launch.failures("no table here") == ()
+    assert contract.failures(TABLE) == (contract.Failed(3, 1, 1), contract.Failed(2, 0, -9))
+    assert contract.failures("no table here") == ()
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_torchruns_table_names_the_first_failure_first() -> None:
     ],
 )
 def test_processes_per_node_of_torchrun(command: str, expected: int | None) -> None:
-    assert launch.processes_per_node(command) == expected
+    assert contract.processes_per_node(command) == expected
 
 
 def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: bool = False) -> finish.End:
@@ -234,7 +234,7 @@ def test_a_node_has_the_ranks_that_its_rendezvous_gave_it(tmp_path: Path, log: s
         left.mkdir(parents=True)
         (left / "stdout.log").write_text(f"local {local}")
         (left / "stderr.log").write_text("")
-    workers = launch.collect(logs, 1, keep, log)
+    workers = contract.collect(logs, 1, keep, log)
     assert [worker.rank for worker in workers] == expected
     assert (keep / f"rank_{expected[1]:02d}_stdout.txt").read_text() == "local 1"
     assert not logs.exists()
@@ -248,12 +248,12 @@ def test_of_a_restarted_group_the_last_attempt_is_kept_apart(tmp_path: Path) -> 
         left.mkdir(parents=True)
         (left / "stdout.log").write_text(f"attempt {attempt}")
         os.utime(left.parent, (attempt, attempt))
-    launch.collect(logs, 0, keep, "")
+    contract.collect(logs, 0, keep, "")
     assert (keep / "rank_00_stdout.txt").read_text() == "attempt 1"
     assert (logs / "x/attempt_0/0/stdout.log").read_text() == "attempt 0"
 
 
-def tensorflow(nodes: int, workers: int | None, servers: int) -> spec.Spec:
+def tensorflow(nodes: int, workers: int | None, servers: int) -> contract.Spec:
     distribution = {"distributionType": "TensorFlow", "workerCount": workers, "parameterServerCount": servers}
     return read(resources={"instanceCount": nodes}, distribution=distribution)
 
@@ -273,16 +273,16 @@ def tensorflow(nodes: int, workers: int | None, servers: int) -> spec.Spec:
     ],
 )
 def test_tensorflows_tasks_are_spread_over_the_nodes(
-    job: spec.Spec, expected: list[tuple[int, int, int, str, int]]
+    job: contract.Spec, expected: list[tuple[int, int, int, str, int]]
 ) -> None:
-    found = launch.places(job)
+    found = contract.places(job)
     assert [(place.rank, place.node, place.local_rank, place.task, place.index) for place in found] == expected
     assert job.ranks == len(expected)
 
 
 def test_tf_config_names_every_task_and_the_processs_own() -> None:
     job = tensorflow(2, 2, 1)
-    found = [launch.rank_variables(job, place, (11, 12, 13)) for place in launch.places(job)]
+    found = [contract.rank_variables(job, place, (11, 12, 13)) for place in contract.places(job)]
     assert [list(variables) for variables in found] == [["TF_CONFIG"]] * 3
     configs = [json.loads(variables["TF_CONFIG"]) for variables in found]
     cluster = {"worker": ["127.0.0.1:11", "127.0.0.2:12"], "ps": ["127.0.0.1:13"]}
@@ -291,8 +291,8 @@ def test_tf_config_names_every_task_and_the_processs_own() -> None:
 
 
 def test_a_job_with_servers_is_over_with_its_workers() -> None:
-    assert launch.needed(tensorflow(2, 2, 1)) == {0, 1}
-    assert launch.needed(tensorflow(2, 2, 0)) == frozenset()
+    assert contract.needed(tensorflow(2, 2, 1)) == {0, 1}
+    assert contract.needed(tensorflow(2, 2, 0)) == frozenset()
 
 
 def test_ports_are_as_many_as_asked_for() -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.images import building, standins
-from amlstack.sandbox.contract import launch
-from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.runner import mpirun
+from amlstack.sandbox import contract
+from amlstack.sandbox.contract import RefusedError
+from amlstack.sandbox.runner import prepare
 from tests.support.runner.runner_lab import ML, PLAIN
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def open_mpi(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI is the machine's; the environment brings it where it has none, and where a test asks for that."""
-    origin = getattr(request, "param", "machine" if mpirun.on_machine() else "environment")
+    origin = getattr(request, "param", "machine" if prepare.on_machine() else "environment")
     if origin == "environment":
         monkeypatch.setenv("PATH", str(tmp_path))
-    elif not mpirun.on_machine():
-        pytest.skip(f"the machine has no Open MPI 4: apt-get install {mpirun.PACKAGES}")
+    elif not prepare.on_machine():
+        pytest.skip(f"the machine has no Open MPI 4: apt-get install {prepare.PACKAGES}")
 
 
 with_each_open_mpi = pytest.mark.parametrize("open_mpi", ["machine", "environment"], indirect=True)
@@ -83,7 +83,7 @@ def test_nothing_of_the_launch_itself_shows_in_a_rank(lab: Lab, monkeypatch: pyt
     lab.run(mpi_job(lab, "env", processes=1))
     for rank in (0, 1):
         names = seen(lab, rank).keys()
-        assert not {"MY_SECRET", mpirun.PLAN, mpirun.NODES} & names
+        assert not {"MY_SECRET", prepare.PLAN, prepare.NODES} & names
         assert seen(lab, rank)["HOME"] == str(lab.folder("job") / f"nodes/{rank}/home")
 
 
@@ -207,8 +207,8 @@ def test_an_environment_compiled_against_the_machines_open_mpi_names_what_is_mis
     assert own.compiled is not None
     assert [program for program, _ in own.compiled.programs] == ["g++", "make"]
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RefusedError, match=f"apt-get install {mpirun.PACKAGES}") as refused:
-        mpirun.find(tmp_path / horovod.key)
+    with pytest.raises(RefusedError, match=f"apt-get install {prepare.PACKAGES}") as refused:
+        prepare.find(tmp_path / horovod.key)
     assert refused.value.code == "OpenMpiMissing"
 
 
@@ -230,7 +230,7 @@ def test_an_image_with_open_mpi_5_gets_that_with_its_own_daemons(lab: Lab) -> No
 def test_mpi_works_without_a_launcher_as_a_group_of_one(tmp_path: Path) -> None:
     built = building.build(standins.resolve("acpt-pytorch-2.8-cuda12.6"))
     program = "from mpi4py import MPI; print(MPI.COMM_WORLD.size, MPI.Get_library_version())"
-    environ = launch.base_variables(built, tmp_path, tmp_path) | {"PATH": str(tmp_path)}
+    environ = contract.base_variables(built, tmp_path, tmp_path) | {"PATH": str(tmp_path)}
     shown = subprocess.run(
         [built / "bin/python", "-c", program], env=environ, capture_output=True, text=True, check=True
     )

@@ -8,7 +8,7 @@ import pytest
 
 import jobs
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.scheduling.allocation import EvictError, evict
+from amlstack.sandbox.scheduling import EvictError, evict
 from tests.support.runner.runner_lab import CLUSTER, WORKSPACE, Lab
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.contract import spec
+from amlstack.sandbox import contract
 from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
@@ -32,15 +32,15 @@ if len(sys.argv) > 1:
     [("2g", 2 << 30), ("64M", 64 << 20), ("512k", 512 << 10), ("100b", 100), ("7", 7), (" 1 g ", 1 << 30)],
 )
 def test_sizes_are_read_as_docker_reads_them(text: str, size: int) -> None:
-    assert spec.size(text) == size
+    assert contract.size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "g", "2t", "0", "-1g", "2.5g", "two"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    assert spec.size(text) is None
+    assert contract.size(text) is None
     if text:
-        with pytest.raises(spec.RefusedError, match="is no size such as 64g"):
-            spec.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": {"shmSize": text}})
+        with pytest.raises(contract.RefusedError, match="is no size such as 64g"):
+            contract.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": {"shmSize": text}})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     ],
 )
 def test_a_container_has_what_azure_would_give_it(resources: dict[str, str], size: int | None) -> None:
-    read = spec.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": resources})
+    read = contract.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": resources})
     assert read.shm == size
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.files import origins
+from amlstack.sandbox.files import environments
 from tests.support.runner.children_lab import (
     FOLDER,
     bound,
@@ -120,14 +120,14 @@ def test_data_and_code_of_this_machine_are_found_by_the_way_to_the_step(lab: Lab
     here = lab.home.parent / "here"
     here.mkdir()
     (here / "a.txt").write_text("of this machine\n")
-    origins.write_inputs(lab.home, "pipe", {"deep.jobs.say": {"data": here}}, ("make",))
-    origins.write_code(lab.home, "pipe", {"deep.jobs.say": [here]})
+    environments.write_inputs(lab.home, "pipe", {"deep.jobs.say": {"data": here}}, ("make",))
+    environments.write_code(lab.home, "pipe", {"deep.jobs.say": [here]})
 
     row = lab.run(key := nested(lab, inner))
     assert row.status == "Completed", row.error
     assert child_log(lab, key, "show") == "OF THIS MACHINE\n"
     say = children(lab, deep(lab, key).id)["say"]
-    assert origins.code_of(lab.store, say).roots == (here,)
+    assert environments.code_of(lab.store, say).roots == (here,)
 
 
 def test_no_step_of_a_given_pipeline_is_run(lab: Lab) -> None:
@@ -137,7 +137,7 @@ def test_no_step_of_a_given_pipeline_is_run(lab: Lab) -> None:
     here = lab.home.parent / "here"
     here.mkdir()
     (here / "a.txt").write_text("of this machine\n")
-    origins.write_inputs(lab.home, "pipe", {"show": {"data": here}}, ("fetch",))
+    environments.write_inputs(lab.home, "pipe", {"show": {"data": here}}, ("fetch",))
     shows = component(lab, "shows", "cat ${{inputs.data}}/a.txt", inputs={"data": FOLDER})
     steps = {
         "fetch": {**step(fetches), "type": "pipeline"},

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from amlstack.sandbox.files import origins
-from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox import scheduling
+from amlstack.sandbox.files import environments
 from tests.support.runner.children_lab import FOLDER, bound, child_log, children, component, pipeline, statuses, step
 from tests.support.runner.runner_lab import CLUSTER
 
@@ -188,7 +188,7 @@ def test_a_lost_node_of_a_step_fails_the_pipeline_by_name(lab: Lab) -> None:
     waits = component(lab, "waits", f"echo up > {pipe}; sleep 1000")
     key = pipeline(lab, {"long": step(waits)}, name="pipe-1a2b3c")
 
-    asyncio.run(lab.during(key, act=lambda: allocation.evict(lab.store, "pipe/long", 0) and None, pipe=pipe))
+    asyncio.run(lab.during(key, act=lambda: scheduling.evict(lab.store, "pipe/long", 0) and None, pipe=pipe))
 
     row = lab.store.jobs[key]
     assert row.status == "Failed"
@@ -213,7 +213,7 @@ def test_a_step_whose_output_this_machine_has_is_not_run(lab: Lab) -> None:
     here = lab.home.parent / "here"
     here.mkdir()
     (here / "b.txt").write_text("of this machine\n")
-    origins.write_inputs(lab.home, "pipe", {"train": {"data": here}}, ("fetch",))
+    environments.write_inputs(lab.home, "pipe", {"train": {"data": here}}, ("fetch",))
     key = pipeline(
         lab,
         {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.catalog import sizes
-from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox import scheduling
 from tests.support.runner.runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def cluster(lab: Lab, identity: str = CLUSTER, *, vm_size: str = SIZE, idle: str
     ],
 )
 def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
-    assert allocation.limit(size(), {allocation.VARIABLE: fields}) == vcpus
+    assert scheduling.limit(size(), {scheduling.VARIABLE: fields}) == vcpus
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
 )
 def test_a_wrong_quota_is_refused(fields: str) -> None:
     with pytest.raises(ValueError, match="Standard NDASv4_A100 Family=192"):
-        allocation.limit(size(), {allocation.VARIABLE: fields})
+        scheduling.limit(size(), {scheduling.VARIABLE: fields})
 
 
 def test_a_job_beyond_the_whole_quota_fails_with_the_services_words(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(allocation.VARIABLE, f"{size().family}=192")
+    monkeypatch.setenv(scheduling.VARIABLE, f"{size().family}=192")
     cluster(lab)
     job = lab.run(lab.job("true", nodes=3))
     assert job.status == "Failed"
@@ -65,7 +65,7 @@ def test_a_job_beyond_the_whole_quota_fails_with_the_services_words(lab: Lab, mo
 
 
 def test_a_serverless_job_is_held_against_the_quota_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(allocation.VARIABLE, f"{size().family}=96")
+    monkeypatch.setenv(scheduling.VARIABLE, f"{size().family}=96")
     resources = {"instanceCount": 2, "instanceType": SIZE}
     job = lab.run(lab.job("true", computeId=None, resources=resources))
     assert job.error is not None
@@ -75,7 +75,7 @@ def test_a_serverless_job_is_held_against_the_quota_too(lab: Lab, monkeypatch: p
 
 
 def test_what_fits_the_quota_runs_and_other_families_have_none(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(allocation.VARIABLE, f"{size().family}=192")
+    monkeypatch.setenv(scheduling.VARIABLE, f"{size().family}=192")
     cluster(lab)
     cluster(lab, OTHER, vm_size="Standard_ND40rs_v2")
     first, second = lab.job("true", name="first", nodes=2), lab.job("true", name="second", nodes=4, computeId=OTHER)
@@ -84,7 +84,7 @@ def test_what_fits_the_quota_runs_and_other_families_have_none(lab: Lab, monkeyp
 
 
 def test_a_job_waits_while_another_clusters_nodes_use_the_quota(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(allocation.VARIABLE, f"{size().family}=192")
+    monkeypatch.setenv(scheduling.VARIABLE, f"{size().family}=192")
     cluster(lab, idle="PT0S")
     cluster(lab, OTHER)
     pipe = lab.pipe()

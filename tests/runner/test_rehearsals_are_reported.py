@@ -10,7 +10,7 @@ from amlstack.report import jobs as of_job
 from amlstack.report.page import render
 
 if TYPE_CHECKING:
-    from amlstack.report.content import Report
+    from amlstack.report.logs import Report
     from tests.support.runner.runner_lab import Lab
 
 TRAIN = """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.contract import spec
-from amlstack.sandbox.runner import mpirun
+from amlstack.sandbox import contract
+from amlstack.sandbox.runner import prepare
 from amlstack.sandbox.scale import RehearsalScale
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def test_a_sweep_hands_its_scale_on_to_its_trials(lab: Lab) -> None:
     assert len(lab.store.jobs[child].exits) == 4
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {mpirun.PACKAGES}")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason=f"Open MPI is missing: apt-get install {prepare.PACKAGES}")
 def test_mpirun_starts_as_many_ranks_as_the_scale_allows(lab: Lab) -> None:
     distribution = {"distributionType": "Mpi", "processCountPerInstance": 8}
     job = run(lab, 'echo "$OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_SIZE"', distribution=distribution)
@@ -138,6 +138,6 @@ def test_workers_of_tensorflow_are_spread_over_fewer_nodes(
             "distributionType": "TensorFlow", "workerCount": workers, "parameterServerCount": servers
         },
     }  # fmt: skip
-    read = spec.read(body, TWICE_TWO)
+    read = contract.read(body, TWICE_TWO)
 
     assert (read.nodes, read.workers, read.servers) == (2, *started)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.sandbox.orchestration.sweep import body
-from amlstack.sandbox.store import inventory
+from amlstack.sandbox.store import store
 from tests.support.runner.children_lab import (
     FOLDER,
     bound,
@@ -227,7 +227,7 @@ def test_a_sweep_is_a_step_and_the_next_step_reads_what_its_best_trial_wrote(lab
     assert lab.store.jobs[key].status == "Completed", lab.store.jobs[key].error
     assert child_log(lab, key, "use") == "0.1\n"
     tune = children(lab, key)["tune"]
-    assert inventory.job_path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"
+    assert store.job_path(lab.store, children(lab, tune.id)["1"]) == "pipe/tune/1"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient
 
-from amlstack.sandbox.service import registries
+from amlstack.sandbox.service import cloud
 from tests.support.sandbox.sandbox_client import cluster, workspace_bodies
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def test_a_curated_environment_in_a_workspace_is_answered_as_its_own(
     manager: Manager, version: str, *, later: bool
 ) -> None:
     path = f"{manager.workspace}/environments/{RETIRED}/versions/1"
-    reply = registries.answer(manager.context, "GET", path, version)
+    reply = cloud.answer_of_a_registry(manager.context, "GET", path, version)
     assert reply is not None
     assert reply.body["id"] == path
     assert reply.body["type"] == "Microsoft.MachineLearningServices/workspaces/environments/versions"

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from amlstack.sandbox.runner import mpirun
+from amlstack.sandbox.runner import prepare
 from tests.support.running import running_sandbox
 from tests.support.sandbox.sandbox_client import Arm, cluster
 
@@ -159,7 +159,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("example", WANTED)
 def test_an_example_is_streamed_and_its_metrics_are_downloaded(seen: dict[str, dict[str, Any]], example: str) -> None:
     if example not in seen:
-        pytest.skip(f"Horovod cannot be compiled here: apt-get install {mpirun.PACKAGES}")
+        pytest.skip(f"Horovod cannot be compiled here: apt-get install {prepare.PACKAGES}")
     run = seen[example]
     assert (run["status"], run["failure"]) == ("Completed", ""), run
     assert f"RunId: {run['name']}" in run["streamed"]

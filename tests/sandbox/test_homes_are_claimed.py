@@ -10,8 +10,7 @@ import pytest
 from amlstack.base import home as homes
 from amlstack.cli.main import main
 from amlstack.sandbox.server import daemon
-from amlstack.sandbox.store.inventory import Holdings, find_holdings
-from amlstack.sandbox.store.store import Store
+from amlstack.sandbox.store.store import Holdings, Store, find_holdings
 
 if TYPE_CHECKING:
     from pathlib import Path

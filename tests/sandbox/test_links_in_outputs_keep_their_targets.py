@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.sandbox.files import datastores
+from amlstack.sandbox.files import storage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ def test_a_blob_of_an_output_has_its_text_and_a_links_target_stays_writable(
         output.write_text("words")
 
     fresh = store.blobs.fresh()
-    datastores.second_name(output, fresh)
+    storage.second_name(output, fresh)
     blob = store.blobs.put("account", "container", "outputs/output.txt", fresh)
 
     assert blob.path.read_text() == "words"

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files import datastores
-from amlstack.sandbox.files.storage import Location, Storage
+from amlstack.sandbox.contract import RefusedError
+from amlstack.sandbox.files.storage import Location, Storage, grant
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.raw_exchange import raw
@@ -101,7 +100,7 @@ def test_a_signature_for_one_container_renames_nothing_out_of_another(arm: Arm) 
     assert raw(arm, "PUT", "/blob/renames/theirs/a", b"1", x_ms_blob_type="BlockBlob", **signed)[0] == 201
     key = (Path(arm.endpoint.token).parent / "key").read_text()
 
-    path = f"/blob/renames.dfs.core.windows.net/mine/b?{datastores.grant(key, 'renames', 'mine', 'rcwd')}"
+    path = f"/blob/renames.dfs.core.windows.net/mine/b?{grant(key, 'renames', 'mine', 'rcwd')}"
     status, answer, _ = raw(arm, "PUT", path, b"", x_ms_rename_source="/theirs/a", Authorization="")
 
     assert (status, answer["error"]["code"]) == (403, "AuthorizationPermissionMismatch")

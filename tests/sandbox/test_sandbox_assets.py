@@ -9,8 +9,8 @@ import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files import datastores, storage
+from amlstack.sandbox.contract import RefusedError
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.refusals import status_and_code
 
@@ -120,10 +120,10 @@ def test_who_may_not_write_is_refused_with_the_services_words(arm: Arm, case: st
     arm.make_workspace("refused")
     key = (arm.endpoint.token.parent / "key").read_text()
     credentials: dict[str, Callable[[], Any]] = {
-        "expired": lambda: datastores.grant(key, "refused", "box", "racwl", hours=-1),
-        "forged": lambda: datastores.grant("another key", "refused", "box", "racwl"),
-        "other container": lambda: datastores.grant(key, "refused", "chest", "racwl"),
-        "read only": lambda: datastores.grant(key, "refused", "box", "rl"),
+        "expired": lambda: storage.grant(key, "refused", "box", "racwl", hours=-1),
+        "forged": lambda: storage.grant("another key", "refused", "box", "racwl"),
+        "other container": lambda: storage.grant(key, "refused", "chest", "racwl"),
+        "read only": lambda: storage.grant(key, "refused", "box", "rl"),
         "nothing": lambda: None,
         "shared key": lambda: {"account_name": "refused", "account_key": "c2VjcmV0"},
     }

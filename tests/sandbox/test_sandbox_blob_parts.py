@@ -10,7 +10,7 @@ from azure.identity import WorkloadIdentityCredential
 from azure.storage.blob import BlobBlock, BlobServiceClient, BlobType, BlockState, ContentSettings
 from azure.storage.filedatalake import DataLakeServiceClient
 
-from amlstack.sandbox.files import datastores
+from amlstack.sandbox.files import storage
 from tests.support.sandbox.refusals import status_and_code
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def test_a_signature_for_another_container_opens_no_file_system(arm: Arm, files:
     key = (arm.endpoint.token.parent / "key").read_text()
     address = f"{arm.url}/blob/parts.dfs.core.windows.net"
     with DataLakeServiceClient(
-        address, credential=datastores.grant(key, "parts", "other", "racwdl"), retry_total=0
+        address, credential=storage.grant(key, "parts", "other", "racwdl"), retry_total=0
     ) as other:
         paths = other.get_file_system_client(files.file_system_name).get_paths()
         assert refused(lambda: list(paths))[0] == 403

@@ -13,7 +13,7 @@ from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from azure.storage.blob import BlobBlock, BlobServiceClient, ContainerClient
 
-from amlstack.sandbox.files import datastores
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.planes.blobs import wire
 from tests.support.sandbox.refusals import status_and_code
 
@@ -36,7 +36,7 @@ def container(
     arm.make_workspace("blobs")
     key = (arm.endpoint.token.parent / "key").read_text()
     name = "".join(letter for letter in request.node.name.lower() if letter.isalnum())[-60:]
-    token = datastores.grant(key, "blobs", name, "racwdl")
+    token = storage.grant(key, "blobs", name, "racwdl")
     with ContainerClient(f"{arm.url}/blob/blobs", name, credential=token, retry_total=0) as made:
         yield made
 
@@ -67,7 +67,7 @@ def test_a_container_of_a_datastore_is_there_with_its_workspace(arm: Arm, contai
     name = store["properties"]["containerName"]
     key = (arm.endpoint.token.parent / "key").read_text()
     with ContainerClient(
-        f"{arm.url}/blob/blobs", name, credential=datastores.grant(key, "blobs", name, "racwdl")
+        f"{arm.url}/blob/blobs", name, credential=storage.grant(key, "blobs", name, "racwdl")
     ) as there:
         assert there.exists()
         assert refused(there.create_container) == (409, "ContainerAlreadyExists")
@@ -78,9 +78,7 @@ def test_a_container_with_a_name_that_none_can_have_is_refused(arm: Arm, contain
     del container
     key = (arm.endpoint.token.parent / "key").read_text()
     for name in ("Upper", "a", "a--b", "-ab"):
-        with BlobServiceClient(
-            f"{arm.url}/blob/blobs", credential=datastores.grant(key, "blobs", name, "c")
-        ) as service:
+        with BlobServiceClient(f"{arm.url}/blob/blobs", credential=storage.grant(key, "blobs", name, "c")) as service:
             assert refused(service.get_container_client(name).create_container) == (
                 400,
                 "OutOfRangeInput" if len(name) < 3 else "InvalidResourceName",
@@ -215,7 +213,7 @@ def test_a_source_that_may_not_be_read_or_is_another_is_refused(container: Conta
     source, target = container.get_blob_client("a").url, container.get_blob_client("b")
     plain = source.partition("?")[0]
     key = (arm.endpoint.token.parent / "key").read_text()
-    write_only = f"{plain}?{datastores.grant(key, 'blobs', container.container_name, 'cw')}"
+    write_only = f"{plain}?{storage.grant(key, 'blobs', container.container_name, 'cw')}"
     missing = container.get_blob_client("c").url
 
     def put(url: str, **options: Any) -> tuple[int | None, str | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.contract import launch as variables_module
+from amlstack.sandbox import contract
 from amlstack.sandbox.planes.mlflow import app
 from amlstack.sandbox.store.store import job_folder
 
@@ -63,7 +63,7 @@ def test_a_run_shows_what_was_logged_and_keeps_its_own_status(manager: Manager, 
 
 
 def test_a_run_has_the_experiment_that_its_processes_are_given(manager: Manager, run: str) -> None:
-    variables = variables_module.tracking_variables(manager.store, manager.store.jobs[run], "exp")
+    variables = contract.tracking_variables(manager.store, manager.store.jobs[run], "exp")
     fields = call(manager, "GET", "runs/get", run_id=run)[1]["run"]
     assert fields["info"]["experiment_id"] == variables["AZUREML_EXPERIMENT_ID"]
     by_name = call(manager, "GET", "experiments/get-by-name", experiment_name="exp")[1]["experiment"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.sandbox.contract import launch
+from amlstack.sandbox import contract
 from amlstack.sandbox.planes.mlflow import app
 from amlstack.sandbox.planes.mlflow.runs import matches
 from amlstack.sandbox.store.store import job_folder
@@ -56,7 +56,7 @@ def test_a_nested_run_is_logged_to_and_ended_apart_from_its_job(manager: Manager
     assert (updated["status"], updated["start_time"], updated["end_time"]) == ("FINISHED", 5000, 9000)
     assert (updated["run_name"], updated["experiment_id"]) == (
         "fold 1",
-        launch.experiment_id(manager.workspace, "exp"),
+        contract.experiment_id(manager.workspace, "exp"),
     )
     assert pairs(fields["data"]["params"]) == {"fold": "1"}
     assert pairs(fields["data"]["metrics"]) == {"acc": 0.75}
@@ -106,7 +106,7 @@ def test_runs_are_found_by_what_they_logged(manager: Manager) -> None:
         answer = call(manager, "POST", "runs/search", experiment_ids=[experiment], **fields)
         return [run["info"]["run_name"] for run in answer["runs"]]
 
-    experiment = launch.experiment_id(manager.workspace, "exp")
+    experiment = contract.experiment_id(manager.workspace, "exp")
     below = "tags.mlflow.parentRunId = 'job'"
     assert found(filter=below) == ["run 2", "run 1"]
     assert found(filter=f"{below} and metrics.`val/loss` < 0.15") == ["run 1"]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from amlstack.cli.commands.sandbox import app
-from amlstack.sandbox.kinds.machine_learning import capacity
+from amlstack.sandbox.kinds.machine_learning import computes
 from amlstack.sandbox.store.store import Store
 from tests.support.sandbox.sandbox_client import ROOT, cluster
 
@@ -52,7 +52,7 @@ def test_usages_have_the_rows_that_azure_answers(manager: Manager) -> None:
     row = usages(manager)[FAMILY]
     assert row["id"] == f"{ROOT}/usages/Standard_NDASv4_A100_Family"
     assert row["name"]["localizedValue"] == "Standard  NDASv4_A100  Family Cluster Dedicated vCPUs"
-    assert (row["currentValue"], row["limit"]) == (0, capacity.LIMIT)
+    assert (row["currentValue"], row["limit"]) == (0, computes.LIMIT)
     assert {row["limit"] for row in rows if "/lowPriorityCores/" in row["type"]} == {-1}
 
 
@@ -155,11 +155,11 @@ def test_a_workspace_is_given_a_part_of_a_family(manager: Manager) -> None:
         }
 
     own = f"{manager.workspace}/quotas/Standard_NDASv4_A100_Family"
-    assert parts() == {own: capacity.LIMIT}
+    assert parts() == {own: computes.LIMIT}
     name = manager.workspace.rpartition("/")[2]
-    change = capacity.QuotaChange(FAMILY.lower(), 96, workspace=name)
-    assert capacity.wrong("eastus", change) is None
-    manager.context.store.set_quota(capacity.changed({}, "eastus", change))
+    change = computes.QuotaChange(FAMILY.lower(), 96, workspace=name)
+    assert computes.wrong("eastus", change) is None
+    manager.context.store.set_quota(computes.changed({}, "eastus", change))
     assert parts() == {own: 96}
-    assert usages(manager)[FAMILY]["limit"] == capacity.LIMIT
-    assert "needs --family" in str(capacity.wrong("eastus", capacity.QuotaChange(workspace=name)))
+    assert usages(manager)[FAMILY]["limit"] == computes.LIMIT
+    assert "needs --family" in str(computes.wrong("eastus", computes.QuotaChange(workspace=name)))

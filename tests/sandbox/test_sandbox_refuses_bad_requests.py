@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.azure_native import table
+from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.protocol import addresses, requests, typecheck
 from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.protocol.refusals import Refused
@@ -125,12 +125,12 @@ def test_a_call_without_an_api_version_is_refused_also_when_it_is_empty(manager:
 def test_every_type_has_the_versions_that_azure_native_and_the_stand_in_speak() -> None:
     listed = addresses.known_versions()
     assert set(listed) == {kind.type.lower() for kind in kinds.ALL}
-    for token in table.tokens():
-        row, version = table.find(f"azure-native:{token}")
+    for token in shape.tokens():
+        row, version = shape.find(f"azure-native:{token}")
         path = parse(
             re.sub(
                 r"\{(\w+)\}",
-                lambda found: "subscriptions/s/resourceGroups/g" if found[1] in table.SCOPES else "x",
+                lambda found: "subscriptions/s/resourceGroups/g" if found[1] in shape.SCOPES else "x",
                 row.path,
             )
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.snapshot import scan_data
-from amlstack.snapshot.data import address, folder_in_datastore, name_of
+from amlstack.snapshot.folder import address, folder_in_datastore, name_of
 from tests.support import azure_ai_ml
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from amlstack.base.findings import errors
 from amlstack.snapshot import scan
-from amlstack.snapshot.ignore import PatternError, parse
+from amlstack.snapshot.walk import PatternError, parse
 from tests.support.examples import examples
 
 if TYPE_CHECKING:

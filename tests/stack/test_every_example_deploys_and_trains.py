@@ -14,7 +14,7 @@ import yaml
 from amlstack.base.paths import PROJECT
 from amlstack.diagnose import diagnose
 from amlstack.sandbox import processes
-from amlstack.sandbox.runner import mpirun
+from amlstack.sandbox.runner import prepare
 from amlstack.sandbox.store.store import job_folder
 from tests.support.harness import ANALYZER
 from tests.support.stack.small_jobs import runs, store_of
@@ -53,7 +53,7 @@ class Deployed:
     def run(self, file: str) -> tuple[JobRow, dict[str, str]]:
         """The one run of an example: its record, and its logs and outputs by path in the job's folder."""
         if file in self.left_out:
-            pytest.skip(f"Horovod cannot be compiled here: apt-get install {mpirun.PACKAGES}")
+            pytest.skip(f"Horovod cannot be compiled here: apt-get install {prepare.PACKAGES}")
         (key,) = (key for key, row in self.top.items() if row.name.rpartition("-")[0] == name_of(file))
         return self.known[key], self.files[key]
 

@@ -25,11 +25,8 @@ from infra.properties import CLUSTER_SETTINGS, UNKNOWN, WORKSPACE_SETTINGS, repl
 from infra.settings.model import cluster, stack
 from infra.settings.model.stack import stack_file_schema
 from jobs.azureml.schema import job_files
-from jobs.launchers import TYPED
-from jobs.launchers.base import Shape
-from jobs.launchers.per_process import Custom
-from jobs.model.job import Job
-from jobs.model.sweep import SweepLimits
+from jobs.launchers import TYPED, Custom, Shape
+from jobs.model.job import Job, SweepLimits
 from jobs.values import Build, Code, Environment, Identity, Input, Limits, Output, QueueSettings, Service
 from jobs.wire.command import DISTRIBUTIONS
 from policies.config import ALL

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from amlstack.cli.workspace.job_folder import NamedSubject
-    from amlstack.report.content import Report
+    from amlstack.report.logs import Report
 
 Subjects = Annotated[
     list[str],
@@ -88,7 +88,7 @@ def _found(subject: str, asked: AskedWorkspace) -> Iterator[NamedSubject]:
     """The job, folder or path of a name; that of a job of a workspace lasts as long as the context."""
     from amlstack.cli.workspace.job_folder import find_subject
     from amlstack.sandbox.store.database import StateError
-    from amlstack.sandbox.store.inventory import UnknownJobError
+    from amlstack.sandbox.store.store import UnknownJobError
 
     try:
         with find_subject(subject, asked) as found:
@@ -163,7 +163,7 @@ def report(subjects: Reported, asked: AskedWorkspace, *, output: Output = None, 
 
 def _side_by_side(subjects: list[str], asked: AskedWorkspace) -> Report:
     from amlstack.cli.workspace import comparison, job_search, refusals
-    from amlstack.report.content import Report
+    from amlstack.report.logs import Report
 
     with refusals.opened(asked) as (where, _):
         now = dt.datetime.now(dt.UTC)

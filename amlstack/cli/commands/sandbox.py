@@ -151,12 +151,12 @@ def quota(
     import contextlib
 
     from amlstack.base import paths
-    from amlstack.sandbox.kinds.machine_learning import capacity
+    from amlstack.sandbox.kinds.machine_learning import computes
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.store import Store, folder
 
-    changes = capacity.QuotaChange(family, limit, low_priority, tuple(withhold or ()), workspace)
-    if (wrong := capacity.wrong(region, changes)) is not None:
+    changes = computes.QuotaChange(family, limit, low_priority, tuple(withhold or ()), workspace)
+    if (wrong := computes.wrong(region, changes)) is not None:
         _fail(wrong)
     if not (folder(paths.home()) / "state.db").exists():
         _fail("There is no sandbox here (amlstack sandbox up).")
@@ -164,7 +164,7 @@ def quota(
         with contextlib.closing(Store(paths.home())) as store:
             known = {} if clear else store.quota()
             if clear or changes.any:
-                known = capacity.changed(known, region, changes) if changes.any else known
+                known = computes.changed(known, region, changes) if changes.any else known
                 store.set_quota(known)
     except StateError as error:
         _fail(str(error))
@@ -184,8 +184,8 @@ def evict(
     import contextlib
 
     from amlstack.base import paths
-    from amlstack.sandbox.scheduling.allocation import EvictError
-    from amlstack.sandbox.scheduling.allocation import evict as take
+    from amlstack.sandbox.scheduling import EvictError
+    from amlstack.sandbox.scheduling import evict as take
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.store import Store, folder
 
@@ -228,14 +228,14 @@ def _agree(*, yes: bool) -> None:
     from amlstack.base import home as homes
     from amlstack.base import paths
     from amlstack.cli.console import Progress, losses_confirmed
-    from amlstack.sandbox.store import inventory
+    from amlstack.sandbox.store.store import find_holdings
 
     home = paths.home()
     try:
         homes.check(home)
     except homes.ForeignHomeError as error:
         _fail(str(error))
-    if not losses_confirmed(Progress(), home, inventory.find_holdings(home).lines(), yes=yes):
+    if not losses_confirmed(Progress(), home, find_holdings(home).lines(), yes=yes):
         raise typer.Exit(1)
 
 

@@ -158,7 +158,7 @@ class Tree:
     ) -> dict[str, dict[str, DeclaredRun] | None]:
         import jobs as reader
         from infra.runs import with_overrides
-        from infra.runs.references import with_secrets
+        from infra.runs.order import with_secrets
 
         found: dict[str, dict[str, DeclaredRun] | None] = {}
         for name, entry in entries.items():

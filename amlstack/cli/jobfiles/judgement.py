@@ -30,8 +30,7 @@ class Checked(NamedTuple):
 def plan_gate(where: Targets, day: date) -> Gate:
     """Only the rules on what a run needs (sizes, fabric, ranks, checkpoints), for verbs that run or show a job."""
     from policies.checks import SIZE_RULES
-    from policies.checks.job_command import FABRIC_OFF_RULE
-    from policies.checks.job_limits import PROCESSES_RULE, SPOT_CHECKPOINT_RULE
+    from policies.checks.job import FABRIC_OFF_RULE, PROCESSES_RULE, SPOT_CHECKPOINT_RULE
     from policies.config import ALL
     from policies.config import read as configured
     from policies.gate import Gate
@@ -75,7 +74,7 @@ def configured_gate(where: Targets, day: date, file: Path | None) -> tuple[Gate,
 
 def _as_listed(declared: jobs.Declared, where: Targets, file: Path) -> jobs.Declared:
     """A declaration with the secrets that the stack's settings add to its variables, where these list the file."""
-    from infra.runs.references import with_secrets
+    from infra.runs.order import with_secrets
 
     entry = where.listing(file)
     return declared if entry is None else with_secrets(declared, entry)

@@ -107,7 +107,7 @@ def _with_modules(text: str) -> frozenset[str]:
 
 def _left_out(folder: Path, modules: Iterable[str]) -> Iterator[Finding]:
     """Modules of the code folder that an ignore file leaves out."""
-    from amlstack.snapshot.ignore import Ignore
+    from amlstack.snapshot.walk import Ignore
 
     ignore = Ignore.read(folder.resolve())
     for name in modules if ignore.path is not None else ():

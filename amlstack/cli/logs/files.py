@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.files.origins import CodeCopies
+    from amlstack.sandbox.files.environments import CodeCopies
 
 _TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")
 """torchrun's prefix of the lines of its ranks; the sandbox asks for it."""

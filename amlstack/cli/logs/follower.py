@@ -14,7 +14,7 @@ from amlstack.base import text as text_module
 from amlstack.cli.logs.files import JobLogs, Logs, ProcessKind, Tail
 from amlstack.provider.arm import THROTTLED, ArmError
 from amlstack.provider.runs import TERMINAL, Runs
-from amlstack.sandbox.files import origins
+from amlstack.sandbox.files import environments
 from amlstack.sandbox.store.folders import folder as sandbox_folder
 from amlstack.sandbox.store.folders import job_folder
 from amlstack.sandbox.store.store import Store
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from amlstack.cli.console import Progress
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.files.origins import CodeCopies
+    from amlstack.sandbox.files.environments import CodeCopies
 
 PARENTS: Final = frozenset({"Sweep", "Pipeline"})
 GONE: Final = "gone"
@@ -154,7 +154,7 @@ class SandboxLogs:
     def logs(self, name: str) -> SandboxJobFiles:
         """The logs of a job, a trial or a step."""
         with closing(Store(self.home)) as store:
-            return SandboxJobFiles(job_folder(self.home, name), origins.code_of(store, store.jobs[name]))
+            return SandboxJobFiles(job_folder(self.home, name), environments.code_of(store, store.jobs[name]))
 
     def wait(self, *, grew: bool) -> bool:
         """Waits a moment."""

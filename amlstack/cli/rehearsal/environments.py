@@ -16,7 +16,7 @@ from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.cli.rehearsal.scale import code_folder
 from amlstack.code_reading import shell
 from amlstack.images import building, environments, requirements
-from jobs.launchers.base import MpiDistribution
+from jobs.launchers import MpiDistribution
 from jobs.model.job import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def resolve(
 
 def declared(part: jobs.Plan) -> environments.Declared | None:
     """The environment of one command as it is declared; None for a job that has none, or one that cannot be read."""
-    from jobs.wire.references import conda_text
+    from jobs.wire.command import conda_text
 
     value = part.enriched.environment
     if isinstance(value, jobs.Environment):
@@ -232,7 +232,7 @@ def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -
     """Yield the aspect of the mpirun that starts the ranks of an MPI job."""
     from amlstack.images.building import ready
     from amlstack.images.standins import openmpi
-    from amlstack.sandbox.runner import mpirun
+    from amlstack.sandbox.runner import prepare
 
     if not starts_by_mpi(part):
         return
@@ -244,7 +244,7 @@ def mpi_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer | None) -
             yield Aspect("MPI", "ready", text, "", (place,))
         else:
             yield Aspect("MPI", "later", f"Open MPI {version} of PyPI comes with the environment", "", (place,))
-    elif own := mpirun.on_machine():
+    elif own := prepare.on_machine():
         yield Aspect("MPI", "ready", f"{own}, this machine's Open MPI 4", "", (place,))
 
 
@@ -259,7 +259,7 @@ def environment_aspects(
         where: The stack that was read, if any.
         own: The user's stand-ins.
     """
-    from amlstack.sandbox.runner import mpirun
+    from amlstack.sandbox.runner import prepare
 
     wanted = part.enriched.environment
     if wanted == NO_ENVIRONMENT:
@@ -273,7 +273,7 @@ def environment_aspects(
     if declared is None:
         text, remedy = found_nowhere(str(wanted), where, part.base)
         return [Aspect("environment", "blocks", text, remedy, (place,))], None
-    brought = starts_by_mpi(part) and mpirun.is_brought(declared.image)
+    brought = starts_by_mpi(part) and prepare.is_brought(declared.image)
     answer = environments.answer(declared, own, openmpi=brought)
     aspects = [_environment_aspect(place, answer)]
     if answer.standin is None and isinstance(wanted, str) and (near := asset_file("environment", wanted, part.base)):

@@ -429,7 +429,7 @@ def _stored(asked: Callable[[Storage], bool]) -> bool | None:
     """The answer of the sandbox's storage; None where there is no sandbox, or it refuses."""
     from contextlib import closing
 
-    from amlstack.sandbox.contract.spec import RefusedError
+    from amlstack.sandbox.contract import RefusedError
     from amlstack.sandbox.files.storage import Storage
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.folders import folder

@@ -22,7 +22,7 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
 from amlstack.base.models import Codes, Explainer, Loc, matching
 from amlstack.base.paths import is_file
-from infra.runs.references import named_secrets
+from infra.runs.order import named_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

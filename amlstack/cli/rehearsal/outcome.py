@@ -22,7 +22,7 @@ from amlstack.base import paths
 from amlstack.cli import console
 from amlstack.cli.console import print_json, recorded_findings
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
-from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
 from amlstack.sandbox.store.folders import folder, private
 from amlstack.sandbox.store.store import Store

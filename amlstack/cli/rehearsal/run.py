@@ -29,7 +29,6 @@ from amlstack.provider.runs import Runs
 from amlstack.rpc import Host, ProviderError
 from amlstack.sandbox import gpu_code
 from amlstack.sandbox.files import environments as files_environments
-from amlstack.sandbox.files import origins
 from amlstack.sandbox.scale import QUERY
 from amlstack.sandbox.server import daemon
 from infra.names import Names
@@ -37,7 +36,7 @@ from infra.properties import cluster_properties
 from infra.runs import CodeFolders, in_folder
 from infra.runs.registration import Registration
 from infra.settings import Cluster, ClusterIdentity, Nodes
-from jobs.wire.references import with_secrets
+from jobs.wire.command import with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,9 +86,9 @@ def _submit(
         arm.finish(arm.put(resource, body, version))
     register(Services(arm, Runs(arm), Host(), threading.Event()), names.workspace_id, registration)
     run = f"{name}-{os.urandom(3).hex()}"
-    origins.write_inputs(endpoint.home, run, source.by_step, source.given, source.outputs)
+    files_environments.write_inputs(endpoint.home, run, source.by_step, source.given, source.outputs)
     files_environments.write(endpoint.home, run, source.stand_ins)
-    origins.write_code(endpoint.home, run, code_folders(plan))
+    files_environments.write_code(endpoint.home, run, code_folders(plan))
     if not known.request.shim:
         gpu_code.keep_off(endpoint.home, run)
     sent = _addressed(with_secrets(registration.body, source.secrets), source.by_step.get("", {}))

@@ -17,8 +17,7 @@ from amlstack.cli.stack.plan import cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.runs import WaitedRuns
 from amlstack.cli.stack_files import type_of
 from amlstack.sandbox.files.storage import Storage
-from amlstack.sandbox.store.inventory import listed
-from amlstack.sandbox.store.store import Store, cluster_of, folder
+from amlstack.sandbox.store.store import Store, cluster_of, folder, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

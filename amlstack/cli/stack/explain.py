@@ -11,7 +11,7 @@ from amlstack.cli.stack.pulumi_stack import BUSY, BusyError
 from amlstack.cli.stack_files import NoStackError
 from amlstack.engine import EngineError, EngineInterruptedError
 from amlstack.sandbox.server.daemon import SandboxError
-from amlstack.sandbox.store.inventory import listed
+from amlstack.sandbox.store.store import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

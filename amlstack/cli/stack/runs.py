@@ -19,10 +19,9 @@ from amlstack.catalog import sizes
 from amlstack.cli.logs.files import Logs, ProcessKind
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
 from amlstack.provider.runs import TERMINAL, Runs
-from amlstack.sandbox.files import origins
+from amlstack.sandbox.files import environments
 from amlstack.sandbox.store.folders import folder, job_folder
-from amlstack.sandbox.store.inventory import listed
-from amlstack.sandbox.store.store import Store
+from amlstack.sandbox.store.store import Store, listed
 from amlstack.sandbox.store.store import job_folder as store_job_folder
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _note_code(home: Path, run: str, state: State) -> None:
     codes = [found[urn] for urn in (job or {}).get("dependencies") or () if found.get(urn, {}).get("type") == CODE]
     folders = [Path(path) for code in codes if isinstance(path := (code.get("inputs") or {}).get("path"), str)]
     if len(folders) == 1 and not folders[0].is_relative_to(paths.cache()):
-        origins.write_code(home, run, {"": folders})
+        environments.write_code(home, run, {"": folders})
 
 
 def _ended(arm: ArmClient, job_id: str) -> float:
@@ -194,7 +193,7 @@ class WaitedRuns:
             if row is None or row.properties.get("jobType") != "Command":
                 return None
             return Logs(
-                job_folder(self.home, row.id), ProcessKind.of(row.properties), origins.code_of(store, row), _RANK
+                job_folder(self.home, row.id), ProcessKind.of(row.properties), environments.code_of(store, row), _RANK
             )
 
 

@@ -17,9 +17,9 @@ from amlstack.cli.stack import explain, pulumi_stack
 from amlstack.cli.stack.plan import StackPlan
 from amlstack.cli.stack.pulumi_stack import StackFolder
 from amlstack.provider.arm import ArmError
-from amlstack.provider.stacks import foreign, keeper
+from amlstack.provider.stacks import foreign, guard
 from amlstack.sandbox.server import daemon
-from amlstack.sandbox.store import inventory
+from amlstack.sandbox.store import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ def _others(home: Path) -> tuple[str, ...]:
 
 
 def _losses(home: Path) -> Iterator[str]:
-    yield from inventory.find_holdings(home).lines()
+    yield from store.find_holdings(home).lines()
     if others := _others(home):
         yield f"the state of {len(others)} stack{'' if len(others) == 1 else 's'} on the sandbox: {', '.join(others)}"
     backend = stack_files.backend_of(engine.STACK, home)
@@ -169,19 +169,19 @@ def _foreign(stack: PulumiStack, settings: StackSettings, state: State, progress
     kept = next((one for one in state.resources if one.get("type") == "amlstack:stack:Keeper"), None)
     asked = _keeper_inputs(state) if kept is None else kept.get("inputs") or {}
     owner = str(asked.get("owner") or "") if kept is None else str((kept.get("outputs") or {}).get("owner") or "")
-    places = {name: str(asked[name]) for name in keeper.PLACES if asked.get(name)}
+    places = {name: str(asked[name]) for name in guard.PLACES if asked.get(name)}
     if not places:
         return ""
     try:
         client = sandbox_arm.SandboxArm(stack.endpoint) if stack.endpoint else stack_files.client_of(settings.config)
-        found = keeper.held(client, places, asked, (owner,))
+        found = guard.held(client, places, asked, (owner,))
     except ArmError as error:
         if kept is None:
             return f"whether others have something in the stack's group cannot be asked: {error}"
         progress.note(f"whether others have something in the stack's group is asked at the destruction: {error}")
         return ""
     left = foreign.unnamed(found, stack.env.get(foreign.VARIABLE, ""))
-    return keeper.refusal(places, left) if left else ""
+    return guard.refusal(places, left) if left else ""
 
 
 def _keeper_inputs(state: State) -> dict[str, Any]:

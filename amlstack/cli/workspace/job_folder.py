@@ -20,9 +20,8 @@ from amlstack.cli.console import say
 from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import job_search, refusals, status, workspace_place
-from amlstack.sandbox.files import origins
-from amlstack.sandbox.store.inventory import UnknownJobError
-from amlstack.sandbox.store.store import Store, folder, job_folder
+from amlstack.sandbox.files import environments
+from amlstack.sandbox.store.store import Store, UnknownJobError, folder, job_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -182,10 +181,10 @@ def authors_files(folders: Iterable[Path]) -> Callable[[str], str]:
     """From a text with paths of copies, in any of these jobs' folders, to the same with those of the author's files."""
     jobs = folder(paths.home()).resolve() / "jobs"
     keys = [one.resolve().name for one in folders if one.resolve().parent == jobs]
-    copies: list[origins.CodeCopies] = []
+    copies: list[environments.CodeCopies] = []
     if keys and _has_sandbox():
         with contextlib.closing(Store(paths.home())) as store:
-            copies = [origins.code_of(store, row) for key in keys if (row := store.jobs.get(key)) is not None]
+            copies = [environments.code_of(store, row) for key in keys if (row := store.jobs.get(key)) is not None]
 
     def named(text: str) -> str:
         for each in copies:

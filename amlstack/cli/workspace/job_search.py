@@ -11,7 +11,7 @@ from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import Runs, WorkspaceMissingError, is_active, record_of
-from amlstack.sandbox.store.inventory import job_of
+from amlstack.sandbox.store.store import job_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

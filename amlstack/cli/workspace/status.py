@@ -14,7 +14,7 @@ from amlstack.cli.workspace import job_search
 from amlstack.cli.workspace.job_search import children, when
 from amlstack.code_reading import starters
 from amlstack.provider.arm import ArmError
-from amlstack.provider.arm.functions import read_regions
+from amlstack.provider.arm.client import read_regions
 from amlstack.provider.runs import Runs
 from infra.quota import OF_REGION, usage_of
 

@@ -13,21 +13,26 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli.workspace.downloads import ProgressHost
 from amlstack.cli.workspace.workspace_place import settings_file
 from amlstack.provider import run_lists
-from amlstack.provider.arm import functions
+from amlstack.provider.arm import client
 from amlstack.provider.resource import Call, Resource, Services
 from amlstack.provider.runs import OnEdit, Runs, Wait
 from amlstack.provider.types.jobs import JobRuns
-from amlstack.provider.types.uploads import DataUploads, Snapshots
-from amlstack.provider.types.versions import RegisteredComponents, RegisteredData, RegisteredEnvironments
+from amlstack.provider.types.versions import (
+    DataUploads,
+    RegisteredComponents,
+    RegisteredData,
+    RegisteredEnvironments,
+    Snapshots,
+)
 from amlstack.rpc import Failures, Host, ProviderError
 from amlstack.sandbox.scale import QUERY
+from infra import resource_types
 from infra.declaration import declare
 from infra.names import Names
-from infra.resource_types import JOB, JOBS
 from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
 from infra.settings.secrets import REDACTED
-from jobs.wire.references import secrets_in, with_secrets
+from jobs.wire.command import secrets_in, with_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,7 +111,7 @@ def of_workspace(file: Path, place: WorkspacePlace, on: date, cancelled: threadi
     Raises:
         ArmError: The workspace's computes cannot be listed.
     """
-    clusters = functions.read_clusters(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
+    clusters = client.read_clusters(place.arm, {"workspace": place.workspace}, cancelled)["clusters"]
     settings = {
         "location": _ANYWHERE,
         "workspace": {"existing": place.workspace},
@@ -272,7 +277,7 @@ class Submission:
     def _call(self, run: Run, *, preview: bool = False) -> Call:
         """With the URN that the engine gives the run's resource: what its record then says of its owner."""
         where = f"urn:pulumi:{self.declared.stack}::{self.declared.project}"
-        return Call(f"{where}::{JOBS}${JOB}::{run.name}", preview=preview)
+        return Call(f"{where}::{resource_types.JOBS}${resource_types.JOB}::{run.name}", preview=preview)
 
     def _inputs(self, run: Run, registration: Registration, *, submits: bool = False) -> dict[str, Any]:
         """The inputs of the run's resource, as `infra.components.runs` composes them."""

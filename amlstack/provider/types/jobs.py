@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, InterruptedWaitError
-from amlstack.provider.lifecycle import edits, siblings, submission
-from amlstack.provider.lifecycle.edits import DeploymentMemory, Edited, mode_of
+from amlstack.provider.lifecycle import edits, submission
+from amlstack.provider.lifecycle.edits import DeploymentMemory, Edited, Siblings, mode_of
 from amlstack.provider.lifecycle.gates import Gates, WaitTimeoutError, interrupted_submission
-from amlstack.provider.lifecycle.siblings import Siblings
 from amlstack.provider.resource import (
     NAME,
     WORKSPACE_ID,
@@ -134,7 +133,7 @@ class JobRuns(Resource):
             record = submission.submit(self._runs, call, workspace, run, state)
             self._host.status(f"submitted {run}", call.urn)
         else:
-            siblings.release_mark(self._runs, workspace, record)
+            edits.release_mark(self._runs, workspace, record)
             submission.announce_adoption(self._services, call, record, submission.derived(call, state))
             record = submission.align_metadata(self._services, call, workspace, record, inputs["body"])
         state = self._observed(state, record)
@@ -220,7 +219,7 @@ class JobRuns(Resource):
         When the job itself is removed, its other runs are ended as well: no resource would stand for them any more.
         """
         workspace, asked = str(old["workspace"]), inputs or old
-        if siblings.stays(self._deployment, call, workspace, resource_id, asked):
+        if edits.stays(self._deployment, call, workspace, resource_id, asked):
             # The old resource goes, the run stays: a forced replacement, or a copy that was pending deletion.
             self._host.info(f"run {resource_id} stays: a resource stands for it", call.urn)
             return
@@ -241,10 +240,10 @@ class JobRuns(Resource):
         if removed and self._services.course.unasked(str(asked.get("name"))):
             self._judge_unasked(call, workspace, run, {**old, **asked}, record)
         if record is not None and is_active(record.status):
-            if siblings.goes_on(self._deployment, call, workspace, record):
+            if edits.goes_on(self._deployment, call, workspace, record):
                 self._host.info(f"run {run} goes on (on_edit: keep)", call.urn)
                 return
-            siblings.end(self._services, call, workspace, record)
+            edits.end(self._services, call, workspace, record)
         if removed:
             self._siblings.end_all(call, workspace, run, {**old, **asked})
         if record is not None and asked.get("deleteHistory"):

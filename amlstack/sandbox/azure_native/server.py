@@ -15,7 +15,7 @@ from pulumi.runtime.proto import provider_pb2
 from amlstack.base import paths
 from amlstack.base.api_versions import RESOURCES
 from amlstack.rpc import UNKNOWN, ErrorCode, Host, InitFailedError, Plugin, ProviderError, bare, decode, encode
-from amlstack.sandbox.azure_native import shape, table
+from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import grpc
     from google.protobuf.struct_pb2 import Struct
 
-    from amlstack.sandbox.azure_native.table import ResourceType
+    from amlstack.sandbox.azure_native.shape import ResourceType
 
 
 class Claims:
@@ -120,7 +120,7 @@ class AzureNative(Plugin):
         if "location" in kind.top and "location" not in new:
             place = shape.location(old, new, self._config, self._place_of_group)
             new |= {"location": place} if place is not None else {}
-        new.setdefault(table.API_VERSION, version)
+        new.setdefault(shape.API_VERSION, version)
         return shape.failures(kind, new).response(new)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -129,7 +129,7 @@ class AzureNative(Plugin):
         state = _inputs(request.olds)
         old = _inputs(request.old_inputs)
         # A state written before the version was an input: no change by that alone.
-        old.setdefault(table.API_VERSION, state.get(table.API_VERSION))
+        old.setdefault(shape.API_VERSION, state.get(shape.API_VERSION))
         return shape.diff(kind, old, _inputs(request.news), state)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -174,7 +174,7 @@ class AzureNative(Plugin):
             inputs = shape.merged(_inputs(request.inputs), then, now)
         else:
             inputs = shape.significant(
-                {**kind.parse(str(answer.get("id", request.id))), **now, table.API_VERSION: version}
+                {**kind.parse(str(answer.get("id", request.id))), **now, shape.API_VERSION: version}
             )
         return provider_pb2.ReadResponse(id=request.id, properties=encode(state), inputs=encode(inputs))
 
@@ -234,7 +234,7 @@ class AzureNative(Plugin):
 
 
 def _kind(urn: str) -> tuple[ResourceType, str]:
-    return table.find(table.token_of(urn))
+    return shape.find(shape.token_of(urn))
 
 
 def _inputs(struct: Struct) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from amlstack.sandbox.kinds import authorization, neighbours, network, private_link, storage
 from amlstack.sandbox.kinds.machine_learning import (
     assets,
-    capacity,
     components,
     computes,
     jobs,
@@ -49,6 +48,6 @@ def find(kind: str) -> ResourceKind | None:
 def listed(context: KindContext, text: str, query: Mapping[str, str]) -> Reply | None:
     """Answers a GET of a list whose entries nobody makes: of a region, of a workspace; None for every other path."""
     if (found := OF_LOCATION.fullmatch(text)) is not None:
-        return capacity.answer(context, found["location"].lower(), found["what"], query["api-version"])
+        return computes.answer(context, found["location"].lower(), found["what"], query["api-version"])
     path = parse(text)
     return None if path is None else workspaces.answer(context, path)

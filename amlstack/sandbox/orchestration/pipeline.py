@@ -11,11 +11,18 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import camel
-from amlstack.sandbox.contract.spec import RefusedError
-from amlstack.sandbox.files import datastores, registration
-from amlstack.sandbox.files.datastores import DEFAULT_STORE, MODELS, output_uri
-from amlstack.sandbox.files.origins import OUTPUTS, inputs_of
-from amlstack.sandbox.files.storage import JOB_OUTPUT, Storage
+from amlstack.sandbox.contract import RefusedError
+from amlstack.sandbox.files.environments import OUTPUTS, inputs_of
+from amlstack.sandbox.files.storage import (
+    ARTIFACT_STORE,
+    DEFAULT_STORE,
+    JOB_OUTPUT,
+    MODELS,
+    Storage,
+    artifact_prefix,
+    output_uri,
+    register,
+)
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
 from amlstack.sandbox.orchestration.pipeline_body import BindingValues, wire_mode
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
@@ -275,9 +282,7 @@ def advance(parent: Parent) -> None:
         parent.end("Failed", _error(parent, failed, left))
         return
     _collect(parent)
-    registration.register(
-        parent.store, parent.job, {name: uri for name, (_, uri) in outputs_of(parent.store, parent.job).items()}
-    )
+    register(parent.store, parent.job, {name: uri for name, (_, uri) in outputs_of(parent.store, parent.job).items()})
     parent.note("all steps completed")
     parent.end("Completed")
 
@@ -399,9 +404,7 @@ def registered_address(store: Store, workspace: str, uri: str) -> str:
     output = found.groupdict().get("output", ARTIFACTS)
     path = found["path"] or ""
     if output == ARTIFACTS:
-        return _long(
-            job, f"azureml://datastores/{datastores.ARTIFACT_STORE}/paths/{datastores.artifact_prefix(job.name)}{path}"
-        )
+        return _long(job, f"azureml://datastores/{ARTIFACT_STORE}/paths/{artifact_prefix(job.name)}{path}")
     known = outputs_of(store, job).get(output)
     return uri if known is None else f"{known[1].rstrip('/')}/{path}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract.spec import RefusedError, seconds
+from amlstack.sandbox.contract import RefusedError, seconds
 from amlstack.sandbox.orchestration import pipeline, sweep
 from amlstack.sandbox.orchestration.parent import Parent
 from amlstack.sandbox.protocol.refusals import Refused

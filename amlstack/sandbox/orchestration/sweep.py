@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract.spec import RefusedError, seconds
+from amlstack.sandbox.contract import RefusedError, seconds
 from amlstack.sandbox.orchestration import sampling
 from amlstack.sandbox.protocol.refusals import invalid, near
 from amlstack.sandbox.store.store import JobError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from amlstack.base.paths import files_below
-from amlstack.sandbox.files.datastores import MODELS
+from amlstack.sandbox.files.storage import MODELS
 from amlstack.sandbox.kinds.machine_learning.job_answers import filled
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import entra

@@ -10,11 +10,11 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amlstack.images import building, differences
+from amlstack.images import building
+from amlstack.images.environments import line as line_of
 from amlstack.processes import adopt_orphans
-from amlstack.sandbox import processes
-from amlstack.sandbox.contract import launch, spec
-from amlstack.sandbox.files import origins
+from amlstack.sandbox import contract, processes
+from amlstack.sandbox.files import environments
 from amlstack.sandbox.runner import finish, fixed_ports, prepare
 from amlstack.sandbox.runner.nodes import Cancel, CanceledError, NodeAgents, RunOutcome
 from amlstack.sandbox.store import folders
@@ -51,15 +51,15 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         with cancel.interrupts():
             _check_wanted(store, job)
             store.jobs.move(job.id, "Preparing")
-            ending.spec = wanted = spec.read(job.properties, store.scales.of(job.id))
-            if origins.is_given(store, job):
+            ending.spec = wanted = contract.read(job.properties, store.scales.of(job.id))
+            if environments.is_given(store, job):
                 _progress(store, job, "not run: this machine has its outputs, and the steps after it read them there")
                 return
             with umask(USUAL):  # the user's cache, which may serve several
                 standin = prepare.image(store, job, wanted)
                 built = building.build(standin, lambda line: _progress(store, job, line))
             note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
-            if line := differences.line(standin):
+            if line := line_of(standin):
                 note(f"stand-in: {line}")
             prepare.write_stand_in(store, job, wanted, standin)
             ending.stage = stage = prepare.stage(store, job, wanted, built, note)
@@ -70,12 +70,12 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             )
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: processes.mark(store.home, job.id)}
-        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, needed=launch.needed(wanted)).run()
+        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, needed=contract.needed(wanted)).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:
         outcome.reason = "canceled"
-    except (spec.RefusedError, building.ImageBuildError) as error:
+    except (contract.RefusedError, building.ImageBuildError) as error:
         ending.error = JobError(getattr(error, "code", "ImageBuildFailure"), str(error))
     except Exception:  # noqa: BLE001 - whatever happens, the job must reach an end that names it
         traceback.print_exc(file=sys.stdout)

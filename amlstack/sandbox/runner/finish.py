@@ -9,10 +9,9 @@ import signal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract import launch
-from amlstack.sandbox.files import registration, storage
-from amlstack.sandbox.runner import mpirun
-from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox import contract, scheduling
+from amlstack.sandbox.files import storage
+from amlstack.sandbox.runner import prepare
 from amlstack.sandbox.store.jobs import write_report
 from amlstack.sandbox.store.store import Exit, JobError, Store, cluster_of, job_folder
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from amlstack.sandbox.contract.launch import RankPlace, Worker
-    from amlstack.sandbox.contract.spec import Spec
+    from amlstack.sandbox.contract import RankPlace, Spec, Worker
     from amlstack.sandbox.runner.nodes import RankEnd, RunOutcome
     from amlstack.sandbox.runner.prepare import Stage
 
@@ -172,7 +170,7 @@ class Ending:
     spec: Spec | None = None
     stage: Stage | None = None
     error: JobError | None = None
-    workers: tuple[launch.Worker, ...] = ()
+    workers: tuple[contract.Worker, ...] = ()
     failed: dict[int, int] = field(default_factory=dict)
     preempted: int | None = None
 
@@ -184,14 +182,14 @@ class Ending:
         stage = self.stage
         if stage is None:
             return
-        logs = stage.folder / launch.LOGS
+        logs = stage.folder / contract.LOGS
         for place in stage.places:
-            kept = launch.torchrun_logs(stage.folder, place.rank)
-            text = tail(logs / place.log, launch.TABLE_BYTES)
-            self.workers += launch.collect(kept, place.node, logs, text)
+            kept = contract.torchrun_logs(stage.folder, place.rank)
+            text = tail(logs / place.log, contract.TABLE_BYTES)
+            self.workers += contract.collect(kept, place.node, logs, text)
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
-        self.preempted = allocation.evicted(stage.folder, len(stage.plans))
+        self.preempted = scheduling.evicted(stage.folder, len(stage.plans))
         for node in range(len(stage.plans)):
             if node == outcome.lost or self.preempted is not None:
                 continue
@@ -208,7 +206,7 @@ class Ending:
                 keeper.publish(folder, place)
         _, place = stage.mounts.get(_default_artifacts(self.spec, job.name), (None, None))
         if place is not None and self.preempted is None:
-            for name in ("outputs", "logs", launch.LOGS):
+            for name in ("outputs", "logs", contract.LOGS):
                 keeper.publish(stage.folder / name, replace(place, path=f"{place.path}/{name}"))
         for upload in stage.uploads:
             for node, source in enumerate(upload.sources):
@@ -227,7 +225,7 @@ class Ending:
 
     def _mpirun(self, code: int) -> str:
         """The reason that mpirun gives when no rank of its own failed."""
-        log = f"{launch.LOGS}/{mpirun.LOG}"
+        log = f"{contract.LOGS}/{prepare.LOG}"
         words = tail(job_folder(self.store.home, self.job) / log)
         reason = next((line.strip() for line in words.splitlines() if line.strip() and not line.startswith("-")), "")
         return f"Execution failed: mpirun ended with {code}: {reason[:300]} Its log: {log}"
@@ -236,7 +234,7 @@ class Ending:
         """Takes the job to its end and writes the report."""
         status, error = self._status(outcome)
         exits = [
-            Exit(ended.node, ended.rank, ended.code, f"{launch.LOGS}/std_log_process_{ended.rank:02d}.txt")
+            Exit(ended.node, ended.rank, ended.code, f"{contract.LOGS}/std_log_process_{ended.rank:02d}.txt")
             for ended in sorted(outcome.ends, key=lambda ended: ended.rank)
         ]
         folder = job_folder(self.store.home, self.job)
@@ -250,7 +248,7 @@ class Ending:
             if row is not None:
                 write_report(folder, row, **rest)
                 if status == "Completed":
-                    registration.register(self.store, row)
+                    storage.register(self.store, row)
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
             cluster = cluster_of(row) if row is not None else None
@@ -285,8 +283,8 @@ class Ending:
         if self.stage is None or ended.code is None:
             return []
         place = self.stage.places[ended.rank]
-        log = self.stage.folder / launch.LOGS / place.log
-        failures = launch.failures(tail(log, launch.TABLE_BYTES))
+        log = self.stage.folder / contract.LOGS / place.log
+        failures = contract.failures(tail(log, contract.TABLE_BYTES))
         by_rank = {worker.rank: worker for worker in self.workers}
         found = []
         for one in failures:
@@ -294,20 +292,20 @@ class Ending:
             worker = by_rank.get(one.rank)
             file = worker.stderr if worker is not None and worker.stderr.is_file() else log
             times = [path.stat().st_mtime for path in _existing(worker)] or [ended.ended or 0.0]
-            name = f"{launch.LOGS}/{file.name}"
+            name = f"{contract.LOGS}/{file.name}"
             words = tail(file) if worker is not None else ""
             found.append(End(one.rank, ended.node, one.local_rank, one.code, max(times), name, words))
         if found:
             return found
         words = tail(log)
-        name = f"{launch.LOGS}/{place.log}"
+        name = f"{contract.LOGS}/{place.log}"
         end = End(ended.rank, ended.node, place.local_rank, ended.code, ended.ended or 0.0, name, words, ended.stopped)
         return [end]
 
     def _report(self, outcome: RunOutcome, folder: Path) -> dict[str, Any]:
         if self.stage is None or self.spec is None:
             return {"ranks": [], "metrics": None}
-        entries = ranks(self.stage.places, outcome.ends, self.workers, launch.LOGS, self.failed)
+        entries = ranks(self.stage.places, outcome.ends, self.workers, contract.LOGS, self.failed)
         outputs = sorted(str(path.relative_to(folder)) for path in (folder / "outputs").rglob("*") if path.is_file())
         return {
             "world_size": len(self.workers) or self.spec.ranks,
@@ -338,5 +336,5 @@ def _default_artifacts(spec: Spec | None, job: str) -> str:
     return _ARTIFACTS if given else ""
 
 
-def _existing(worker: launch.Worker | None) -> list[Path]:
+def _existing(worker: contract.Worker | None) -> list[Path]:
     return [] if worker is None else [path for path in (worker.stdout, worker.stderr) if path.is_file()]

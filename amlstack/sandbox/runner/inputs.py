@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from amlstack.sandbox.contract.spec import RefusedError
+from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.files.storage import Location
 from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from amlstack.sandbox.contract.spec import JobPort, Spec
+    from amlstack.sandbox.contract import JobPort, Spec
     from amlstack.sandbox.files.storage import Storage
 
 How = Literal["text", "copy", "write", "read"]

@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from amlstack.sandbox import processes
+from amlstack.sandbox import processes, scheduling
 from amlstack.sandbox.runner.node_agent import LAUNCHER
-from amlstack.sandbox.scheduling import allocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -216,7 +215,7 @@ class NodeAgents:
             )
         finally:
             os.close(handed)
-        allocation.note_agent(file.parent, agent.pid)
+        scheduling.note_agent(file.parent, agent.pid)
         node = _Node(number, agent, set(plan.numbers))
         self._selector.register(node.out(), selectors.EVENT_READ, node)
         return node

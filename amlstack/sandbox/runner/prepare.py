@@ -1,11 +1,18 @@
-"""Everything before the first process: the environment, a folder per node, code, inputs, outputs, the node plans."""
+"""Everything before the first process: the environment, a folder per node, code, inputs, outputs, the node plans.
+
+MPI jobs get the real mpirun over the job's nodes, whose made-up names it reaches through their agents' rsh sockets.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
-from dataclasses import dataclass
+import subprocess
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,19 +20,15 @@ import yaml
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
-from amlstack.images import differences, standins
-from amlstack.images.environments import UNREADABLE, Declared, standin_of
-from amlstack.sandbox import gpu_code, processes
-from amlstack.sandbox.contract import launch
-from amlstack.sandbox.contract.launch import LOGS, environment, gpus_here, replaced
-from amlstack.sandbox.contract.spec import RefusedError, resolve
-from amlstack.sandbox.files import environments, origins
-from amlstack.sandbox.files.datastores import output_uri
-from amlstack.sandbox.files.storage import Location, Storage
+from amlstack.images import standins
+from amlstack.images.environments import UNREADABLE, Declared, for_diagnosis, standin_of
+from amlstack.sandbox import contract, gpu_code, processes, scheduling
+from amlstack.sandbox.contract import LOGS, RefusedError, environment, gpus_here, replaced, resolve
+from amlstack.sandbox.files import environments
+from amlstack.sandbox.files.storage import Location, Storage, output_uri
 from amlstack.sandbox.orchestration.parallel_step import PROPERTY
-from amlstack.sandbox.runner import inputs, mpirun, namespace, pip_layer
-from amlstack.sandbox.runner.node_agent import NodePlan, RankProcess
-from amlstack.sandbox.scheduling import allocation
+from amlstack.sandbox.runner import inputs, namespace, pip_layer
+from amlstack.sandbox.runner.node_agent import LAUNCHER, NodePlan, RankProcess
 from amlstack.sandbox.store.folders import make_temporary
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
@@ -33,8 +36,120 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from amlstack.catalog.sizes import Size
-    from amlstack.sandbox.contract.spec import Spec
+    from amlstack.sandbox.contract import Spec
     from amlstack.sandbox.store.store import JobRow, Store
+
+PACKAGES = "openmpi-bin libopenmpi-dev"
+LOG = "mpi_log.txt"
+"""mpirun's own words, in the job's ``user_logs``."""
+
+SOCKET = "rsh"
+NODES = "AMLSTACK_SANDBOX_NODES"
+PLAN = "AMLSTACK_SANDBOX_PLAN"
+_HERE = Path(__file__).parent
+_VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
+
+# All "nodes" are one machine: TCP over the loopback instead of the fabric, ranks that wait give their core away, and no
+# binding, which would put the first ranks of all nodes on the same core. The daemons stay below their node's agent.
+_MACHINE = (
+    *("--leave-session-attached", "--bind-to", "none"),
+    *("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"),
+)
+_FOUR = ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "oob_tcp_if_include", "lo", "--mca", "plm_rsh_agent")
+# Open MPI 5 starts its daemons by PRRTE, which has other names and takes no loopback for its own messages: these go to
+# the first address of this machine, and never leave it.
+_FIVE = ("--prtemca", "plm_ssh_no_tree_spawn", "1", "--prtemca", "plm_ssh_agent")
+
+
+def on_machine() -> str:
+    """The machine's mpirun when it is Open MPI 4, else empty: others name their options differently."""
+    found = shutil.which("mpirun")
+    if found is None:
+        return ""
+    printed = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    version = _VERSION.search(printed)
+    return found if version is not None and int(version[1]) == 4 else ""
+
+
+def is_brought(image: str) -> bool:
+    """True where a job's environment brings its Open MPI: the machine has none, or not the release of the image.
+
+    Args:
+        image: The image that the environment declares; empty for none.
+    """
+    return standins.has_openmpi_5(image) or not on_machine()
+
+
+def find(built: Path) -> str:
+    """The mpirun for a job: its environment's own, else the machine's.
+
+    The environment's comes first, since it belongs to the libraries that mpi4py loads there.
+
+    Args:
+        built: Folder of the environment.
+
+    Raises:
+        RefusedError: Neither has one.
+    """
+    own = built / "bin" / "mpirun"
+    found = str(own) if own.is_file() else on_machine()
+    if not found:
+        message = (
+            f"The job's distribution is Mpi, and its environment {built.name} was compiled against an Open MPI 4 of "
+            f"this machine, which is no longer on PATH. Install it again, `apt-get install {PACKAGES}` on Debian and "
+            "Ubuntu, run `amlstack sandbox down` so that it is seen, and start the job again."
+        )
+        raise RefusedError(message, "OpenMpiMissing")
+    return found
+
+
+def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
+    """The line of mpirun; writes the files that it names.
+
+    Args:
+        mpirun: Path of the program.
+        spec: The job.
+        folder: Where the host file and the remote shell go; without blanks, since Open MPI splits there.
+    """
+    hosts, shell, rank = folder / "hosts", folder / "rsh", folder / "rank"
+    hosts.write_text("".join(f"node-{node} slots={spec.processes}\n" for node in range(spec.nodes)))
+    python = shlex.join([sys.executable, "-I", "-S"])
+    shell.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rsh.py"))} "$@"\n')
+    rank.write_text(f'#!/bin/sh\nexec {python} {shlex.quote(str(_HERE / "mpi_rank.py"))} "$AMLSTACK_SANDBOX_PLAN"\n')
+    for script in (shell, rank):
+        script.chmod(0o700)
+    root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
+    words = (mpirun, *root, "--hostfile", str(hosts), "--map-by", f"ppr:{spec.processes}:node")
+    return (*words, *(_FIVE if is_five(mpirun) else _FOUR), str(shell), *_MACHINE, str(rank))
+
+
+def is_five(mpirun: str) -> bool:
+    """True where a program is mpirun of Open MPI 5, which has PRRTE's launcher beside it."""
+    return Path(mpirun).with_name("prterun").is_file()
+
+
+def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path) -> NodePlan:
+    """A node's plan when mpirun starts the ranks: the first agent starts mpirun, every agent opens an rsh socket.
+
+    Args:
+        mpirun: Path of the program.
+        spec: The job.
+        plain: The node with its ranks as the service itself would start them.
+        file: Where the plan will be written; the ranks read it.
+        folder: The job's temporary folder.
+    """
+    first = plain.ranks[0]
+    rsh = folder / str(plain.node) / SOCKET
+    private = {NODES: str(folder), PLAN: str(file)}
+    env = {**first.env, **private}
+    started = tuple(replace(rank, env={}) for rank in plain.ranks)
+    log = str(Path(first.log).with_name(LOG))
+    line = (
+        replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
+    )
+    ranks = (line,) if line else ()
+    return replace(plain, ranks=ranks, started=started, rsh=str(rsh), env=env, cwd=first.cwd, private=tuple(private))
+
 
 STAND_IN = "stand-in.json"
 """Read by `amlstack.diagnose`."""
@@ -101,7 +216,7 @@ class Stage:
 
     folder: Path
     plans: tuple[tuple[Path, NodePlan], ...]
-    places: tuple[launch.RankPlace, ...]
+    places: tuple[contract.RankPlace, ...]
     uploads: tuple[Upload, ...]
     mounts: dict[str, tuple[Path, Location | None]]
     replaced: dict[str, tuple[str, str]]
@@ -120,7 +235,7 @@ def image(store: Store, job: JobRow, spec: Spec) -> standins.StandIn:
         standin = given.standin if given is not None else standin_of(declared)
     except UNREADABLE as error:
         raise RefusedError(str(error), "SandboxUnsupported") from None
-    if spec.distribution == "Mpi" and mpirun.is_brought(declared.image):
+    if spec.distribution == "Mpi" and is_brought(declared.image):
         return standins.with_openmpi(standin, declared.image)
     return standin
 
@@ -129,7 +244,7 @@ def write_stand_in(store: Store, job: JobRow, spec: Spec, standin: standins.Stan
     """Notes in the job's folder what its environment lacks of the image, for a diagnosis of its logs."""
     given = environments.environment_of(store, job)
     named = given.declared.named if given is not None else spec.environment
-    known = differences.for_diagnosis(standin, named)
+    known = for_diagnosis(standin, named)
     write_whole(job_folder(store.home, job.id) / STAND_IN, json.dumps(known, indent=1) + "\n")
 
 
@@ -184,7 +299,7 @@ class _Outputs:
 
     @classmethod
     def for_job(cls, store: Store, job: JobRow, spec: Spec) -> _Outputs:
-        storage, here = Storage(store, job.workspace), origins.inputs_of(store, job, origins.OUTPUTS)
+        storage, here = Storage(store, job.workspace), environments.inputs_of(store, job, environments.OUTPUTS)
         locations = {name: _output(job, storage, name, spec) for name in spec.outputs if name not in here}
         for name, path in here.items():
             (path.parent if spec.outputs[name].kind == "uri_file" else path).mkdir(parents=True, exist_ok=True)
@@ -216,23 +331,23 @@ class _Ground:
     built: Path
     mpi: str
     addresses: Sequence[int]
-    places: tuple[launch.RankPlace, ...]
+    places: tuple[contract.RankPlace, ...]
     run: Mapping[str, str]
     temp: Path
     carrying: gpu_code.Carrying | None
 
     @classmethod
     def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path) -> _Ground:
-        places = launch.places(spec)
+        places = contract.places(spec)
         return cls(
             store,
             job,
             spec,
             built,
-            mpirun.find(built) if spec.distribution == "Mpi" else "",
+            find(built) if spec.distribution == "Mpi" else "",
             processes.free_ports(spec.ranks if spec.distribution == "TensorFlow" else 1),
             places,
-            launch.tracking_variables(store, job, spec.experiment),
+            contract.tracking_variables(store, job, spec.experiment),
             make_temporary(store.home, job.id),
             _carrying(store, job, spec, built, places[0]),
         )
@@ -248,7 +363,11 @@ def _data(
     note: Callable[[str], None],
 ) -> inputs.JobData:
     """Inputs and outputs as the nodes find them; what differs from the declaration is noted."""
-    folder, storage, here = job_folder(store.home, job.id), Storage(store, job.workspace), origins.inputs_of(store, job)
+    folder, storage, here = (
+        job_folder(store.home, job.id),
+        Storage(store, job.workspace),
+        environments.inputs_of(store, job),
+    )
     wanted = inputs.resolve(storage, spec, here)
     for name in sorted(here.keys() & spec.inputs.keys()):
         port = spec.inputs[name]
@@ -320,24 +439,26 @@ def _node(
     file = root / "plan.json"
     file.touch(mode=0o600)
     plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
-    made = mpirun.node_plan(ground.mpi, spec, plain, file, temp) if ground.mpi else None
+    made = node_plan(ground.mpi, spec, plain, file, temp) if ground.mpi else None
     file.write_text((made or plain).kept())
     return (file, made or plain), there
 
 
-def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, place: launch.RankPlace) -> gpu_code.Carrying | None:
+def _carrying(
+    store: Store, job: JobRow, spec: Spec, built: Path, place: contract.RankPlace
+) -> gpu_code.Carrying | None:
     """The way in which GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
-    if launch.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
+    if contract.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
         return None
     size = _size(store, job)
-    return gpu_code.carrying(built, launch.taken_gpus(spec, size.gpus if size is not None else None))
+    return gpu_code.carrying(built, contract.taken_gpus(spec, size.gpus if size is not None else None))
 
 
 def _size(store: Store, job: JobRow) -> Size | None:
     """The size of the nodes that the job is given; None where it is not known."""
     compute = cluster_of(job)
     cluster = store.resources.get(compute) if compute is not None else None
-    return allocation.size_of_job(job) if cluster is None else allocation.size_of_cluster(cluster.body)
+    return scheduling.size_of_job(job) if cluster is None else scheduling.size_of_cluster(cluster.body)
 
 
 def _announce(ground: _Ground, work: Path, note: Callable[[str], None]) -> None:

@@ -18,7 +18,7 @@ from amlstack.sandbox.planes import blobs, run_history, vault_keys
 from amlstack.sandbox.planes.mlflow import app
 from amlstack.sandbox.protocol import addresses, entra, requests
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
-from amlstack.sandbox.service import cloud, manager, registries
+from amlstack.sandbox.service import cloud, manager
 from amlstack.sandbox.store.database import StateError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ async def _answer(context: KindContext, federated: str, request: Request, path: 
     if path.startswith("/history/"):
         return _reply(request, run_history.answer(context, request.method, path, body))
     version = request.query_params.get("api-version", "")
-    if (registry := registries.answer(context, request.method, path, version)) is not None:
+    if (registry := cloud.answer_of_a_registry(context, request.method, path, version)) is not None:
         return _reply(request, registry)
     if request.method == "GET" and (listed := cloud.above(path.rstrip("/"), version)) is not None:
         return _reply(request, listed)

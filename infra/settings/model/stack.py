@@ -33,7 +33,7 @@ LISTS = ("clusters", "environments", "datastores", "data", "access", "jobs")
 
 
 class Include(SettingsModel):
-    """Stands in a list of the settings for the entries of files; what reads them is ``infra.settings.includes``."""
+    """Stands in a list of the settings for the entries of files; what reads them is ``infra.settings.reading``."""
 
     include: str | list[str]
     """A path or a list of paths in the project, each to a YAML file with a list of such entries; `clusters/*.yml`

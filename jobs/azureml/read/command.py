@@ -36,8 +36,7 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import data
-from jobs.launchers.base import MpiDistribution, PyTorchDistribution, RayDistribution, TensorFlowDistribution
-from jobs.launchers.per_process import Custom
+from jobs.launchers import Custom, MpiDistribution, PyTorchDistribution, RayDistribution, TensorFlowDistribution
 from jobs.model.job import NO_ENVIRONMENT, Job
 from jobs.values import Build, Code, Environment, Identity, Limits, Model, QueueSettings, Service
 from jobs.wire import keys as keys_table

@@ -35,7 +35,7 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import command, data
-from jobs.launchers.base import MpiDistribution, PyTorchDistribution
+from jobs.launchers import MpiDistribution, PyTorchDistribution
 from jobs.model.job import Component, Port
 from jobs.model.pipeline import PassthroughComponent
 from jobs.values import Code, Environment

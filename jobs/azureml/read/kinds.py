@@ -14,8 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amlstack.base.findings import Level
 from amlstack.base.paths import is_file, names_in
 from amlstack.base.text import did_you_mean
-from jobs.azureml import consequences
-from jobs.azureml.fields import Bad, Cursor, at_least, each_read, has_keys, keys, same, source_of, text, whole, word
+from jobs.azureml.fields import (
+    Bad,
+    Cursor,
+    at_least,
+    each_read,
+    has_keys,
+    keys,
+    same,
+    source_of,
+    text,
+    unreadable,
+    whole,
+    word,
+)
 from jobs.azureml.read import command, component, data
 from jobs.model.job import PRIMITIVES, NotGiven, asset
 from jobs.model.pipeline import (
@@ -352,7 +364,7 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
         return Bad
     reader = reader_of(_merged(content.data, changes))
     assert reader is not None  # noqa: S101 - by it the job was read
-    source = source_of(content, path.parent, reader.path_of, consequences.unreadable(found))
+    source = source_of(content, path.parent, reader.path_of, unreadable(found))
     return {"create_job": fields, "source": source}
 
 

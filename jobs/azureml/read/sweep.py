@@ -24,13 +24,13 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import command
-from jobs.model.job import Job
-from jobs.model.sweep import (
+from jobs.model.job import (
     SEARCH_DISTRIBUTIONS,
     Bandit,
     Bayesian,
     Choice,
     Grid,
+    Job,
     MedianStopping,
     Objective,
     Randint,

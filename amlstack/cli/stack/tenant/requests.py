@@ -25,8 +25,8 @@ from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.pulumi_wire import UNKNOWN_TEXT, decode
 from amlstack.cli import stack_files
 from amlstack.rpc import ProviderError
-from amlstack.sandbox.azure_native import shape, table
-from infra.components import sdk
+from amlstack.sandbox.azure_native import shape
+from infra.components import registration
 from infra.components.stack import StackDeclaration, build
 from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
 from policies.tenant.verdicts import DeclaredStack, indexed
@@ -75,7 +75,7 @@ def requests(registered: Iterable[RegisteredResource]) -> tuple[list[PolicyTarge
         if not one.token.startswith(_PREFIX):
             continue  # what runs in a workspace: Azure Policy judges none of it
         try:
-            kind, version = table.find(one.token)
+            kind, version = shape.find(one.token)
         except ProviderError:
             unknown[one.token.removeprefix(_PREFIX)] = None
             continue
@@ -170,7 +170,7 @@ def _run(settings: Settings, who: Account, stack: str) -> list[RegisteredResourc
 
     async def whole() -> None:
         project = stack_files.project_name()
-        sdk.leave_out_unread()
+        registration.leave_out_unread()
         mocks.set_mocks(NoMocks(), project=project, stack=stack, preview=True, logger=logger, monitor=monitor)
         await run_pulumi_func(declared)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote, urlsplit
 
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.files.datastores import account_and_container, grant
+from amlstack.sandbox.files.storage import account_and_container, grant
 from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests

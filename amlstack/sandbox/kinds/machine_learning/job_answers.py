@@ -12,7 +12,7 @@ import uuid
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.text import seconds
-from amlstack.sandbox.files.datastores import ARTIFACT_STORE, artifact_prefix
+from amlstack.sandbox.files.storage import ARTIFACT_STORE, artifact_prefix
 from amlstack.sandbox.protocol.kind import system_data
 from amlstack.sandbox.protocol.times import with_offset
 

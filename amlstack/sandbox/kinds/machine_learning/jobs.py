@@ -8,8 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from amlstack.catalog import sizes
-from amlstack.sandbox.files import datastores
 from amlstack.sandbox.files import environments as handed
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, SINCE, TYPE, filled, own_output, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
@@ -343,7 +343,7 @@ def _delete(context: KindContext, path: ArmPath) -> Reply:
 def _forget(context: KindContext, job: JobRow) -> None:
     for child in context.store.children(job.id).values():
         _forget(context, child)
-    datastores.forget_artifacts(context.store, job)
+    storage.forget_artifacts(context.store, job)
     context.store.nodes.release(job.id)
     for run in context.store.resources.below(job.arm_id):  # those that it made with MLflow
         context.store.metrics.forget(run.key)

@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amlstack.sandbox.files.datastores import (
+from amlstack.sandbox.files.storage import (
     ARTIFACT_STORE,
     CONTAINER,
     DEFAULT_STORE,

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import Response
 
-from amlstack.sandbox.files.datastores import account_and_container
+from amlstack.sandbox.files.storage import account_and_container
 from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.refusals import Refused

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from amlstack.sandbox.files import datastores, storage
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.planes.blobs import wire
 from amlstack.sandbox.planes.blobs.wire import MOST_BYTES
 from amlstack.sandbox.protocol import entra, requests
@@ -261,7 +261,7 @@ def _authorize(context: KindContext, request: Request, place: tuple[str, str, st
     if token := requests.authorization(request, "x-ms-copy-source-authorization"):
         entra.check_bearer(context.key, token, entra.storage(account))
     elif "sig" in query:
-        datastores.check_grant(context.key, query, account, container, "r")
+        storage.check_grant(context.key, query, account, container, "r")
     else:
         message = (
             "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."

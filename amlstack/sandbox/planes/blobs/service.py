@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from starlette.responses import Response
 
-from amlstack.sandbox.files import datastores
-from amlstack.sandbox.planes.blobs import containers, content, paths, shared_key, wire
+from amlstack.sandbox.files import storage
+from amlstack.sandbox.planes.blobs import containers, content, paths, wire
 from amlstack.sandbox.planes.blobs.wire import BlobPlace
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
@@ -69,7 +69,7 @@ def refusal(request: Request, raw: str, refused: Refused) -> Response:
 
 def _in_version(request: Request, answer: Response) -> Response:
     """An answer under the version of the service that the client speaks."""
-    answer.headers["x-ms-version"] = request.headers.get("x-ms-version", datastores.VERSION)
+    answer.headers["x-ms-version"] = request.headers.get("x-ms-version", storage.VERSION)
     return answer
 
 
@@ -86,7 +86,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
         message = "Key based authentication is not permitted on this storage account."
         raise Refused(403, "KeyBasedAuthenticationNotPermitted", message)
     if signed:
-        shared_key.check(context.key, request, place.account)
+        wire.check(context.key, request, place.account)
     elif authorization:
         try:
             entra.check_bearer(context.key, authorization, entra.storage(place.account))
@@ -97,7 +97,7 @@ def _authorize(context: KindContext, request: Request, place: BlobPlace) -> None
         needs = "l" if listing else NEEDS.get(request.method, "")
         if place.container == "" or request.query_params.get("resource") == "filesystem":
             needs = "l"
-        datastores.check_grant(context.key, request.query_params, place.account, place.container, needs)
+        storage.check_grant(context.key, request.query_params, place.account, place.container, needs)
     else:
         message = (
             "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
@@ -110,9 +110,7 @@ async def _route(context: KindContext, request: Request, place: BlobPlace) -> Re
     comp = query.get("comp", "")
     _check_known(request)
     if method in {"GET", "HEAD"}:
-        datastores.ensure_artifacts(
-            context.store, place.account, place.container, place.name or query.get("prefix", "")
-        )
+        storage.ensure_artifacts(context.store, place.account, place.container, place.name or query.get("prefix", ""))
     if (query.get("restype"), comp) == ("account", "properties") and method in {"GET", "HEAD"}:
         return Response(headers=wire.common() | containers.account_information(context, place.account))
     if not place.container and method == "GET" and comp == "list":

@@ -9,7 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract import launch
+from amlstack.sandbox import contract
 from amlstack.sandbox.planes.mlflow import models, runs
 from amlstack.sandbox.planes.mlflow.runs import EXPERIMENT, MlflowRefused, MlflowRun
 from amlstack.sandbox.protocol.kind import KindContext, Reply
@@ -153,7 +153,7 @@ def _experiment(context: KindContext, workspace: str, fields: Mapping[str, Any])
         name = runs.experiment_named(context, workspace, wanted) or wanted
     else:
         _remember(context, workspace, str(name))
-    key = launch.experiment_id(workspace, str(name)) if wanted is None else wanted
+    key = contract.experiment_id(workspace, str(name)) if wanted is None else wanted
     return {"experiment": {**_known(str(name)), "experiment_id": str(key)}}
 
 
@@ -162,7 +162,7 @@ def _create_experiment(context: KindContext, workspace: str, fields: Mapping[str
     if name in runs.experiments(context, workspace):
         raise MlflowRefused(400, "RESOURCE_ALREADY_EXISTS", f"Experiment '{name}' already exists.")
     _remember(context, workspace, name)
-    return {"experiment_id": launch.experiment_id(workspace, name)}
+    return {"experiment_id": contract.experiment_id(workspace, name)}
 
 
 def _search_experiments(context: KindContext, workspace: str, fields: Mapping[str, Any]) -> Any:
@@ -173,7 +173,7 @@ def _search_experiments(context: KindContext, workspace: str, fields: Mapping[st
         if runs.matches(text, {"attributes": {"name": name}, "tags": {}})
     ]
     some, more = runs.page(names, fields)
-    experiments = [{**_known(name), "experiment_id": launch.experiment_id(workspace, name)} for name in some]
+    experiments = [{**_known(name), "experiment_id": contract.experiment_id(workspace, name)} for name in some]
     return {"experiments": experiments, **more}
 
 
@@ -184,7 +184,7 @@ def _known(name: str) -> dict[str, str]:
 def _remember(context: KindContext, workspace: str, name: str) -> None:
     """Notes an experiment that a client will make runs in, which name it by its id alone."""
     if name not in runs.experiments(context, workspace):
-        identity = f"{workspace}/experiments/{launch.experiment_id(workspace, name)}"
+        identity = f"{workspace}/experiments/{contract.experiment_id(workspace, name)}"
         context.store.resources.put(identity, EXPERIMENT, workspace, {"name": name})
 
 

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.contract import launch
+from amlstack.sandbox import contract
 from amlstack.sandbox.protocol.kind import Reply
 from amlstack.sandbox.store.store import folder, job_folder
 
@@ -107,7 +107,7 @@ def show(context: KindContext, workspace: str, run: MlflowRun) -> Any:
         "run_id": run.id,
         "run_uuid": run.id,
         "run_name": run.name,
-        "experiment_id": launch.experiment_id(workspace if run.job is None else run.job.workspace, run.experiment),
+        "experiment_id": contract.experiment_id(workspace if run.job is None else run.job.workspace, run.experiment),
         "status": run.status,
         "start_time": int(run.started * 1000),
         "end_time": None if run.ended is None else int(run.ended * 1000),
@@ -208,7 +208,7 @@ def experiments(context: KindContext, workspace: str) -> list[str]:
 def experiment_named(context: KindContext, workspace: str, wanted: Any) -> str | None:
     """The name of the experiment with an id; None for one that nobody has named."""
     names = experiments(context, workspace)
-    return next((name for name in names if launch.experiment_id(workspace, name) == wanted), None)
+    return next((name for name in names if contract.experiment_id(workspace, name) == wanted), None)
 
 
 def inputs_key(workspace: str, run: MlflowRun) -> str:

@@ -126,8 +126,7 @@ def change_deepspeed_profiler(module: Any) -> None:
     begin, end = module._patch_functionals, module._reload_functionals
 
     def scaled_dot_product_attention(*_args: Any, **_kwargs: Any) -> Any:
-        message = f"module 'torch.nn.functional' has no attribute '{name}'"
-        raise AttributeError(message)
+        raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")
 
     def patch() -> None:
         setattr(functions, name, scaled_dot_product_attention)

@@ -63,8 +63,7 @@ class CudaEvent:
     def elapsed_time(self, end: CudaEvent) -> float:
         """Milliseconds from this event to another; both recorded."""
         if self._at is None or end._at is None:
-            message = "Both events must be recorded before calculating elapsed time."
-            raise RuntimeError(message)
+            raise RuntimeError("Both events must be recorded before calculating elapsed time.")
         return (end._at - self._at) * 1000
 
     def query(self) -> bool:

@@ -161,8 +161,7 @@ def _expression(value: Any) -> Any:
         message = "Input should be an integer"
         raise ValueError(message)  # noqa: TRY004 - pydantic turns only this one into a fault
     if isinstance(value, str) and not EXPRESSION.fullmatch(value):
-        message = "Input should be an integer or a pipeline expression like ${{parent.inputs.n}}"
-        raise ValueError(message)
+        raise ValueError("Input should be an integer or a pipeline expression like ${{parent.inputs.n}}")
     return value
 
 
@@ -184,8 +183,7 @@ Count = Annotated[
 def _finite(value: Any) -> Any:
     # A request is JSON, which has no word for these.
     if isinstance(value, float) and not math.isfinite(value):
-        message = "Input should be a finite number, or text in quotes"
-        raise ValueError(message)
+        raise ValueError("Input should be a finite number, or text in quotes")
     return value
 
 

@@ -73,8 +73,7 @@ class Reports:
         """
         with self.changed:
             if not self.changed.wait_for(lambda: self.final is not None, max(0.0, until - time.monotonic())):
-                message = "no result"
-                raise ValueError(message)
+                raise ValueError("no result")
             return self.final or {}
 
     def inform(self, rank: int) -> None:
@@ -263,8 +262,7 @@ def _converse(
 ) -> dict[str, Any]:
     _send(line, {"job": job, "rank": info.rank, "world": info.world_size})
     if _receive(line)["job"] != job:
-        message = "another job listens there"
-        raise ValueError(message)
+        raise ValueError("another job listens there")
     best = (float("inf"), 0.0)
     for _ in range(ROUNDS if report is not None else 0):
         sent = clock()

@@ -476,8 +476,7 @@ def _uv(
             started.stdout.close()
     if code != 0:
         quoted = "\n".join(lines[-_KEEP:])
-        message = f"The environment {standin.name} could not be built: uv ended with {code}.\n{quoted}"
-        raise ImageBuildError(message)
+        raise ImageBuildError(f"The environment {standin.name} could not be built: uv ended with {code}.\n{quoted}")
     return lines
 
 

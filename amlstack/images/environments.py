@@ -113,12 +113,10 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
     """
     file = context / name
     if not is_dir(context) or not is_file(file):
-        message = f"The build context {context} has no {name}."
-        raise DeclaredError(message)
+        raise DeclaredError(f"The build context {context} has no {name}.")
     found = read_dockerfile(file.read_text(encoding="utf-8-sig", errors="replace"), context)
     if not found.image:
-        message = f"{file} has no FROM: it is no Dockerfile."
-        raise DeclaredError(message)
+        raise DeclaredError(f"{file} has no FROM: it is no Dockerfile.")
     base = None if found.own else resolve(found.image)
     lines = standin_of_lines("context", found.packages, found.python)
     why = "only pip and conda installs of a Dockerfile are carried out"

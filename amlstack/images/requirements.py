@@ -320,8 +320,7 @@ def read_conda(text: str, folder: Path | None, found: PipLines) -> str:
             continue
         declared = conda_package(str(one))
         if declared is None:
-            message = f"The conda file's `dependencies` must name packages, got `{one}`."
-            raise CondaFileError(message)
+            raise CondaFileError(f"The conda file's `dependencies` must name packages, got `{one}`.")
         name, rule = declared
         if name == "python":
             python = rule.removeprefix("==").removesuffix(".*")
@@ -375,12 +374,10 @@ def _dependencies(text: str) -> list[Any]:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        message = f"The conda file is no YAML: {' '.join(str(error).split())}"
-        raise CondaFileError(message) from None
+        raise CondaFileError(f"The conda file is no YAML: {' '.join(str(error).split())}") from None
     found = data.get("dependencies", []) if isinstance(data, dict) else None
     if not isinstance(found, list):
-        message = "The conda file must have a list of packages under `dependencies`."
-        raise CondaFileError(message)
+        raise CondaFileError("The conda file must have a list of packages under `dependencies`.")
     return found
 
 

@@ -256,8 +256,7 @@ def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Ite
     except InitFailedError as error:
         inputs = None if error.inputs is None else shape.sealed(error.inputs, secrecy)
         reasons = [secrecy.redact(reason) for reason in error.reasons]
-        outputs = shape.recorded(error.outputs, secrecy)
-        raise InitFailedError(error.resource_id, outputs, reasons, inputs) from None
+        raise InitFailedError(error.resource_id, shape.recorded(error.outputs, secrecy), reasons, inputs) from None
     except ArmError as error:
         raise ProviderError(f"{what}: {error}", _CODES.get(error.status, ErrorCode.FAILED_PRECONDITION)) from None
     except WorkspaceMissingError as error:

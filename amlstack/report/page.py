@@ -459,11 +459,9 @@ def write(path: Path, page: str, *, force: bool = False) -> None:
         OSError: It cannot be written.
     """
     if path.is_dir():
-        message = f"{path} is a folder. Name a file with --output."
-        raise NotOursError(message)
+        raise NotOursError(f"{path} is a folder. Name a file with --output.")
     if not path.parent.is_dir():
-        message = f"There is no folder {path.parent} to write {path.name} into."
-        raise NotOursError(message)
+        raise NotOursError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.exists() and not force and not _ours(path):
         message = f"{path} is there and is no report. Name another file with --output, or overwrite it with --force."
         raise NotOursError(message)

@@ -52,6 +52,5 @@ _LATE = {"Plugin": "plugin", "serve": "plugin", "start": "plugin", "decode": "wi
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)

@@ -160,8 +160,7 @@ def evict(store: Store, wanted: str, node: int) -> JobRow:
     except FileNotFoundError:
         agent = {"pid": None, "started": None}
     if not processes.alive(agent["pid"], agent["started"]):
-        message = f"Node {node} of {job.name} has no process left: the job is ending."
-        raise EvictError(message)
+        raise EvictError(f"Node {node} of {job.name} has no process left: the job is ending.")
     (place / EVICTED).touch()
     processes.send(agent["pid"], signal.SIGKILL)
     return job

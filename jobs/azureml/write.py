@@ -315,8 +315,7 @@ def _outputs(outputs: Mapping[str, Output | None]) -> dict[str, Any]:
 
 def _component(component: Component) -> dict[str, Any]:
     if not isinstance(component.launcher, Custom):
-        message = f"the {component.launcher.type} launcher is not lowered yet"
-        raise TypeError(message)
+        raise TypeError(f"the {component.launcher.type} launcher is not lowered yet")
     result = {
         "type": "command",
         **{name: getattr(component, name) for name in ("display_name", "description", "tags", "properties")},

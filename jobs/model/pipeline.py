@@ -358,8 +358,7 @@ WeekDay = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "satur
 
 def _time(value: str) -> str:
     if len(value) <= len("2026-01-01"):
-        message = "a time has a date and a clock, such as 2026-01-01T08:00:00"
-        raise ValueError(message)
+        raise ValueError("a time has a date and a clock, such as 2026-01-01T08:00:00")
     datetime.fromisoformat(value)
     return value
 

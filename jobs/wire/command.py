@@ -258,8 +258,7 @@ def body(job: Job, refs: Refs | None = None) -> dict[str, Any]:
     """
     refs = refs or Refs()
     if not isinstance(job.launcher, Custom):
-        message = f"the {job.launcher.type} launcher is not lowered yet: render Plan.enriched"
-        raise TypeError(message)
+        raise TypeError(f"the {job.launcher.type} launcher is not lowered yet: render Plan.enriched")
     values = {name: send(job, refs) for name, send in _OF_JOB}
     values["resources"] = resources(job, local=is_local(job.compute))
     return {"properties": some(jobType="Command", isArchived=False, **values)}

@@ -146,8 +146,7 @@ def environment_reference(environment: str | Environment | None, refs: Refs) -> 
 
 def _distribution(component: Component) -> dict[str, Any] | None:
     if not isinstance(component.launcher, Custom):
-        message = f"the {component.launcher.type} launcher is not lowered yet"
-        raise TypeError(message)
+        raise TypeError(f"the {component.launcher.type} launcher is not lowered yet")
     return dumped(component.launcher.distribution)
 
 

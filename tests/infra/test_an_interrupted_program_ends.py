@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HOST = """\
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
-from infra.components import sdk
+from infra.components.registration import leave_at_once
 
 loop, executor = asyncio.new_event_loop(), ThreadPoolExecutor()
 loop.set_default_executor(executor)
@@ -30,7 +30,7 @@ def register(gate):
     sys.stdout.writelines(["registered\\n"])
 
 async def program(gate, how):
-    sdk.leave_at_once()
+    leave_at_once()
     registration = loop.run_in_executor(None, register, gate)
     if how == "fails":
         raise ValueError("another registration has failed")

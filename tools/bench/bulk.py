@@ -89,8 +89,7 @@ def snapshots(*, quick: bool) -> Iterator[Row]:
             os.environ.pop("AMLSTACK_CACHE")
             os.environ.update({} if former is None else {"AMLSTACK_CACHE": former})
     if any(each != found[0] for each in found):
-        message = "the scans differ"
-        raise RuntimeError(message)
+        raise RuntimeError("the scans differ")
     theirs, *ours = ([min(figures) for figures in zip(*column, strict=True)] for column in zip(*turns, strict=True))
     for title, least, most in zip(("cold", "unchanged"), ours, (1.3, 0.1), strict=True):
         for unit, figure, anchors in zip(("clock", "CPU"), least, theirs, strict=True):

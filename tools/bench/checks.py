@@ -247,8 +247,7 @@ def _judged(root: Path, count: int) -> tuple[float, float, float]:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        message = f"the declaration of {count} jobs ended with {process.returncode}"
-        raise RuntimeError(message)
+        raise RuntimeError(f"the declaration of {count} jobs ended with {process.returncode}")
     return usage.ru_utime + usage.ru_stime, float(work), usage.ru_maxrss / 1_024
 
 

@@ -94,8 +94,7 @@ def run(words: Sequence[str], env: Mapping[str, str], folder: Path = PROJECT, *,
     """
     done = subprocess.run(list(words), cwd=folder, env=dict(env), capture_output=True, text=True, check=False)
     if sign not in done.stdout if sign else done.returncode:
-        message = f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
-        raise RuntimeError(message)
+        raise RuntimeError(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 

@@ -89,9 +89,9 @@ import sys
 import pulumi
 
 sys.path.insert(0, PROJECT)
-from infra.components import sdk
+from infra.components import registration
 
-sdk.leave_out_unread()
+registration.leave_out_unread()
 GROUP, WORKSPACE = "scale", "scale"
 HOME = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}"
 HOME += f"/providers/Microsoft.MachineLearningServices/workspaces/{WORKSPACE}"

@@ -124,8 +124,7 @@ def _rehearse(example: str, ranks: int, env: Mapping[str, str]) -> Taken:
         file = Path(folder, "job.py")
         text = file.read_text("utf-8")
         if AS_WRITTEN not in text:
-            message = f"{EXAMPLES / example / 'job.py'} does not have {AS_WRITTEN!r} any more"
-            raise RuntimeError(message)
+            raise RuntimeError(f"{EXAMPLES / example / 'job.py'} does not have {AS_WRITTEN!r} any more")
         file.write_text(text.replace(AS_WRITTEN, f"RANKS_PER_NODE = {ranks}"), "utf-8")
         return taken(lambda: run([*AMLSTACK, "rehearse", "-q", str(file)], env))
 
@@ -141,8 +140,7 @@ def _torchrun(python: Path, ranks: int, folder: Path) -> None:
         for node in range(NODES)
     ]
     if any(codes := [process.wait() for process in started]):
-        message = f"torchrun ended with {codes}; its figure would say nothing"
-        raise RuntimeError(message)
+        raise RuntimeError(f"torchrun ended with {codes}; its figure would say nothing")
 
 
 def _mpirun(python: Path, ranks: int, folder: Path) -> None:

@@ -393,8 +393,7 @@ def filled(name: str, made: Mapping[str, Callable[[], str]]) -> str:
     text = (PROJECT / "docs" / name).read_text("utf-8")
     marked = [found["name"] for found in _MARKED.finditer(text)]
     if sorted(marked) != sorted(made):
-        message = f"docs/{name} has the tables {sorted(marked)}, made are {sorted(made)}"
-        raise ValueError(message)
+        raise ValueError(f"docs/{name} has the tables {sorted(marked)}, made are {sorted(made)}")
     return _MARKED.sub(lambda found: f"{found[1]}{made[found['name']]().strip()}\n{found[3]}", text)
 
 

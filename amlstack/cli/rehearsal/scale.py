@@ -98,11 +98,9 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
         return None if nodes is ranks is None else RehearsalScale(nodes or UNLIMITED, ranks or UNLIMITED)
     found = RehearsalScale.read(both)
     if found is None:
-        message = f"`-j` is NODESxRANKS, for example 2x2, got `{both}`."
-        raise typer.BadParameter(message)
+        raise typer.BadParameter(f"`-j` is NODESxRANKS, for example 2x2, got `{both}`.")
     if nodes is not None or ranks is not None:
-        message = "Give `-j`, or `--nodes` and `--ranks`."
-        raise typer.BadParameter(message)
+        raise typer.BadParameter("Give `-j`, or `--nodes` and `--ranks`.")
     return found
 
 

@@ -213,8 +213,7 @@ def read_agreed(file: Path) -> AgreedPlan:
             urn, changes = str(step["urn"]), tuple(map(str, step["properties"]))
             steps[urn] = PlannedStep(urn, str(step["type"]), str(step["operation"]), changes, str(step["inputs"]))
     except OSError as error:
-        message = f"{file} cannot be read: {error.strerror}"
-        raise NoPlanError(message) from None
+        raise NoPlanError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         message = f"{file} has no plan: it must be what `amlstack up --stack NAME --preview --json` prints"
         raise NoPlanError(message) from None

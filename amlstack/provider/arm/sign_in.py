@@ -225,8 +225,7 @@ class SignIn:
         try:
             return self._chosen(cloud)
         except (OSError, ValueError) as error:
-            message = f"what is configured for signing in cannot be used: {error}"
-            raise ArmError(0, "NoCredential", message) from None
+            raise ArmError(0, "NoCredential", f"what is configured for signing in cannot be used: {error}") from None
 
     def _chosen(self, cloud: Cloud) -> TokenCredential:
         values, authority = self.values, os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority

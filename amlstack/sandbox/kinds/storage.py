@@ -340,8 +340,7 @@ class LifeCycles(ResourceKind):
             raise invalid("properties.policy.rules", "two rules have the same name.")
         for number, rule in enumerate(rules):
             if not any((rule["definition"].get("actions") or {}).values()):
-                where = f"properties.policy.rules[{number}].definition.actions"
-                raise invalid(where, "a rule without an action.")
+                raise invalid(f"properties.policy.rules[{number}].definition.actions", "a rule without an action.")
 
 
 KINDS = (StorageAccounts(), BlobServices(), BlobContainers(), FileServices(), FileShares(), LifeCycles())

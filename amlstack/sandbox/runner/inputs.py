@@ -120,8 +120,7 @@ def _input(storage: Storage, name: str, port: JobPort, here: Path | None) -> Nod
         return NodeInput(name, "text", port.value if here is None else str(here))
     uri = port.uri if here is None else str(here)
     if not uri:
-        message = f"The input {name!r} has no path."
-        raise RefusedError(message)
+        raise RefusedError(f"The input {name!r} has no path.")
     if port.mode == "Direct":
         return NodeInput(name, "text", uri)
     place = storage.locate(uri, f"The input {name!r}") if here is None else here
@@ -130,8 +129,7 @@ def _input(storage: Storage, name: str, port: JobPort, here: Path | None) -> Nod
     found = NodeInput(name, how, place=place, file=Path(source).name if port.kind == "uri_file" else "")
     if isinstance(place, Path):
         if not place.exists():
-            message = f"{found.what} is {place}, which does not exist."
-            raise RefusedError(message)
+            raise RefusedError(f"{found.what} is {place}, which does not exist.")
         if how != "write":
             _check_tree(place, found.what)
     return found

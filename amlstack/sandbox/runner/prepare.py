@@ -255,8 +255,7 @@ def _declared(store: Store, spec: Spec) -> Declared:
     if resource is None and (reference := environments.curated(spec.environment)) is not None:
         return Declared(reference)
     if resource is None:
-        message = f"The environment {spec.environment} does not exist."
-        raise RefusedError(message)
+        raise RefusedError(f"The environment {spec.environment} does not exist.")
     properties = resource.body.get("properties", {})
     if properties.get("build"):
         message = (
@@ -479,8 +478,7 @@ def _working_folder(store: Store, storage: Storage, spec: Spec, root: Path) -> P
     if spec.code:
         code = store.resources.get(spec.code)
         if code is None:
-            message = f"The code version {spec.code} does not exist."
-            raise RefusedError(message)
+            raise RefusedError(f"The code version {spec.code} does not exist.")
         place = storage.locate(str(code.body["properties"]["codeUri"]), "The code")
         storage.fetch(place, work, "The code")
     # What a node writes here is its own until the end, when the service collects it.
@@ -494,6 +492,5 @@ def _output(job: JobRow, storage: Storage, name: str, spec: Spec) -> Location:
     uri = output_uri(job.name, name, port.uri)
     place = storage.locate(uri, f"The output {name!r}")
     if not isinstance(place, Location):
-        message = f"The output {name!r} goes to {uri}; outputs go to a datastore."
-        raise RefusedError(message)
+        raise RefusedError(f"The output {name!r} goes to {uri}; outputs go to a datastore.")
     return place

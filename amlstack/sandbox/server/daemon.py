@@ -151,8 +151,7 @@ def _start(home: Path) -> Endpoint:
         process.terminate()
         process.wait()
     tail = "\n".join(_logged(log, begun)[-20:])
-    message = f"the sandbox {seen}; the end of {log}:\n{tail}"
-    raise SandboxError(message)
+    raise SandboxError(f"the sandbox {seen}; the end of {log}:\n{tail}")
 
 
 def _logged(log: Path, begun: int) -> list[str]:
@@ -207,8 +206,7 @@ def _end(pid: int | None, start: int | None) -> int:
             if not processes.alive(pid, start):
                 return 1
             time.sleep(0.02)
-    message = f"the process {pid} does not end"
-    raise SandboxError(message)
+    raise SandboxError(f"the process {pid} does not end")
 
 
 @contextlib.contextmanager

@@ -213,8 +213,7 @@ def _check_above(context: KindContext, path: ArmPath, method: str) -> None:
     if path.type.lower() == GROUPS.lower() or path.group is None:
         return
     if not context.store.resources.has(path.group_id):
-        message = f"Resource group '{path.group}' could not be found."
-        raise Refused(404, "ResourceGroupNotFound", message)
+        raise Refused(404, "ResourceGroupNotFound", f"Resource group '{path.group}' could not be found.")
     above = path.parent
     kind = kinds.find(path.type)
     if kind is not None and kind.makes_parent:  # its container comes with it and is never missed on its own

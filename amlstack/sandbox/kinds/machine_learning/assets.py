@@ -431,8 +431,7 @@ class DataVersions(Versions):
             raise invalid("properties.dataUri", "the required property is empty.")
         if properties.get("autoDeleteSetting"):
             # Source: azure-sdk-assets, test_data_auto_delete_setting, 2026-03-27. No datastore here is a managed one.
-            message = "AutoDeleteSetting is only supported for assets in managed datastore."
-            raise Refused(400, "UserError", message)
+            raise Refused(400, "UserError", "AutoDeleteSetting is only supported for assets in managed datastore.")
 
     def stamp(self, resource: ResourceRow) -> Body:
         """With who changed it last where it was changed."""

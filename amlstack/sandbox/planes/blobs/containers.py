@@ -293,8 +293,7 @@ def _most(query: Mapping[str, str]) -> int:
         return PAGE
     if not text.isdecimal() or len(text) > LONGEST_NUMBER or int(text) == 0:
         value = f"The value '{text[:100]}' of the query parameter maxresults"
-        message = f"{value} is out of range: a whole number from 1 on."
-        raise Refused(400, "OutOfRangeQueryParameterValue", message)
+        raise Refused(400, "OutOfRangeQueryParameterValue", f"{value} is out of range: a whole number from 1 on.")
     return min(int(text), PAGE)
 
 

@@ -112,8 +112,7 @@ def check_lease(headers: Mapping[str, str], blob: Blob | None) -> None:
         raise Refused(412, "LeaseIdMissing", message)
     if held is None and given is not None:
         if blob is not None and blob.extra.get("lease"):
-            message = f"A lease ID was specified, but the lease for the {of} has expired."
-            raise Refused(412, "LeaseLost", message)
+            raise Refused(412, "LeaseLost", f"A lease ID was specified, but the lease for the {of} has expired.")
         message = f"There is currently no lease on the {of}."
         raise Refused(412, f"LeaseNotPresentWith{of.capitalize()}Operation", message)
     if held is not None and given != held["id"]:
@@ -155,8 +154,7 @@ def check_append(headers: Mapping[str, str], blob: Blob, size: int) -> int:
         raise Refused(409, "BlockCountExceedsLimit", "The committed block count cannot exceed the maximum limit.")
     most, at = headers.get("x-ms-blob-condition-maxsize", ""), headers.get("x-ms-blob-condition-appendpos", "")
     if at.isdecimal() and int(at) != blob.size:
-        message = "The append position condition specified was not met."
-        raise Refused(412, "AppendPositionConditionNotMet", message)
+        raise Refused(412, "AppendPositionConditionNotMet", "The append position condition specified was not met.")
     if most.isdecimal() and blob.size + size > int(most):
         raise Refused(412, "MaxBlobSizeConditionNotMet", "The max blob size condition specified was not met.")
     return int(blob.extra["appended"]) + 1

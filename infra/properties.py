@@ -261,10 +261,7 @@ WORKSPACE_SETTINGS = (
         note=_GIVEN_ONCE,
     ),
     WorkspaceProperty(
-        "enableServiceSideCMKEncryption",
-        ("workspace.encryption.service_side",),
-        refused=True,
-        note=_GIVEN_ONCE,
+        "enableServiceSideCMKEncryption", ("workspace.encryption.service_side",), refused=True, note=_GIVEN_ONCE
     ),
     WorkspaceProperty("encryption.status", replaces=True, note=_GIVEN_ONCE),
     WorkspaceProperty("encryption.identity", ("workspace.identity",), replaces=True, stays=True, note=_GIVEN_ONCE),

@@ -122,11 +122,7 @@ Planned = Plan | SweepPlan | PipelinePlan | SchedulePlan
 
 
 def resolve(
-    declared: Declared,
-    find: Find,
-    *,
-    source: Source | None = None,
-    environments: Collection[str] = (),
+    declared: Declared, find: Find, *, source: Source | None = None, environments: Collection[str] = ()
 ) -> Planned:
     """Plan what a job file declares.
 

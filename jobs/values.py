@@ -69,10 +69,7 @@ class Source:
         """The finding with its place in the file."""
         where, line, column = self.place(finding.where)
         return finding.changed(
-            where=where,
-            file=finding.file or self.file,
-            line=finding.line or line,
-            column=finding.column or column,
+            where=where, file=finding.file or self.file, line=finding.line or line, column=finding.column or column
         )
 
     def explains(self, finding: Finding) -> bool:

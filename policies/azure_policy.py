@@ -149,13 +149,7 @@ def _whole(rule: Rule, suffix: str, parts: dict[str, Any], config: Config, versi
 
 def _on_clusters(condition: dict[str, Any], *more: str) -> dict[str, Any]:
     kind = {"in": ["AmlCompute", *more]} if more else {"equals": "AmlCompute"}
-    return {
-        "allOf": [
-            {"field": "type", "equals": TYPE},
-            {"field": f"{TYPE}/computeType", **kind},
-            condition,
-        ]
-    }
+    return {"allOf": [{"field": "type", "equals": TYPE}, {"field": f"{TYPE}/computeType", **kind}, condition]}
 
 
 def _sizes(rule: Rule, operator: str, names: list[str], title: str, *more: str) -> _Parts:

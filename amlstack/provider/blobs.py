@@ -423,10 +423,7 @@ class _Upload:
             del total
             self._sent[file.relative] = sent
 
-        with (
-            self._large if file.size > AT_ONCE else contextlib.nullcontext(),
-            file.path.open("rb") as stream,
-        ):
+        with self._large if file.size > AT_ONCE else contextlib.nullcontext(), file.path.open("rb") as stream:
             self._blob(file).upload_blob(
                 stream, length=file.size, overwrite=True, max_concurrency=_STREAMS, progress_hook=progress
             )

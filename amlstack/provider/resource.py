@@ -144,7 +144,7 @@ WORKSPACE_ID = InputField(
     pattern=(
         WORKSPACE,
         "an ARM id, /subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/NAME",
-    ),
+    )
 )
 WORKSPACE_IN_ID = replace(WORKSPACE_ID, in_id=True)
 """Of resources whose id is their ARM id."""

@@ -71,9 +71,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Safe:
     names = (element("th", name, scope="col") for name in head)
     lines = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
     return element(
-        "div",
-        element("table", element("thead", element("tr", *names)), element("tbody", *lines)),
-        class_="wide",
+        "div", element("table", element("thead", element("tr", *names)), element("tbody", *lines)), class_="wide"
     )
 
 

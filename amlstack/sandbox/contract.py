@@ -362,12 +362,7 @@ def host(node: int) -> str:
     return f"127.0.{node // 250}.{node % 250 + 1}"
 
 
-STAND_INS = {
-    "GLOO_SOCKET_IFNAME": "lo",
-    "TP_SOCKET_IFNAME": "lo",
-    "NCCL_SOCKET_IFNAME": "lo",
-    "UCX_NET_DEVICES": "lo",
-}
+STAND_INS = {"GLOO_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", "UCX_NET_DEVICES": "lo"}
 """All nodes of a sandbox share one network, the loopback: an interface such as eth0 is replaced, and reported."""
 
 

@@ -163,11 +163,7 @@ class StackIdentity(pulumi.ComponentResource):
 
 
 def grant(
-    workspace: AnyWorkspace,
-    principal: pulumi.Input[str],
-    *,
-    holder: str,
-    parent: pulumi.Resource,
+    workspace: AnyWorkspace, principal: pulumi.Input[str], *, holder: str, parent: pulumi.Resource
 ) -> list[pulumi.Resource]:
     """Assign the roles that a cluster's identity needs.
 

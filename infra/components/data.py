@@ -77,10 +77,7 @@ def register_containers(
 
 
 def holders_of(
-    workspace: AnyWorkspace,
-    shared: StackIdentity | None,
-    clusters: Mapping[str, RdmaCluster],
-    specs: Iterable[Cluster],
+    workspace: AnyWorkspace, shared: StackIdentity | None, clusters: Mapping[str, RdmaCluster], specs: Iterable[Cluster]
 ) -> dict[str, pulumi.Input[str]]:
     """Whom nodes act as, the principals by ARM id of their holder: the stack's identity, clusters with their own."""
     names = workspace.names

@@ -257,12 +257,7 @@ def _register_keeper(
 def _outputs(settings: Settings, names: Names, submitted: Sequence[tuple[Run, Submitted]]) -> dict[str, Any]:
     existing = {"existing": True} if settings.workspace.existing else {}
     outputs: dict[str, Any] = {
-        "workspace": {
-            "id": names.workspace_id,
-            "name": names.workspace,
-            "resource_group": names.group,
-            **existing,
-        },
+        "workspace": {"id": names.workspace_id, "name": names.workspace, "resource_group": names.group, **existing},
         "clusters": {cluster.name: _cluster(cluster, names, settings.location) for cluster in settings.clusters},
         "jobs": {run.name: _job(run, made) for run, made in submitted if not run.is_schedule},
     }

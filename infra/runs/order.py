@@ -208,9 +208,7 @@ def secret_findings(
             f"`{variable}` is to hold the secret `{name}`, which the stack does not have",
             _OF_VARIABLES,
             did_you_mean(
-                name,
-                known,
-                otherwise=f"Set it by `pulumi config set --secret --path amlstack:secrets.{name}`",
+                name, known, otherwise=f"Set it by `pulumi config set --secret --path amlstack:secrets.{name}`"
             ),
         )
         loc = ("jobs", index, "environment_variables", variable, "secret")

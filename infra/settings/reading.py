@@ -398,11 +398,7 @@ def read_file(path: Path) -> Reading:
 
 
 def from_engine(
-    config: Mapping[str, str],
-    file: StackFile | None,
-    secret_keys: Collection[str] = (),
-    *,
-    root: Path = PROJECT,
+    config: Mapping[str, str], file: StackFile | None, secret_keys: Collection[str] = (), *, root: Path = PROJECT
 ) -> Reading:
     """The settings as the engine hands them to the program: every value a string, structured ones JSON.
 

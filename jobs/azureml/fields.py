@@ -233,10 +233,7 @@ def word(words: Mapping[str, str], normal: Callable[[str], str] = str.lower) -> 
         listed = ", ".join(f"`{name}`" for name in words)
         remedy = did_you_mean(value, words) if isinstance(value, str) else ""
         return cursor.bad(
-            "value-unknown",
-            cursor.must(f"be one of {listed}"),
-            "",
-            remedy if remedy.startswith("Did") else "",
+            "value-unknown", cursor.must(f"be one of {listed}"), "", remedy if remedy.startswith("Did") else ""
         )
 
     return read

@@ -195,11 +195,7 @@ def _from_size(
 
 
 def plan(
-    job: Job,
-    target: Target | None = None,
-    *,
-    source: Source | None = None,
-    environments: Collection[str] = (),
+    job: Job, target: Target | None = None, *, source: Source | None = None, environments: Collection[str] = ()
 ) -> Plan:
     """Resolve a job: count its ranks, lower its launcher, add what its size wants, and say what is wrong.
 

@@ -115,12 +115,7 @@ def guarded(file: str, folder: str) -> Iterator[Guarded]:
     sys.path.append(folder)
     sys.stdin = _NoInput()
     try:
-        with (
-            _output_to_errors(),
-            contextlib.redirect_stdout(sys.stderr),
-            replaced(_replacements(guard)),
-            refused,
-        ):
+        with _output_to_errors(), contextlib.redirect_stdout(sys.stderr), replaced(_replacements(guard)), refused:
             yield guard
     finally:
         sys.stdin = stdin

@@ -226,10 +226,7 @@ SUBNET_OVERLAP_RULE = Rule(
     "A cluster's network leaves 172.16.0.0/16 to InfiniBand.",
     settings=(
         Setting(
-            "networks",
-            "object",
-            "Address ranges of networks outside the stack: name → ranges with commas between.",
-            {},
+            "networks", "object", "Address ranges of networks outside the stack: name → ranges with commas between.", {}
         ),
     ),
 )

@@ -26,7 +26,7 @@ CONNECTIONS = "privateEndpointConnections"
 WITHOUT_TAGS: Mapping[str, str] = {
     "microsoft.machinelearningservices/workspaces/computes": (
         "Azure Resource Manager documentation, tag support of resources: workspaces / computes: no"
-    ),
+    )
 }
 """Types with a location of which Azure's table of tag support says that they have no tags, with the source."""
 

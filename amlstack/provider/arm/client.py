@@ -317,11 +317,7 @@ class ArmClient:
         return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode(parameters, safe='$', quote_via=quote)}"
 
     def finish(
-        self,
-        response: Response,
-        cancelled: threading.Event | None = None,
-        *,
-        on_wait: Callable[[], None] | None = None,
+        self, response: Response, cancelled: threading.Event | None = None, *, on_wait: Callable[[], None] | None = None
     ) -> Response:
         """Waits for the end of the long-running operation that an answer has started, if it has.
 
@@ -348,11 +344,7 @@ class ArmClient:
         return response
 
     def _finish_operation(
-        self,
-        response: Response,
-        operation: str,
-        cancelled: threading.Event | None,
-        on_wait: Callable[[], None] | None,
+        self, response: Response, operation: str, cancelled: threading.Event | None, on_wait: Callable[[], None] | None
     ) -> Response:
         current = response
         while True:
@@ -513,10 +505,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[ArmClient, Mapping[str, Any], threading.
 
 
 def _answers(
-    arm: ArmClient,
-    paths: list[str],
-    cancelled: threading.Event,
-    read: Callable[[str], list[Any]] | None = None,
+    arm: ArmClient, paths: list[str], cancelled: threading.Event, read: Callable[[str], list[Any]] | None = None
 ) -> dict[str, list[Any] | str]:
     """The rows of each list, or why there are none. The first is asked alone: signing in once is enough."""
     read = read or (lambda path: list(arm.rows(path, once=True)))

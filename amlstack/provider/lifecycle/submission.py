@@ -53,13 +53,7 @@ def environment_of(arm: ArmClient, workspace: str, body: Values) -> str | None:
 
 
 def apply_metadata(
-    services: Services,
-    call: Call,
-    workspace: str,
-    record: Record,
-    *,
-    wanted: Mapping[str, Any],
-    had: Mapping[str, Any],
+    services: Services, call: Call, workspace: str, record: Record, *, wanted: Mapping[str, Any], had: Mapping[str, Any]
 ) -> Record | None:
     """Brings the metadata from ``had`` to ``wanted``, both as `edits.metadata_of` gives them.
 

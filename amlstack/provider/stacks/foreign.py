@@ -51,14 +51,7 @@ AZURE_MADE: Final = tuple(
     AzureMade(row["type"], row["name"].replace("{guid}", _GUID), row["beside"], row["source"])
     for row in json.loads((Path(__file__).parent / "made_by_azure.json").read_text("utf-8"))
 )
-_IN_WORKSPACE: Final = (
-    "computes",
-    "onlineEndpoints",
-    "batchEndpoints",
-    "schedules",
-    "datastores",
-    "environments",
-)
+_IN_WORKSPACE: Final = ("computes", "onlineEndpoints", "batchEndpoints", "schedules", "datastores", "environments")
 _AZURES_OWN: Final[Mapping[str, re.Pattern[str]]] = {
     # Every workspace has them from its beginning: learn.microsoft.com/azure/machine-learning/concept-data, 2026-11-24.
     "datastores": re.compile("workspace(blob|file|artifact)store|workspaceworkingdirectory"),

@@ -364,7 +364,7 @@ class Keepers(Resource):
                 pattern=(
                     re.compile(r"/subscriptions/[^/]+/resourceGroups/[^/]+", re.IGNORECASE),
                     "an ARM id, /subscriptions/…/resourceGroups/NAME",
-                ),
+                )
             ),
             "workspace": WORKSPACE_ID,
         },

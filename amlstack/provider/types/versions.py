@@ -351,11 +351,7 @@ class Snapshots(Uploads):
 
     shape = shape_of(
         "amlstack:code:Snapshot",
-        {
-            "workspace": WORKSPACE_IN_ID,
-            "hash": InputField(pattern=_HASH, in_id=True),
-            "beside": InputField(default=""),
-        },
+        {"workspace": WORKSPACE_IN_ID, "hash": InputField(pattern=_HASH, in_id=True), "beside": InputField(default="")},
     )
     replaced_by = ("hash",)
 

@@ -510,10 +510,7 @@ def name(
 
 
 def location(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    config: Mapping[str, str],
-    of_group: Callable[[str], str | None],
+    old: Mapping[str, Any], new: Mapping[str, Any], config: Mapping[str, str], of_group: Callable[[str], str | None]
 ) -> Any:
     """The location of a resource whose program names none: as before, as the stack says, with its group, or nowhere."""
     group = new.get("resourceGroupName")

@@ -209,8 +209,7 @@ def _meets(lock: ResourceRow, target: str, *, deletes: bool) -> bool:
 
 AUTHORIZATION = "Microsoft.Authorization"
 _NAMES = NameRule(
-    r"[^<>*%&:\\?+/]{0,63}[^<>*%&:\\?+/. ]",
-    "up to 64 characters, none of <>*%&:\\?+/, no period or space at the end",
+    r"[^<>*%&:\\?+/]{0,63}[^<>*%&:\\?+/. ]", "up to 64 characters, none of <>*%&:\\?+/, no period or space at the end"
 )
 
 

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import (
-    BY_RESULT,
-    BY_STATUS,
-    UNDER_WAY,
-    Body,
-    KindContext,
-    NameRule,
-    ResourceKind,
-)
+from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, UNDER_WAY, Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.times import iso, with_offset
 

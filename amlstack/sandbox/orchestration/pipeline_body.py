@@ -319,10 +319,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _check(node: PipelineStep, nodes: Mapping[str, PipelineStep], properties: Mapping[str, Any]) -> None:
     component = node.component
-    for side, given, known in (
-        ("inputs", node.inputs, component.inputs),
-        ("outputs", node.outputs, component.outputs),
-    ):
+    for side, given, known in (("inputs", node.inputs, component.inputs), ("outputs", node.outputs, component.outputs)):
         for name in given:
             if name not in known:
                 raise invalid(

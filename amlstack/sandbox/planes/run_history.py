@@ -286,10 +286,7 @@ def _outputs(context: KindContext, job: JobRow) -> Body:
     known = workspace.body if workspace is not None else {"properties": {}}
     place = str(known["properties"].get("workspaceId")), str(known.get("location"))
     return {
-        name: {
-            "assetId": pipeline.asset_id(job, *place, name, kind),
-            "type": MODELS.get(kind, kind),
-        }
+        name: {"assetId": pipeline.asset_id(job, *place, name, kind), "type": MODELS.get(kind, kind)}
         for name, (kind, _) in pipeline.outputs_of(context.store, job).items()
     }
 

@@ -82,8 +82,7 @@ def _pair(context: KindContext, key: ResourceRow, version: str) -> RSAPrivateKey
     if not file.exists():
         fresh: RSAPrivateKey = rsa.generate_private_key(65537, int(key.body["properties"].get("keySize") or 2048))
         entra.secret_file(
-            file,
-            fresh.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()).decode(),
+            file, fresh.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption()).decode()
         )
         return fresh
     kept: Any = forms.load_pem_private_key(file.read_bytes(), None)

@@ -69,10 +69,7 @@ LOOSE_MAPS = frozenset({"properties"})
 ID_MAPS = frozenset({"userAssignedIdentities"})
 """Lists of ids in azure-native's classes that are maps on the wire: from each id to an object."""
 
-WIRE_NAMES = {
-    ("IPRuleArgs", "iPAddressOrRange"): "value",
-    ("VirtualNetworkRuleArgs", "virtualNetworkResourceId"): "id",
-}
+WIRE_NAMES = {("IPRuleArgs", "iPAddressOrRange"): "value", ("VirtualNetworkRuleArgs", "virtualNetworkResourceId"): "id"}
 """Class and property of azure-native → its name on the wire, where the two differ below the top of a body: the REST
 specifications' ``x-ms-client-name``."""
 

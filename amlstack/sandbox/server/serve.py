@@ -98,12 +98,7 @@ async def _serve(home: Path) -> None:
             timeout_graceful_shutdown=1,
         )
         wake = asyncio.Event()
-        work = (
-            _ticks(context),
-            endpoint.serve(names, port),
-            _schedule(store, home, wake),
-            _gather(context.wake, wake),
-        )
+        work = (_ticks(context), endpoint.serve(names, port), _schedule(store, home, wake), _gather(context.wake, wake))
         tasks = [asyncio.create_task(each) for each in work]
         # The generated classes take a second to import: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()

@@ -67,14 +67,7 @@ OF_TYPE: Final[Mapping[str, Tolerated]] = {
             "properties.provisionNetworkNow": _NO,
             "properties.encryption.status": frozenset({"Disabled"}),
         },
-        frozenset(
-            {
-                "hbiWorkspace",
-                "enableDataIsolation",
-                "provisionNetworkNow",
-                "enableSoftwareBillOfMaterials",
-            }
-        ),
+        frozenset({"hbiWorkspace", "enableDataIsolation", "provisionNetworkNow", "enableSoftwareBillOfMaterials"}),
     ),
 }
 

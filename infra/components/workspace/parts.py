@@ -288,10 +288,7 @@ class Primary:
         }
 
     def give(
-        self,
-        context: PartContext,
-        which: Iterable[roles.Role],
-        on: Mapping[Part, pulumi.Resource],
+        self, context: PartContext, which: Iterable[roles.Role], on: Mapping[Part, pulumi.Resource]
     ) -> list[pulumi.Resource]:
         """Assign it roles on parts of the workspace.
 
@@ -448,10 +445,7 @@ def register_diagnostics(
         "workspaceId": behind(context.names.id("logs"), *([logs] if logs else ())),
         "logs": [{"category": category, "enabled": True} for category in context.security.categories],
     }
-    opts = pulumi.ResourceOptions(
-        parent=context.component,
-        delete_before_replace=True,
-    )
+    opts = pulumi.ResourceOptions(parent=context.component, delete_before_replace=True)
     return registration.register(resource_types.DIAGNOSTIC_SETTING, "workspace-diagnostics", properties, opts)
 
 

@@ -342,10 +342,7 @@ _READERS: Readers = {
     "tags": data.tags,
     "properties": data.tags,
 }
-KEYS = {
-    "type": word({"command": "command"}, str),
-    **{key: _READERS.get(key, text) for key in BLOCKS},
-}
+KEYS = {"type": word({"command": "command"}, str), **{key: _READERS.get(key, text) for key in BLOCKS}}
 """Keys of a command job; those without a reader of their own are text."""
 READ_ONLY = ("$schema", "id", "status", "creation_context", "log_files", "parameters")
 

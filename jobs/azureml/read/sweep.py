@@ -158,10 +158,7 @@ def _logbase(cursor: Cursor) -> Any:
 
 _SAMPLING = _one_of(
     {
-        "random": (
-            Random,
-            {"rule": word(same("random", "sobol"), snake), "seed": whole, "logbase": _logbase},
-        ),
+        "random": (Random, {"rule": word(same("random", "sobol"), snake), "seed": whole, "logbase": _logbase}),
         "grid": (Grid, {}),
         "bayesian": (Bayesian, {}),
     },

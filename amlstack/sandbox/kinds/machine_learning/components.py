@@ -36,10 +36,7 @@ _NOT_FOUND: Final = "NotFound", "ComponentNotFound"
 _LABELS: Final = ("display_name", "description", "tags")
 """The keys of a specification that a later PUT may change."""
 _HIDDEN: Final = frozenset(
-    {
-        *("_source", "compute", "experiment_name", "id", "jobs", "properties", "settings", "sourceJobId"),
-        "source_job_id",
-    }
+    {*("_source", "compute", "experiment_name", "id", "jobs", "properties", "settings", "sourceJobId"), "source_job_id"}
 )
 _KEPT: Final = frozenset({"automl", "data_transfer", "spark"})
 """Types that are kept and answered although the sandbox runs none: a job with one is refused by name."""

@@ -258,12 +258,7 @@ def _used(context: KindContext, region: str) -> Counter[tuple[str, str]]:
 _NODE_STATES = {"provisioning": "preparing", "idle": "idle", "busy": "running"}
 """The scheduler's word and the service's."""
 _COUNTS = ("allocationState", "currentNodeCount", "targetNodeCount", "nodeStateCounts")
-_NULLS: Body = {
-    "subnet": None,
-    "errors": None,
-    "virtualMachineImage": None,
-    "enableBatchPrivateLink": False,
-}
+_NULLS: Body = {"subnet": None, "errors": None, "virtualMachineImage": None, "enableBatchPrivateLink": False}
 _DEFAULTS: Body = {"vmPriority": "Dedicated", "osType": "Linux"}
 _IDLE: Body = {"nodeIdleTimeBeforeScaleDown": "PT2M"}
 """Defaults that the service fills in once a cluster is made (New-AzMLWorkspaceCompute, 2025-11-04)."""

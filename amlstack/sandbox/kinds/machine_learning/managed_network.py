@@ -32,11 +32,7 @@ INACTIVE: Final = "Inactive"
 PROVISION: Final = "provision"
 TICKS: Final = 4
 STORAGE_HOSTS: Final = (".blob.core.windows.net", ".file.core.windows.net", ".dfs.core.windows.net")
-_PARTS: Final = {
-    "storageAccount": ("blob", "file"),
-    "keyVault": ("vault",),
-    "containerRegistry": ("registry",),
-}
+_PARTS: Final = {"storageAccount": ("blob", "file"), "keyVault": ("vault",), "containerRegistry": ("registry",)}
 _SPARK: Final = frozenset({"storageAccount"})
 """Parts whose endpoints Spark may use."""
 _TAGS: Final = (

@@ -284,10 +284,7 @@ def _link_resources(workspace: ResourceRow) -> list[Body]:
     return [{"id": own, "name": "amlworkspace", "type": kind, "properties": properties}]
 
 
-_LETTERS: Final = {
-    "keyVault": "Microsoft.Keyvault/vaults",
-    "applicationInsights": "Microsoft.insights/components",
-}
+_LETTERS: Final = {"keyVault": "Microsoft.Keyvault/vaults", "applicationInsights": "Microsoft.insights/components"}
 """Types in the letters in which a workspace answers the ids of its neighbours."""
 
 

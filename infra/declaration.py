@@ -13,7 +13,7 @@ from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_i
 from amlstack.base.startup import rarely_collected
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments
-from infra import access, azure_policy_assignment, judgement, runs, security
+from infra import azure_policy_assignment, judgement, roles, runs, security
 from infra import data as data_module
 from infra.data import StackData, check_containers
 from infra.network import findings
@@ -78,7 +78,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found += [
         *of_data,
         *data_module.check_settings(reading, reading.partial, named),
-        *access.check(reading, reading.partial),
+        *roles.check_access(reading, reading.partial),
         *check_containers(reading, reading.partial),
     ]
     declared: list[Run] = []

@@ -29,9 +29,8 @@ OTHERWISE: Final = {
     "amlstack/sandbox/runner/pip_layer.py": "made anew for each job",
     "amlstack/sandbox/scale.py": "made anew for each job",
     "amlstack/sandbox/scheduling.py": "a new name, then a rename",
-    "amlstack/sandbox/server/daemon.py": "a lock without content",
     "amlstack/sandbox/server/serve.py": "a lock without content",
-    "amlstack/sandbox/server/endpoint.py": "an authority that nobody has seen yet",
+    "amlstack/sandbox/server/daemon.py": "a lock without content, and an authority that nobody has seen yet",
     "policies/pack/archive.py": "a tar in memory",
 }
 """Files that write in another way, and why that is no loss."""

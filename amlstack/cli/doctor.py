@@ -26,7 +26,7 @@ from amlstack.base.findings import Level, errors
 from amlstack.provider.arm import ArmError, client
 from amlstack.sandbox.server import daemon
 from infra import quota
-from infra.network import virtual_network
+from infra.network import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -260,7 +260,7 @@ def _hosts(arm: ArmClient, workspace: str) -> Iterator[DoctorLine]:
     properties = found["properties"]
     private = properties.get("publicNetworkAccess") == "Disabled"
     yield DoctorLine("workspace", Mark.GOOD, "closed to the internet" if private else "open to the internet")
-    zones = virtual_network.ZONES[arm.cloud.name]
+    zones = plan.ZONES[arm.cloud.name]
     hosts = {urlsplit(str(properties.get("discoveryUrl", ""))).hostname: zones["workspace"][0]}
     if account := str(properties.get("storageAccount", "")).rpartition("/")[2]:
         hosts[f"{account}.{zones['blob'][0].removeprefix('privatelink.')}"] = zones["blob"][0]

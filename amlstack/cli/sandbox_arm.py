@@ -10,7 +10,7 @@ from amlstack.provider.arm import ArmClient, ArmError, Response
 from amlstack.provider.arm.sign_in import FederatedCredential
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 
 class SandboxArm(ArmClient):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.engine import Engine
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 EXCHANGES = "exchanges.jsonl"
 

@@ -27,7 +27,7 @@ from starlette.routing import Route
 from amlstack.base.credentials import scrub
 from amlstack.sandbox import processes
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.server import endpoint as endpoints
+from amlstack.sandbox.server import daemon
 from amlstack.sandbox.service import cloud
 
 if TYPE_CHECKING:
@@ -111,12 +111,12 @@ class Recorder:
         self.step = ""
         self._tenant = target.tenant
 
-    def __enter__(self) -> endpoints.Endpoint:
+    def __enter__(self) -> daemon.Endpoint:
         """Serve; the endpoint whose variables lead clients here."""
         import uvicorn  # noqa: PLC0415 - of a server alone
 
-        pem = endpoints.prepare(self._folder)
-        bundle, token = endpoints.bundle(self._folder), self._folder / "token"
+        pem = daemon.prepare(self._folder)
+        bundle, token = daemon.bundle(self._folder), self._folder / "token"
         secret = entra.secret_file(token)
         self._secret = secret
         # The protocol is named because asyncio sets TCP_NODELAY only then.
@@ -131,7 +131,7 @@ class Recorder:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(listener)), daemon=True)
         self._thread.start()
         pid = os.getpid()
-        return endpoints.Endpoint(
+        return daemon.Endpoint(
             self._folder, self.base, pid, processes.started(pid) or 0, self._folder / "ca.pem", bundle, token,
             self._tenant, entra.CLIENT, self._subscription,
         )  # fmt: skip

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from amlstack.prove.proof import Proof
     from amlstack.prove.recorder import Recorder
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 _ENDED: Final = frozenset({"Completed", "Failed", "Canceled", "NotResponding"})
 _PATIENCE: Final = 1800.0

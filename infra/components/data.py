@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from infra import access, data, resource_types, roles, security
+from infra import data, resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
 from infra.components.workspace.parts import assign
@@ -23,7 +23,7 @@ def register_access(entries: Iterable[WorkspaceAccess], workspace: AnyWorkspace,
     """Assign people, groups and applications the roles that the settings name; there is a finding on any other."""
     names = workspace.names
     for entry in entries:
-        if (role := access.BY_NAME.get(entry.role.strip().lower())) is None:
+        if (role := roles.BY_NAME.get(entry.role.strip().lower())) is None:
             continue
         for principal in entry.principals:
             assign(
@@ -31,10 +31,10 @@ def register_access(entries: Iterable[WorkspaceAccess], workspace: AnyWorkspace,
                 role,
                 names.workspace_id,
                 principal.id,
-                name=access.assignment_name(role, principal, names),
+                name=roles.access_name(role, principal, names),
                 parent=parent,
                 on=workspace.part("workspace"),
-                principal_type=access.PRINCIPAL_TYPES[principal.type],
+                principal_type=roles.PRINCIPAL_TYPES[principal.type],
             )
 
 

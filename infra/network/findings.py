@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.findings import Level
 from infra.names import Names
-from infra.network import virtual_network
+from infra.network import plan
 from infra.network.plan import APPROVED, MODES, OFF, OWN_REGISTRIES, declared, endpoints, generated, hosts, registry_of
 from infra.settings.model.jobs import CustomEnvironment
 from infra.settings.repair import finding_at
@@ -152,9 +152,9 @@ def _of_ranges(spec: VirtualNetwork) -> Iterator[Found]:
             faulty = True
             yield finding_at((*at, "address_space", index), "network-range", f"`{text}` is no range", reason)
     taken: dict[str, ipaddress.IPv4Network | ipaddress.IPv6Network] = {}
-    for key in (virtual_network.COMPUTE, virtual_network.ENDPOINTS):
+    for key in (plan.COMPUTE, plan.ENDPOINTS):
         text = getattr(spec, key)
-        if not virtual_network.is_range(text):
+        if not plan.is_range(text):
             continue
         if (reason := _no_range(text)) is not None:
             yield finding_at((*at, key), "network-range", f"`{text}` is no range", reason)
@@ -174,11 +174,7 @@ def _of_ranges(spec: VirtualNetwork) -> Iterator[Found]:
                     "Subnets of one network share no address",
                 )  # fmt: skip
         taken[key] = range_
-    if (
-        spec.address_space
-        and not virtual_network.is_range(spec.compute)
-        and not virtual_network.is_range(spec.endpoints)
-    ):
+    if spec.address_space and not plan.is_range(spec.compute) and not plan.is_range(spec.endpoints):
         yield finding_at(
             (*at, "address_space"), "network-space-unused", "`address_space` is given, and no subnet is a range",
             "The stack makes a network for subnets that are given as ranges",
@@ -202,7 +198,7 @@ def _of_endpoints(spec: VirtualNetwork) -> Iterator[Found]:
             "There an Azure Policy of the platform team registers the names of endpoints",
             "Leave one of the two out",
         )  # fmt: skip
-    known = virtual_network.known_zones()
+    known = plan.known_zones()
     for index, zone in enumerate(spec.zones):
         name = zone.rsplit("/", 1)[-1].lower()
         if name not in known:
@@ -214,7 +210,7 @@ def _of_endpoints(spec: VirtualNetwork) -> Iterator[Found]:
 
 def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Iterator[Found]:
     at = (*AT, "vnet")
-    if not virtual_network.is_range(spec.compute):
+    if not plan.is_range(spec.compute):
         for key in ("internet", "nat_gateway", "route_table"):
             if key in spec.model_fields_set:
                 yield finding_at(
@@ -241,8 +237,8 @@ def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Itera
                 f"{settings.location}",
                 "Nodes are in the region of their subnet", "Name a subnet of that region with `subnet`",
             )  # fmt: skip
-    if virtual_network.is_range(spec.compute) and _no_range(spec.compute) is None:
-        nodes, room = sum(cluster.nodes.max for cluster in inside), virtual_network.addresses(spec.compute)
+    if plan.is_range(spec.compute) and _no_range(spec.compute) is None:
+        nodes, room = sum(cluster.nodes.max for cluster in inside), plan.addresses(spec.compute)
         if nodes > room:
             yield finding_at(
                 (*at, "compute"), "network-subnet-small",

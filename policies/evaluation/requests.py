@@ -10,8 +10,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from policies.evaluation.facts import GAP, Unknown, dig, put_unknown, text
-from policies.evaluation.subjects import Address, address_of, resource_type, segments
-from policies.evaluation.workloads import COMPUTES, FACTS, MACHINES, STRUCTURE
+from policies.evaluation.subjects import (
+    COMPUTES,
+    FACTS,
+    MACHINES,
+    STRUCTURE,
+    Address,
+    address_of,
+    resource_type,
+    segments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -25,15 +25,18 @@ from policies.evaluation.requests import (
     holds_template,
     terraform_compute,
 )
-from policies.evaluation.subjects import Address, Subject, address_of, name_of
-from policies.evaluation.workloads import (
+from policies.evaluation.subjects import (
     MACHINES,
+    Address,
+    Subject,
+    address_of,
     classic_cluster,
     complete,
     component_key,
     compute_subjects,
     jobs_in,
     machine_subjects,
+    name_of,
 )
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import subprocess
 
 from amlstack.base.paths import PROJECT
 from amlstack.catalog import resources
-from infra import access, data
+from infra import data
 from infra import roles as assigned
 from tests.support.catalog.second_source import table
 
@@ -24,8 +24,8 @@ PUBLIC = {
 }
 ZEROS = "00000000-0000-0000-0000-000000000000"
 MADE_UP = {
-    "infra/roles.py": "6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11",  # namespace of role assignments' names
-    "infra/access.py": "0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90",
+    # Namespaces of role assignments' names.
+    "infra/roles.py": "6f6ad1b5-4a0c-5b8e-9d0e-0a7f0f2f4c11 0b7f5a52-6c0e-4f0d-9a51-6f4f7b3a2d90",
     "deploy/team/Pulumi.dev.yaml": ZEROS,  # of no subscription
     "deploy/state/__main__.py": "0f0c7a0e-6f4d-5c55-9c1b-3f6a0b1d9e27",
     "infra/names.py": ZEROS,  # of no subscription
@@ -80,7 +80,7 @@ def test_every_role_that_a_stack_assigns_is_of_two_sources() -> None:
         assigned.APPROVER,
     )
     second = {row["name"]: row["id"] for row in table("roles")}
-    for role in (*found, *access.ROLES, *data.ROLES):
+    for role in (*found, *assigned.ROLES, *data.ROLES):
         assert second.get(role.name) == (None if role.name in ONE_SOURCE else role.definition), role.name
 
 

@@ -17,7 +17,7 @@ from amlstack.provider.arm import sign_in
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import addresses
 from infra import resource_types
-from infra.network import virtual_network
+from infra.network import plan
 from policies import azure_policy, config
 
 DNS = (
@@ -127,12 +127,12 @@ def of_azure_ai_ml() -> set[tuple[str, ...]]:
 
 def test_every_private_dns_zone_is_one_of_a_second_source() -> None:
     known = {zone for zones in ZONES.values() for zone in zones.split()}
-    assert {zone for kinds in virtual_network.ZONES.values() for zones in kinds.values() for zone in zones} == known
+    assert {zone for kinds in plan.ZONES.values() for zones in kinds.values() for zone in zones} == known
     assert source(r"privatelink\.[a-z]+(\.[a-z]+)+") <= known
 
 
 def test_every_service_tag_is_one_of_a_second_source() -> None:
-    rules = (*virtual_network.OUTBOUND, virtual_network.NODE_MANAGEMENT, virtual_network.NO_INTERNET)
+    rules = (*plan.OUTBOUND, plan.NODE_MANAGEMENT, plan.NO_INTERNET)
     named = {rule.peer.removesuffix(".{region}") for rule in rules}
     assert named | set(managed_network._TAGS) == set(TAGS)
 
@@ -142,7 +142,7 @@ def test_hosts_of_a_cloud_are_those_of_the_azure_cli_and_of_azure_ai_ml(cloud: s
     manager, authority, storage, vault, registry = CLOUDS[cloud.name]
     assert (urlsplit(cloud.endpoint).netloc, cloud.authority) == (manager, authority)
     assert (cloud.endpoint, f"https://{cloud.authority}", cloud.ml_audience) in of_azure_ai_ml()
-    zones = virtual_network.ZONES[cloud.name]
+    zones = plan.ZONES[cloud.name]
     assert zones["blob"] == (f"privatelink.blob.{storage}",)
     assert zones["registry"] == (f"privatelink.{registry}",)
     if cloud is sign_in.PUBLIC:

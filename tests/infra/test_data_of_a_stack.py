@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from infra import access, data
+from infra import data, roles
 from infra.declaration import Declaration, declare
 from infra.settings import Datastore, parse
 from jobs.local_data import all_inputs
@@ -270,7 +270,7 @@ def test_a_datastore_has_no_credential_and_says_where_its_account_is() -> None:
 
 def test_the_page_has_the_roles_as_they_are_assigned() -> None:
     page = (PROJECT / "docs/how-to/data.md").read_text()
-    for role in access.ROLES:
+    for role in roles.ROLES:
         assert f"| {role.name} | `{role.definition}` | {role.why} |" in page
         assert role.source
     for role in data.ROLES:

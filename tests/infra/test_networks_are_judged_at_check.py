@@ -8,7 +8,7 @@ import pytest
 
 from amlstack.base.findings import Level
 from infra.names import Names
-from infra.network import findings, plan, virtual_network
+from infra.network import findings, plan
 from infra.settings import parse
 from infra.settings.model.stack import Settings
 from infra.settings.repair import dotted
@@ -234,27 +234,25 @@ def test_a_registry_in_azure_needs_a_rule_of_its_own() -> None:
 
 
 def test_security_rules_have_priorities_of_their_own_and_deny_last() -> None:
-    rules = virtual_network.rules("westeurope", public_addresses=True, internet=False)
+    rules = plan.subnet_rules("westeurope", public_addresses=True, internet=False)
     places = [(rule["direction"], rule["priority"]) for rule in rules]
     assert len(set(places)) == len(places)
     assert rules[0]["destinationPortRange"] == "44224"
     assert (rules[-1]["access"], rules[-1]["priority"]) == ("Deny", max(rule["priority"] for rule in rules))
     assert not any(
-        rule["direction"] == "Inbound" for rule in virtual_network.rules("x", public_addresses=False, internet=True)
+        rule["direction"] == "Inbound" for rule in plan.subnet_rules("x", public_addresses=False, internet=True)
     )
     assert "Storage.westeurope" in {rule["destinationAddressPrefix"] for rule in rules}
 
 
 def test_the_own_network_is_composed_before_anything_exists() -> None:
     names = Names("s", "g", "ml_1")
-    network = virtual_network.own_network(read(vnet(private_endpoints=["blob", "registry"])), names, "china")
+    network = plan.own_network(read(vnet(private_endpoints=["blob", "registry"])), names, "china")
     assert network is not None
     assert network.compute == f"{GROUP}/Microsoft.Network/virtualNetworks/vnet-ml-1/subnets/compute"
     assert network.zones["registry"] == ("privatelink.azurecr.cn",)
     assert plan.network_plan(read(vnet()), names, "dev").needs_premium
-    given = virtual_network.own_network(
-        read({"vnet": {"compute": SUBNET, "endpoints": SUBNET, "dns": "platform"}}), names
-    )
+    given = plan.own_network(read({"vnet": {"compute": SUBNET, "endpoints": SUBNET, "dns": "platform"}}), names)
     assert given is not None
     assert (given.made, given.compute, given.zones) == (False, SUBNET, {})
     assert given.linked == SUBNET.rsplit("/subnets/", 1)[0]

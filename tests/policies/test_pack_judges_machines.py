@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
-from policies.evaluation.workloads import COMPUTES, MACHINES
+from policies.evaluation.subjects import COMPUTES, MACHINES
 from tests.support.policies.pack_subjects import pack, seen
 
 ML = "azure-native:machinelearningservices"

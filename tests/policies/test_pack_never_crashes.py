@@ -11,8 +11,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from policies.checks import RULES
 from policies.evaluation.facts import Unknown, number_of
-from policies.evaluation.subjects import Address, KnownCluster
-from policies.evaluation.workloads import FACTS, OWN
+from policies.evaluation.subjects import FACTS, OWN, Address, KnownCluster
 from policies.pack.server import Pack
 from tests.support.examples import examples
 from tests.support.policies.showing import TODAY, request, shown

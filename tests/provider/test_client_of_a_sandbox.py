@@ -10,7 +10,7 @@ import pytest
 
 from amlstack.cli.sandbox_arm import SandboxArm
 from amlstack.provider.arm import ArmClient, ArmError
-from amlstack.sandbox.server.endpoint import Endpoint
+from amlstack.sandbox.server.daemon import Endpoint
 from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from amlstack import recordings
 from amlstack.base.credentials import scrub
-from amlstack.recordings import forms
-from amlstack.recordings.comparison import ComparedFact, GivenAnswer, compared
+from amlstack.recordings import ComparedFact, GivenAnswer, compared
 from amlstack.sandbox.server import daemon
 from tests.support.recordings import distill, report, stories
 from tests.support.recordings.__main__ import RESULTS
@@ -80,7 +80,7 @@ def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
         "key": "<secret>",
         "createdBy": "<who>",
     }
-    assert now.sent == {"password": forms.SECRET}
+    assert now.sent == {"password": recordings.SECRET}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
     ],
 )
 def test_what_is_new_in_each_answer_is_compared_by_its_form(text: str, form: str) -> None:
-    assert forms.written(text) == form
+    assert recordings.written(text) == form
 
 
 def test_each_difference_is_named_by_its_path() -> None:

@@ -22,7 +22,7 @@ from amlstack.sandbox import processes
 from amlstack.sandbox.protocol.kind import KindContext
 from amlstack.sandbox.server import daemon, serve
 from amlstack.sandbox.server import daemon as report
-from amlstack.sandbox.server.endpoint import bundle, prepare
+from amlstack.sandbox.server.daemon import bundle, prepare
 from amlstack.sandbox.store.store import Store
 from tests.support.running import ended_with_us
 from tests.support.sandbox.sandbox_client import Arm, job, workspace_bodies
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 
 pytestmark = pytest.mark.tools

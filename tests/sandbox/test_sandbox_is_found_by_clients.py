@@ -15,7 +15,7 @@ from amlstack.cli.sandbox_env import Tool
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.server.endpoint import Endpoint
+from amlstack.sandbox.server.daemon import Endpoint
 from amlstack.sandbox.service import cloud
 from tests.support.sandbox.sandbox_client import Arm, cluster
 

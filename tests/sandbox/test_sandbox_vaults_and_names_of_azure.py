@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.server.endpoint import prepare
+from amlstack.sandbox.server.daemon import prepare
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amlstack.sandbox.orchestration import sampling
-from amlstack.sandbox.orchestration.sweep import read_policy
+from amlstack.sandbox.orchestration.sweep import DIMENSIONS, point, read_policy, read_sampling, read_space
 from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:
@@ -37,23 +36,23 @@ HALF = [
 
 @pytest.mark.parametrize(("fields", "value"), HALF, ids=str)
 def test_the_middle_of_a_distribution(fields: Any, value: Any) -> None:
-    assert sampling.read({"x": fields})["x"].at(0.5) == pytest.approx(value) if isinstance(value, float) else value
+    assert read_space({"x": fields})["x"].at(0.5) == pytest.approx(value) if isinstance(value, float) else value
 
 
 def test_the_log_distributions_have_the_base_that_is_asked_for() -> None:
-    assert sampling.read({"x": ["loguniform", [-4, -2]]})["x"].at(0.5, 10.0) == pytest.approx(1e-3)
+    assert read_space({"x": ["loguniform", [-4, -2]]})["x"].at(0.5, 10.0) == pytest.approx(1e-3)
 
 
 @given(u=st.floats(0, 1, exclude_min=True, exclude_max=True), low=st.integers(-9, 9), width=st.integers(0, 9))
 def test_what_is_drawn_lies_between_the_bounds(u: float, low: int, width: int) -> None:
-    found = sampling.read({"u": ["uniform", [low, low + width]], "i": ["randint", [width + 1]]})
+    found = read_space({"u": ["uniform", [low, low + width]], "i": ["randint", [width + 1]]})
     assert low <= found["u"].at(u) <= low + width
     assert found["i"].at(u) in range(width + 1)
 
 
 def test_sobols_points_are_the_published_ones() -> None:
     """The first points in three dimensions, as every table has them."""
-    points = [[round(value, 6) for value in sampling.point(number, (0, 0, 0))] for number in range(6)]
+    points = [[round(value, 6) for value in point(number, (0, 0, 0))] for number in range(6)]
     assert points == [
         [0, 0, 0],
         [0.5, 0.5, 0.5],
@@ -64,16 +63,16 @@ def test_sobols_points_are_the_published_ones() -> None:
     ]
 
 
-@pytest.mark.parametrize("dimension", range(sampling.DIMENSIONS))
+@pytest.mark.parametrize("dimension", range(DIMENSIONS))
 def test_sobols_points_fall_once_into_each_share_of_a_dimension(dimension: int) -> None:
-    shifts = tuple(977 * each for each in range(sampling.DIMENSIONS))
-    shares = sorted(int(sampling.point(number, shifts)[dimension] * 64) for number in range(64))
+    shifts = tuple(977 * each for each in range(DIMENSIONS))
+    shares = sorted(int(point(number, shifts)[dimension] * 64) for number in range(64))
     assert shares == list(range(64))
 
 
 def draws(algorithm: dict[str, Any], fields: dict[str, Any], count: int, name: str = "sweep") -> list[Any]:
-    varied = sampling.read(fields)
-    how = sampling.read_sampling(algorithm, varied, name)
+    varied = read_space(fields)
+    how = read_sampling(algorithm, varied, name)
     return [how.values(varied, number) for number in range(count)]
 
 

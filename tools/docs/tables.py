@@ -20,7 +20,7 @@ from amlstack.migrate.constructs import STATES, constructs
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances
 from infra import roles
-from infra.network import virtual_network
+from infra.network import plan
 from infra.properties import CLUSTER_SETTINGS, UNKNOWN, WORKSPACE_SETTINGS, replaced_by
 from infra.settings.model import cluster, stack
 from infra.settings.model.stack import stack_file_schema
@@ -250,7 +250,7 @@ def _roles(which: Iterable[roles.Role]) -> str:
 
 def node_security() -> str:
     """The security rules of the subnet of nodes."""
-    rules = (virtual_network.NODE_MANAGEMENT, *virtual_network.OUTBOUND, virtual_network.NO_INTERNET)
+    rules = (plan.NODE_MANAGEMENT, *plan.OUTBOUND, plan.NO_INTERNET)
     return _table(
         "rule | direction | service tag | protocol, ports | why",
         (
@@ -268,12 +268,12 @@ def node_security() -> str:
 
 def private_endpoints() -> str:
     """The private endpoints of a workspace, with the DNS zones of the public cloud."""
-    zones = virtual_network.ZONES["public"]
+    zones = plan.ZONES["public"]
     return _table(
         "endpoint | sub-resource | zones (public cloud) | why",
         (
             (f"`{name}`", f"`{link.group}`", ", ".join(f"`{zone}`" for zone in zones[name]), link.why)
-            for name, link in virtual_network.LINKS.items()
+            for name, link in plan.LINKS.items()
         ),
     )
 

@@ -15,7 +15,7 @@ from amlstack.cli.console import (
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
 

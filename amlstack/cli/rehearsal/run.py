@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey
     from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.scale import RehearsalScale
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 LOCATION = "westeurope"
 DEFAULT_SIZE = "Standard_ND96asr_v4"

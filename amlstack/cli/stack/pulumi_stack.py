@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from amlstack.cli.stack_files import StackSettings, State
     from amlstack.engine import Engine, Outcome
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
     from infra.settings import StackFile
 
 BUSY: Final = 3

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from amlstack.cli.console import Progress
     from amlstack.cli.stack_files import State
     from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
     from infra.settings import Settings
 
 JOB: Final = "amlstack:jobs:Job"

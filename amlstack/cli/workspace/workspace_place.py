@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from amlstack.cli.workspace.options import AskedWorkspace
-    from amlstack.sandbox.server.endpoint import Endpoint
+    from amlstack.sandbox.server.daemon import Endpoint
 
 REHEARSAL: Final = "rehearsal"
 """The workspace, and its group, in which the sandbox rehearses jobs."""

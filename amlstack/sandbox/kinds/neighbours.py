@@ -178,7 +178,7 @@ class Vaults(ResourceKind):
             raise Refused(409, "VaultAlreadyExists", f"The vault name '{path.name}' is already in use.")
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
-        """The vault's address, under which its keys answer (`amlstack.sandbox.server.endpoint`)."""
+        """The vault's address, under which its keys answer (`amlstack.sandbox.server.daemon`)."""
         return {"vaultUri": f"https://{resource.name.lower()}{VAULT}/"}
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:

@@ -22,7 +22,7 @@ from amlstack.base.files import sentence, write_whole
 from amlstack.sandbox import kinds, processes, scheduling
 from amlstack.sandbox.protocol import entra, typecheck
 from amlstack.sandbox.protocol.kind import KindContext
-from amlstack.sandbox.server import endpoint
+from amlstack.sandbox.server import daemon
 from amlstack.sandbox.server.daemon import TOLD
 from amlstack.sandbox.service import app, manager
 from amlstack.sandbox.store.database import StateError
@@ -76,8 +76,8 @@ def main() -> int:
 async def _serve(home: Path) -> None:
     """Opens the port, writes ``endpoint.json``, runs the scheduler, and serves."""
     place = folder(home)
-    server_pem = endpoint.prepare(place)
-    endpoint.bundle(place)
+    server_pem = daemon.prepare(place)
+    daemon.bundle(place)
     federated = entra.secret_file(place / "token")
     with contextlib.closing(Store(home)) as store, _listen(place, "url") as listener, _listen(place, "proxy") as names:
         store.database.check()
@@ -98,7 +98,7 @@ async def _serve(home: Path) -> None:
             timeout_graceful_shutdown=1,
         )
         wake = asyncio.Event()
-        work = (_ticks(context), endpoint.serve(names, port), _schedule(store, home, wake), _gather(context.wake, wake))
+        work = (_ticks(context), daemon.serve(names, port), _schedule(store, home, wake), _gather(context.wake, wake))
         tasks = [asyncio.create_task(each) for each in work]
         # The generated classes take a second to import: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()

@@ -27,8 +27,7 @@ from infra.components.workspace.parts import (
     register_soft_delete,
     register_storage,
 )
-from infra.network.plan import OFF
-from infra.network.virtual_network import COMPUTE, ENDPOINTS, is_range
+from infra.network.plan import COMPUTE, ENDPOINTS, OFF, is_range
 from infra.properties import WORKSPACE_REPLACED_BY, workspace_left_alone, workspace_properties
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 
     from infra.components.workspace.parts import Primary
     from infra.names import Account, Names, Part
-    from infra.network.plan import NetworkPlan, WantedIsolation
-    from infra.network.virtual_network import Link, OwnNetwork
+    from infra.network.plan import Link, NetworkPlan, OwnNetwork, WantedIsolation
     from infra.settings import Settings
 
 FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import PROJECT
-from amlstack.recordings.comparison import GivenAnswer
+from amlstack.recordings import GivenAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,8 @@
-"""Two answers to one request: each fact that they have in common or differ in, by its path."""
+"""Answers of services side by side, as facts: what was said, by which form, without what is new in each answer.
+
+Times, ids, etags and hashes become words that say how they are written. Each fact that two answers have in common or
+differ in is found by its path.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,121 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
-
-from amlstack.recordings import forms
+from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+SECRET: Final = "c2VjcmV0"  # noqa: S105 - this word in base64
+"""Stands for every key, password and token."""
+_SECRET: Final = re.compile(
+    r"(?i)(?:key|primary_?key|secondary_?key|userStorageKey|adminUserPassword|adminUserSshPublicKey|password2?|secret"
+    r"|clientSecret|sasToken|token|pat|instrumentationKey|connectionString|sharedKey|.*SharedKey|username|value1|value2)"
+)
+"""Names of what is a secret wherever its value is text."""
+_FORMS: Final = (
+    (
+        re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?P<part>\.\d+)?(?P<zone>Z|[+-]\d\d:\d\d)?"),
+        lambda found: f"<time{'.' if found['part'] else ''}{found['zone'] or ''}>",
+    ),
+    (re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT"), "<date>"),
+    (re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"), "<guid>"),
+    (re.compile(r"[0-9A-F]{8}-(?:[0-9A-F]{4}-){3}[0-9A-F]{12}"), "<GUID>"),
+    (re.compile(r"0x[0-9A-F]{10,}"), "<etag>"),
+    (re.compile(r"\b0{5,}\b"), "<hidden>"),
+    (re.compile(r"\b[0-9a-f]{16,64}\b"), lambda found: f"<hex{len(found[0])}>"),
+    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}\b"), "<ip>"),
+    (re.compile(r"\w+\.(?:api\.azureml|experiments\.azureml)(?:-test)?\.(?:ms|net)"), "<region>.api.azureml.ms"),
+    (
+        re.compile(r"(?:/locations/[^/]+)?/\w*[oO]peration(?:s|s?Status(?:es)?|s?[rR]esults?)/[^/?\"\s]+"),
+        "/<operation>",
+    ),
+    (re.compile(r"^[a-z]{1,2}:<guid>:\S+$"), "<operation>"),
+    (re.compile(r"\?(?=\S*\bsig=)[^\"\s]+"), "?<sas>"),
+    (re.compile(r"\bml-(?:<workspace>|[\w-]+?)-(?=(\w+)-<guid>\.\1\.notebooks\.)"), "ml-<name>-"),
+    (re.compile(r"^__SYS_PE_[\w-]+_amlworkspace$"), "__SYS_PE_<workspace>_amlworkspace"),
+    (re.compile(r"^PT(?:\d+[HM])*\d+(?:\.\d+)?S$"), "<duration>"),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]-<guid>"), "<container>"),
+    (re.compile(r"\b\d{4}(?:-\d\d){5}-\d{7}\b"), "<time->"),
+    (re.compile(r"(?i)(\$skip(?:token)?=)[^&\"\s]+"), r"\1<token>"),
+    (re.compile(r"^bytes \d+-\d+/\d+$"), "bytes <range>"),
+    (re.compile(r"\bsig=[^&\"\s]+"), "sig=<sig>"),
+    (re.compile(r"\b(s[kt]e?|skoid|sktid|sks|skv)=[^&\"\s]+"), r"\1=<text>"),
+    (re.compile(r"\b[0-9A-F]{16}\b"), "<HEX16>"),
+    (re.compile(r"<hex(?:19|20)>"), "<number>"),  # of 64 bits
+    (re.compile(r"\.z\d+\.web\."), ".<zone>.web."),
+    (re.compile(r"\b[A-Z][A-Za-z]+_\d{4}-\d\d-\d\d\b"), "<offer>"),  # of a subscription: what was bought
+    (re.compile(r"(?i)(/resourceGroups/)rgpy-\w{60,}"), r"\1<group>"),  # a test's own, which its recorder left in part
+    (re.compile(r"^[A-Za-z0-9+/]{22}==$"), "<md5>"),
+    (re.compile(r"^[A-Za-z0-9+/]{11}=$"), "<crc64>"),
+)
+_WHO: Final = re.compile(r"(?:created|lastModified)By|userName|owner")
+_NODES: Final = re.compile(r"(?!min|max)\w+NodeCount")
+ROWS: Final = 10
+"""So many rows of a list are compared."""
+
+
+def written(text: str) -> str:
+    """A text whose times, ids, etags, hashes and signatures are words for their form."""
+    for form, word in _FORMS:
+        text = form.sub(word, text)
+    return text
+
+
+def is_secret(name: str) -> bool:
+    """True where a key of this name holds what must not be kept."""
+    return _SECRET.fullmatch(name) is not None
+
+
+def template(value: Any, name: str = "") -> Any:
+    """A body whose texts are written as forms: of a secret or a person that there is one, of lists the first rows."""
+    if isinstance(value, dict):
+        return {written(key): template(inner, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [template(inner, name) for inner in value[:ROWS]]
+    if not isinstance(value, str):
+        return value
+    if value and is_secret(name):
+        return "<secret>"
+    return "<who>" if value and _WHO.fullmatch(name) else written(value)
+
+
+def of_moment(value: Any, name: str = "") -> Any:
+    """An answer about a cluster without what its other users change by the minute: counts of nodes are a form."""
+    if isinstance(value, dict):
+        return {key: of_moment(inner, key) for key, inner in value.items()}
+    if isinstance(value, int) and _NODES.fullmatch(name):
+        return "<count>"
+    return "<state>" if name == "allocationState" and value in ("Steady", "Resizing") else value
+
+
+def of_xml(text: str) -> Any:
+    """A document as objects: elements of one name in a row are a list; of several lines of text the first."""
+    try:
+        return _element(ET.fromstring(text.lstrip("\ufeff")))  # noqa: S314 - answers of storage, which have no entities
+    except ET.ParseError:
+        return None
+
+
+def _element(element: ET.Element) -> Any:
+    found: dict[str, Any] = {}
+    for child in element:
+        found.setdefault(child.tag, []).append(_element(child))
+    if not found:
+        return (element.text or "").partition("\n")[0]
+    return {tag: rows if len(rows) > 1 else rows[0] for tag, rows in found.items()}
+
+
+def flat(value: Any, at: str = "") -> dict[str, Any]:
+    """Path → leaf of a body; an empty object and an empty list are leaves."""
+    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if not rows or not value:
+        return {at: value}
+    found: dict[str, Any] = {}
+    for key, inner in rows:
+        found |= flat(inner, f"{at}[{key}]" if isinstance(value, list) else f"{at}.{key}" if at else str(key))
+    return found
+
 
 AS_SENT: Final = "as sent"
 """In place of a value that the request had at the same path."""
@@ -70,8 +184,8 @@ def facts(answer: GivenAnswer, sent: Any = None) -> dict[str, str]:
     found |= {f"header {name}": value for name, value in answer.headers.items()}
     if answer.states:
         found["states"] = " ".join(answer.states)
-    known = forms.flat(forms.template(sent))
-    for path, value in forms.flat(forms.template(answer.body)).items():
+    known = flat(template(sent))
+    for path, value in flat(template(answer.body)).items():
         same = (
             path in known and type(known[path]) is type(value) and known[path] == value and value not in ({}, [], None)
         )
@@ -89,7 +203,7 @@ def compared(azure: GivenAnswer, other: GivenAnswer, sent: Any = None) -> list[C
         return [ComparedFact("status", left["status"], f"{right['status']} {_code(other.body)}".strip())]
     pairs = ((path, left.get(path, ABSENT), right.get(path, ABSENT)) for path in sorted({*left, *right}))
     # A story that was distilled before a form was known has the text.
-    return [ComparedFact(path, *(pair if pair[0] == pair[1] else map(forms.written, pair))) for path, *pair in pairs]
+    return [ComparedFact(path, *(pair if pair[0] == pair[1] else map(written, pair))) for path, *pair in pairs]
 
 
 def _paired(azure: GivenAnswer, other: GivenAnswer) -> tuple[GivenAnswer, GivenAnswer, list[dict[str, str]]]:

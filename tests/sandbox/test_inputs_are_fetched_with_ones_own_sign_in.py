@@ -8,7 +8,7 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from amlstack.cli.rehearsal import fetching
-from amlstack.sandbox.files import datastores
+from amlstack.sandbox.files import storage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def url(
     arm.make_workspace("private")
     key = (arm.endpoint.token.parent / "key").read_text()
     container = f"c{abs(hash(request.node.name))}"
-    token = datastores.grant(key, "private", container, "racwdl")
+    token = storage.grant(key, "private", container, "racwdl")
     for name, value in (sandbox.environ | sandbox.endpoint.azure_names()).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path))

@@ -363,7 +363,6 @@ def constructs_of_v1() -> str:
 
 
 TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "how-to/from-sdk-v1.md": {"constructs": constructs_of_v1},
     "reference/edits.md": {"cluster": cluster_edits, "workspace": workspace_edits},
     "explanation/identities.md": {
         "workspace": lambda: _roles(roles.WORKSPACE),
@@ -377,6 +376,7 @@ TABLES: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "reference/policies.md": {"rules": rules},
     "reference/provider.md": {"resources": reference.resources},
     "reference/sandbox.md": {"known": witnesses.counts, "properties": properties},
+    "reference/sdk-v1.md": {"constructs": constructs_of_v1},
     "reference/verbs.md": {"verbs": reference.verbs},
 }
 """Page → the name of each table of it → what makes its text."""

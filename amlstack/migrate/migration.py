@@ -21,7 +21,7 @@ from amlstack.migrate.report import Item
 from amlstack.migrate.scopes import Followed
 from amlstack.migrate.settings import settings_of
 from amlstack.migrate.training_code import difference, patched
-from amlstack.migrate.values import MARK, Made
+from amlstack.migrate.values import MARK, Bindings, Made
 
 if TYPE_CHECKING:
     import ast
@@ -42,12 +42,14 @@ class Migration:
         items: What became of each construct.
         patches: New text of training code by its path.
         read: The files that name SDK v1.
+        modules: The names of modules without v1, which programs share.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
     patches: dict[Path, str] = field(default_factory=dict)
     read: int = 0
+    modules: dict[Path, Bindings] = field(default_factory=dict)
 
 
 def sources(paths: Iterable[Path], out: Path) -> Iterator[Path]:
@@ -98,7 +100,7 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
         if not parts:
             said, how = "it is no Python that can be read", "Mend it, or copy it by hand."
             found.items.append(Item(label, 0, "file", "hand", said, how))
-        program = Followed(root)
+        program = Followed(root, found.modules)
         program.follow(parts, path)
         made = program.made
         said, how = "the table of constructs does not know it", "Look for its like in v2."
@@ -113,7 +115,7 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
     found.read += bool(made)
     for each in made:
         row = constructs().get(each.fields.get("_row") or each.kind)
-        if row is not None:
+        if row is not None and "_elsewhere" not in each.fields:
             found.items.append(Item(each.file, each.line, row.name, row.state, row.becomes, row.how))
     documents = [*writer.documents(made)]
     for document in documents:

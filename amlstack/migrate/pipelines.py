@@ -66,14 +66,15 @@ class Writer(Sweeps):
         self._all = [each for each in made if each.kind in _STEPS]
         stem, seen = slug(self.path.stem, "job"), list[dict[str, Any]]()
         for each in made:
-            if each.kind not in _WHOLE or (id(each) in part and not each.fields.get("_submitted")):
+            apart = id(each) in part or "_elsewhere" in each.fields
+            if each.kind not in _WHOLE or (apart and not each.fields.get("_submitted")):
                 continue
             content = getattr(self, _WHOLE[each.kind])(each)
             if content not in seen:
                 seen.append(content)
                 yield Document(stem, content, each.file, each.line)
         for each in made:
-            if each.kind in TYPES and "_used" not in each.fields:
+            if each.kind in TYPES and not {"_used", "_elsewhere"} & each.fields.keys():
                 how = "Write its `distribution` and `instance_count` into the job that it is meant for."
                 self.told(each, each.kind, "hand", "it reaches no job that reading finds", how)
         if not any(each.kind == "Pipeline" for each in made):

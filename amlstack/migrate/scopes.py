@@ -24,10 +24,11 @@ _ON: Final = ""
 class Followed(Expressions):
     """One program as it is followed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: dict[Path, Bindings] | None = None) -> None:
         self.folder = folder
         super().__init__()
         self._modules: dict[Path, Bindings] = {}
+        self._shared = {} if shared is None else shared
         self._called: set[int] = set()
         self._functions: list[Function] = []
         self._classes: list[Class] = []
@@ -214,10 +215,26 @@ class Followed(Expressions):
         if path is None:
             return None
         if path not in self._modules:
-            names = self._modules[path] = Bindings({"__name__": name, "__file__": str(path)})
-            if (tree := tree_of(text_of(path) or "")) is not None:
-                self._block(tree.body, NameScope(names, path.relative_to(self.folder).as_posix()))
+            self._modules[path] = self._shared.get(path) or self._followed(path, name)
         return Made("module", self._modules[path])
+
+    def _followed(self, path: Path, name: str) -> Bindings:
+        """The names of a module. Those of one without v1 are the same for all programs that import it."""
+        names = self._modules[path] = Bindings({"__name__": name, "__file__": str(path)})
+        text = text_of(path) or ""
+        if (tree := tree_of(text)) is None:
+            return names
+        if "azureml" not in text:
+            self._shared[path] = names
+        outer, before, functions, classes = self._touched, len(self.made), self._functions, self._classes
+        self._touched, self._functions, self._classes = {}, [], []
+        try:
+            self._block(tree.body, NameScope(names, path.relative_to(self.folder).as_posix()))
+        finally:
+            self._touched, self._functions, self._classes = outer, functions, classes
+        for each in self.made[before:]:
+            each.fields["_elsewhere"] = True
+        return names
 
     def apply(self, function: Function, args: list[Any], words: dict[str, Any], *, called: bool = True) -> Any:
         """Follow a function of the program; what it returns. Of one that nothing calls no argument is known."""

@@ -28,7 +28,8 @@ def slug(text: Any, otherwise: str) -> str:
 def text(value: Any) -> str:
     """A value as text; a placeholder where it is not known."""
     if isinstance(value, Made):
-        return str(Unread(value.kind, value.file, value.line))
+        default = value.get("default_value") if value.kind == "PipelineParameter" else None
+        return text(default) if default is not None else str(Unread(value.kind, value.file, value.line))
     return str(value)
 
 
@@ -36,6 +37,8 @@ def shown(value: Any) -> Any:
     """A plain value as it is, of a list each part; anything else as text."""
     if isinstance(value, (list, tuple)):
         return [*map(shown, value)]
+    if isinstance(value, Made) and value.kind == "PipelineParameter" and value.get("default_value") is not None:
+        return shown(value.get("default_value"))
     if isinstance(value, dict):
         return {shown(key): shown(each) for key, each in value.items()}
     return value if value is None or isinstance(value, (int, float)) else text(value)
@@ -85,6 +88,13 @@ class JobPorts:
                 self.inputs[name] = self.input(value) if bound is None else bound
         return f"${{{{{kind}.{self._names[key]}}}}}"
 
+    def declare(self, output: Made) -> None:
+        """An output that no argument hands on is declared, and named."""
+        if not self.name_of(output):
+            self.word(output, "output")
+            how = "Hand it on in the command: `${{outputs.NAME}}`."
+            self._told(output, output.kind, "hand", "no argument hands its path to the code", how)
+
     def name_of(self, output: Made) -> str:
         """The name of an output that the step writes."""
         return next((name for key, name in self._names.items() if key[0] == "outputs" and key[1:5] == output.key), "")
@@ -96,12 +106,17 @@ class JobPorts:
     def input(self, value: Made) -> dict[str, Any]:
         """An input of a file."""
         dataset = value.get("dataset") if value.kind == "Consumption" else value
+        if isinstance(dataset, Made) and dataset.kind == "PipelineParameter":
+            dataset = dataset.get("default_value")
         found: dict[str, Any] = {"type": "uri_folder", "path": text(value)}
         if isinstance(dataset, Made):
             found |= self._dataset(dataset)
         elif dataset is not None:
             found["path"] = text(dataset)
         mode = value.get("mode")
+        if value.kind == "DataReference" and mode != "download":
+            how = "Declare it under `outputs:`, with the same path, where the code writes to it."
+            self._told(value, "DataReference", "hand", "v1 mounts it writable, an input of v2 is read-only", how)
         if isinstance(mode, str) and mode.lower() in _INPUT_MODES:
             found["mode"] = _INPUT_MODES[mode.lower()]
         if value.get("path_on_compute"):

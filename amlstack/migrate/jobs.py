@@ -140,7 +140,9 @@ class Commands:
         file = of.get("conda_dependencies_file", "conda_dependencies_file_path")
         requirements = of.get("pip_requirements_file", "pip_requirements_file_path")
         fields: dict[str, Any] = {"image": image}
-        if file is not None or requirements is not None:
+        if of.get("user_managed") is True:
+            fields["python"] = Made("python", {"user_managed_dependencies": True})
+        elif file is not None or requirements is not None:
             fields |= {"conda_specification": file} if file is not None else {"pip_requirements": requirements}
         else:
             packages = {name: of.get(name) for name in ("conda_packages", "pip_packages")}
@@ -155,6 +157,8 @@ class Commands:
             target = target.get("name") or target.open("compute_target")
         if target in (None, "amlcompute") and of.get("vm_size"):
             return None
+        if target is None and made.kind.endswith("Step"):
+            target = made.open("compute_target")
         if target in (None, "local"):
             how = "Name a cluster, `azureml:NAME`, unless the job is to run locally."
             self.told(made, "compute_target", "hand", "v1 runs it on the machine that submits it", how)
@@ -187,7 +191,8 @@ def flat(value: Any) -> Iterator[Any]:
 
 def _over(made: Made, config: Made) -> Made:
     """An object with its run configuration, which counts before what stands beside it."""
-    whole = config.kind != "run_config"  # else only some of its attributes were set
+    # Only some attributes of a `run_config` were set, and a step has its own compute beside its configuration.
+    whole = config.kind != "run_config" and not made.kind.endswith("Step")
     kept = {name: value for name, value in made.fields.items() if not whole or name not in _IGNORED}
     own = {name: value for name, value in config.given().items() if name not in ("script", "arguments", "command")}
     late = {name: value for name, value in config.given().items() if kept.get(name) is None}

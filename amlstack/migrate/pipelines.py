@@ -95,12 +95,17 @@ class Writer(Sweeps):
             names.append(next(name for name in others if name not in names))
         makers = {data.key: name for name, each in zip(names, steps, strict=True) for data in _written(each)}
         ports = {name: JobPorts(self.told) for name in names}
-        jobs = {name: self._step(each, ports[name], makers, inputs) for name, each in zip(names, steps, strict=True)}
+        jobs = {}
+        for name, each in zip(names, steps, strict=True):
+            jobs[name] = self._step(each, ports[name], makers, inputs)
+            for output in _written(each):
+                ports[name].declare(output)
+            jobs[name] |= {"outputs": ports[name].outputs} if ports[name].outputs else {}
         for name, data in ports.items():
             for port, bound in data.inputs.items():
                 if isinstance(bound, _Bound):
-                    output = ports[bound.step].name_of(bound.data) or slug(bound.data.get("name"), "output")
-                    jobs[name]["inputs"][port] = f"${{{{parent.jobs.{bound.step}.outputs.{output}}}}}"
+                    source = ports[bound.step].name_of(bound.data) or slug(bound.data.get("name"), "output")
+                    jobs[name]["inputs"][port] = f"${{{{parent.jobs.{bound.step}.outputs.{source}}}}}"
         if any(each.calls for each in steps):
             how = "Let the later step read an output of the earlier one."
             self.told(made, "run_after", "hand", "steps of v2 wait for data alone", how)

@@ -40,6 +40,17 @@ h = HyperDriveConfig(RandomParameterSampling({'--lr': loguniform(-6, -1), 'batch
 Experiment(ws, 'tune').submit(h)
 """
 
+PARALLEL = """
+from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
+from azureml.pipeline.core import Pipeline, PipelineParameter
+from azureml.pipeline.steps import ParallelRunConfig, ParallelRunStep
+given = PipelineParameter('images', Dataset.get_by_name(ws, 'images', version=2))
+c = ParallelRunConfig(env, 'score.py', 3, 'append_row', 'cpu', 3, source_directory='src',
+                      mini_batch_size=PipelineParameter('size', '5'), process_count_per_node=PipelineParameter('n', 2))
+scores = OutputFileDatasetConfig('scores')
+Pipeline(ws, [ParallelRunStep('score', c, [DatasetConsumptionConfig('files', given).as_mount()], scores)])
+"""
+
 
 def read(folder: Path, content: Any) -> Any:
     """The declaration that a file's content is, without an error."""
@@ -75,6 +86,7 @@ def test_a_pipeline_takes_its_steps_along_and_binds_what_they_hand_on(tmp_path: 
         "data": "${{parent.jobs.prepare_data.outputs.clean}}",
         "epochs": "${{parent.inputs.epochs}}",
     }
+    assert (prepare["compute"], train["compute"]) == ("azureml:cpu", "azureml:gpu")
     assert isinstance(read(tmp_path, whole), jobs.Pipeline)
 
 
@@ -95,6 +107,18 @@ def test_a_sweep_has_its_space_policy_and_limits(tmp_path: Path) -> None:
     assert sweep["trial"]["resources"] == {"instance_count": 2}
     assert (sweep["compute"], sweep["experiment_name"]) == ("azureml:gpu", "tune")
     assert isinstance(read(tmp_path, sweep), jobs.Sweep)
+
+
+def test_a_parallel_step_has_its_input_and_the_defaults_of_its_parameters(tmp_path: Path) -> None:
+    job = the_job(migrated(tmp_path, PARALLEL))["jobs"]["score"]
+    assert job["input_data"] == "${{inputs.files}}"
+    assert job["inputs"]["files"] == {"type": "uri_folder", "path": "azureml:images:2", "mode": "ro_mount"}
+    assert (job["mini_batch_size"], job["max_concurrency_per_instance"], job["resources"]) == (
+        "5",
+        2,
+        {"instance_count": 3},
+    )
+    assert job["task"]["append_row_to"] == "${{outputs.scores}}/parallel_run_step.txt"
 
 
 def test_packages_of_v1_give_way_to_mlflow(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 import re
+import tomllib
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _SHARED: Final = 6
 """An option of so many verbs stands once."""
-_CODE: Final = re.compile(r"[a-z]+(-[a-z0-9]+)+")
+_CODE: Final = re.compile(r"(…|[a-z]+)(-([a-z0-9]+|…))+")
 _MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
 """Calls one of whose words is the code of a finding."""
 _MAKING: Final = "amlstack", "infra", "jobs", "policies"
@@ -73,9 +74,10 @@ def findings() -> str:
     """Every code that a finding of this project carries, with its message as far as the source has it in one place."""
     said: dict[str, list[str]] = defaultdict(list)
     for file in sorted(each for folder in _MAKING for each in (PROJECT / folder).rglob("*.py")):
-        every = ast.walk(ast.parse(file.read_text("utf-8")))
-        for function in (each for each in every if isinstance(each, ast.FunctionDef)):
-            names = dict(_named(function))
+        tree = ast.parse(file.read_text("utf-8"))
+        constants = dict(_named(tree))
+        for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
+            names = {**constants, **dict(_named(function))}
             for call in (each for each in ast.walk(function) if isinstance(each, ast.Call)):
                 if getattr(call.func, "id", getattr(call.func, "attr", "")) not in _MAKERS:
                     continue
@@ -83,13 +85,15 @@ def findings() -> str:
                 texts = [text for each in words for text in _texts(each, names)]
                 for code in filter(_CODE.fullmatch, texts):
                     said[code].append(" ".join(sentence(each) for each in texts if " " in each.strip()))
+    for row in tomllib.loads((PROJECT / "jobs/planning/launchers.toml").read_text("utf-8")).values():
+        said[row["code"]].append(" ".join(sentence(row[part]) for part in ("seen", "rule", "remedy") if row.get(part)))
     for rule in ALL:
         said[rule.code] = [f"{rule.title} See [the rule](policies.md#{rule.code})."]
     return "\n\n".join("\n\n".join([f"### {code}", *dict.fromkeys(said[code])]).strip() for code in sorted(said))
 
 
-def _named(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a function gives to values, alone or several at once."""
+def _named(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a function, or a module, gives to values, alone or several at once."""
     for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
         target, value = node.targets[0], node.value
         pairs = [(target, value)]

@@ -281,7 +281,7 @@ def _rule(code: str, example: Finding) -> dict[str, Any]:
             "id": code,
             "shortDescription": {"text": text},
             "fullDescription": {"text": text},
-            "help": {"text": " ".join(part for part in (text, example.remedy) if part)},
+            "help": {"text": f"{text} {example.remedy}".strip() + f"\n\ndocs/reference/findings.md, {code}"},
             "defaultConfiguration": {"level": LEVELS[example.level]},
             "properties": {"tags": ["azure-machine-learning"]},
         }

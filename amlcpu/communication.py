@@ -207,11 +207,7 @@ def _scattered(torch: Any, dist: Any) -> None:
         output.copy_(whole.view(dist.get_world_size(group), *output.shape)[rank])
 
     def reduce_scatter(
-        output: Any,
-        input_list: Any,
-        op: Any = dist.ReduceOp.SUM,
-        group: Any = None,
-        async_op: bool = False,
+        output: Any, input_list: Any, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False
     ) -> Any:
         part_of(output, torch.stack([each.detach() for each in input_list]), op, group)
         return Done() if async_op else None

@@ -64,11 +64,7 @@ class Bandwidth(NamedTuple):
 
 
 def settings(
-    size: Size,
-    *,
-    collectives: Collectives,
-    mpi_starts_ranks: bool = False,
-    blocks: Collection[Block] = (),
+    size: Size, *, collectives: Collectives, mpi_starts_ranks: bool = False, blocks: Collection[Block] = ()
 ) -> tuple[FabricSetting, ...]:
     """The variables that let a job use the fabric of its size; none for sizes and jobs that need none.
 

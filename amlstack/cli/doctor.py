@@ -83,10 +83,7 @@ def machine() -> Iterator[DoctorLine]:
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     good = (3, 11) <= sys.version_info[:2] < (3, 14)
     yield DoctorLine(
-        "Python",
-        Mark.GOOD if good else Mark.BAD,
-        f"{version} at {sys.executable}",
-        "" if good else "Use 3.11 to 3.13.",
+        "Python", Mark.GOOD if good else Mark.BAD, f"{version} at {sys.executable}", "" if good else "Use 3.11 to 3.13."
     )
     yield DoctorLine("amlstack", Mark.GOOD, f"{__version__} at {paths.PACKAGE}; the project is {paths.PROJECT}")
     yield from _engine()

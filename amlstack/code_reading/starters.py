@@ -277,11 +277,7 @@ class CountsElsewhere(NamedTuple):
 
 
 def counts_elsewhere(
-    launcher: str,
-    given: Mapping[str, str],
-    counts: Counts,
-    environ: Mapping[str, str],
-    read: Callable[[str], str],
+    launcher: str, given: Mapping[str, str], counts: Counts, environ: Mapping[str, str], read: Callable[[str], str]
 ) -> CountsElsewhere:
     """Return what a launcher gets, so that no count from elsewhere is higher than a scale.
 

@@ -145,6 +145,7 @@ OWN = {
 OTHER_VERSIONS = {
     "amlstack/base/api_versions.py": "the one place",
     "amlstack/cli/refresh.py": "of the list of retail prices, at another host",
+    "amlstack/cli/rehearsal/fetching.py": "of blobs, at the host of an input",
     "amlstack/provider/runs.py": "of jobs, as azure-ai-ml sends them",
 }
 

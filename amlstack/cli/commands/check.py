@@ -38,8 +38,7 @@ Size = Annotated[
     typer.Option("--size", "--cluster-size", help="VM size of the cluster, instead of a stack's.", show_default=False),
 ]
 Stack = Annotated[
-    str | None,
-    typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox."),
+    str | None, typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox.")
 ]
 Against = Annotated[
     list[str] | None,
@@ -75,10 +74,7 @@ Form = Annotated[
 Only = Annotated[str | None, typer.Option(metavar="errors", help="Show errors alone.", show_default=False)]
 Fix = Annotated[
     bool,
-    typer.Option(
-        "--fix",
-        help="Write what answers `job-timeout` and `environment-pinned`, and show the difference.",
-    ),
+    typer.Option("--fix", help="Write what answers `job-timeout` and `environment-pinned`, and show the difference."),
 ]
 Workspace = Annotated[
     str | None,

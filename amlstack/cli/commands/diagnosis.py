@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from amlstack.report.logs import Report
 
 Subjects = Annotated[
-    list[str],
-    typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False),
+    list[str], typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False)
 ]
 Reported = Annotated[
     list[str],

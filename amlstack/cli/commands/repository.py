@@ -69,8 +69,7 @@ def init(
 
 def upgrade(
     to: Annotated[
-        str | None,
-        typer.Argument(metavar="[VERSION]", help="A version, or the path of a wheel.", show_default=False),
+        str | None, typer.Argument(metavar="[VERSION]", help="A version, or the path of a wheel.", show_default=False)
     ] = None,
     *,
     sandbox: Annotated[

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from amlstack.cli.console import (
-    Yes,
-    print_json,
-    say,
-    tables,
-)
+from amlstack.cli.console import Yes, print_json, say, tables
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:

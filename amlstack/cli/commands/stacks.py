@@ -17,8 +17,7 @@ from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, Poli
 from amlstack.engine import STACK
 
 Sandbox = Annotated[
-    bool,
-    typer.Option("--sandbox", help="That stack on this machine's sandbox, with a state of its own there."),
+    bool, typer.Option("--sandbox", help="That stack on this machine's sandbox, with a state of its own there.")
 ]
 Refresh = Annotated[
     bool, typer.Option("--refresh", help="First look at what is really there; what is missing is made again.")
@@ -124,8 +123,7 @@ Form = Annotated[
 ]
 All = Annotated[bool, typer.Option("--all", help="List what changed by itself too, and all runs.")]
 Title = Annotated[
-    bool,
-    typer.Option("--title", help="Print the title of the stack's issue, which never changes; look at nothing."),
+    bool, typer.Option("--title", help="Print the title of the stack's issue, which never changes; look at nothing.")
 ]
 
 

@@ -151,14 +151,7 @@ def marker(stack: str) -> str:
     return f"<!-- amlstack: {stack} -->"
 
 
-def text(
-    stack: str,
-    results: Results,
-    before: Mapping[str, Any] | None,
-    *,
-    commit: str = "",
-    link: str = "",
-) -> str:
+def text(stack: str, results: Results, before: Mapping[str, Any] | None, *, commit: str = "", link: str = "") -> str:
     """The whole comment as Markdown.
 
     Args:

@@ -57,11 +57,7 @@ DEFAULT_SIZE = "Standard_ND96asr_v4"
 
 
 def _submit(
-    arm: ArmClient,
-    endpoint: Endpoint,
-    known: RehearsalSurvey,
-    index: int,
-    codes: Mapping[str, snapshot.Snapshot],
+    arm: ArmClient, endpoint: Endpoint, known: RehearsalSurvey, index: int, codes: Mapping[str, snapshot.Snapshot]
 ) -> str:
     """Register what a job, a sweep or a pipeline needs, in the order of `up`, and submit it under an id of its own.
 

@@ -30,8 +30,7 @@ Ranks = Annotated[
     typer.Option("--ranks", min=1, max=9999, help="Start no more ranks per node than this.", show_default=False),
 ]
 Both = Annotated[
-    str | None,
-    typer.Option("-j", metavar="NODESxRANKS", help="Both in one, for example 2x2.", show_default=False),
+    str | None, typer.Option("-j", metavar="NODESxRANKS", help="Both in one, for example 2x2.", show_default=False)
 ]
 Yes = Annotated[
     bool,

@@ -173,10 +173,7 @@ def _deployed(asked: AskedUp, deployment: Deployment, values: dict[str, Any]) ->
     finally:
         values |= deployment.as_dict()
     outcome = deployed.outcome
-    values |= {
-        "policies": [dict(each) for each in outcome.policies],
-        "applied": deployed.updated and deployed.ok,
-    }
+    values |= {"policies": [dict(each) for each in outcome.policies], "applied": deployed.updated and deployed.ok}
     if deployed.refused:
         return 1
     if not deployed.ok:

@@ -77,10 +77,7 @@ def hold(file: Path, stack: str, verb: str) -> Iterator[None]:
 
 
 def run_when_free(
-    command: Callable[[], Outcome],
-    stack: str,
-    note: Callable[[str], None],
-    pause: Callable[[float], None] = time.sleep,
+    command: Callable[[], Outcome], stack: str, note: Callable[[str], None], pause: Callable[[float], None] = time.sleep
 ) -> Outcome:
     """Runs a command of the engine, again where another one took the stack's lock after this one had begun.
 

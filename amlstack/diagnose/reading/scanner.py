@@ -181,13 +181,7 @@ class Exceptions:
             self._readers = {key: each for key, each in self._readers.items() if each.open}
         return self._readers.setdefault(writer, tracebacks.TracebackReader())
 
-    def _raised(
-        self,
-        writer: Writer,
-        raised: tracebacks.Raised,
-        line: Line,
-        time: Stamp | None,
-    ) -> None:
+    def _raised(self, writer: Writer, raised: tracebacks.Raised, line: Line, time: Stamp | None) -> None:
         found = match(raised.text)
         signature, facts = found if found is not None else (by_code("python-exception"), {})
         if found is None and raised.text.startswith("KeyError: ") and _ENVIRONMENT.search(raised.inner):

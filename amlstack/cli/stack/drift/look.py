@@ -173,10 +173,7 @@ WORDS: Final = ("refresh", "--preview-only", "--run-program=false", "--non-inter
 
 
 def look_through(
-    stack: PulumiStack,
-    mending: StackMending,
-    *,
-    on_event: Callable[[Mapping[str, Any]], None] = lambda _: None,
+    stack: PulumiStack, mending: StackMending, *, on_event: Callable[[Mapping[str, Any]], None] = lambda _: None
 ) -> Look:
     """Look at a stack.
 

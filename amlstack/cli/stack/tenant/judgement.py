@@ -182,10 +182,7 @@ def _stack(where: Targets, *, read_group: bool) -> tuple[DeclaredStack | None, l
     found = list(where.reading.findings)
     if where.reading.settings is None:
         rule = "What a stack registers is known once its settings are right"
-        return None, [
-            *found,
-            Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule),
-        ]
+        return None, [*found, Finding(NOT_ASKED, "", "The stack's settings are wrong, and no policy was asked", rule)]
     config = stack_files.engine_config(where.reading.file.config) if where.reading.file else {}
     who, unknown = resolve_account(config, os.environ)
     known = not any("subscription" in one.where for one in unknown)

@@ -383,7 +383,10 @@ def methods(of: Class) -> Iterable[ast.FunctionDef]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+    """A value as text; objects, whose text may be long, as a placeholder."""
+    if isinstance(value, Made):
+        return value.open(value.kind)
+    return str(value) if known(value) or isinstance(value, (str, Unread, PurePosixPath)) else "<fill:object,program:0>"
 
 
 def _shown(value: Any) -> Any:

@@ -99,3 +99,98 @@ def test_what_native_code_says_before_it_aborts_is_the_cause(tmp_path: Path) -> 
 @pytest.mark.parametrize("metric", ["Error: 0.{}", "TestError: 0.{}", "ERROR: 0.{}"])
 def test_a_metric_that_is_called_an_error_is_no_cause_at_the_logs_end(metric: str, tmp_path: Path) -> None:
     assert not verdict_of("".join(f"{metric.format(at)}\n" for at in range(10, 50)), tmp_path).found
+
+
+THREAD = "Exception in thread Thread-3 (_writer):\n" + traceback("OSError: handle is closed")
+TASK = "future: <Task finished name='Task-14' exception=RuntimeError('x')>\n" + traceback(
+    "RuntimeError: loop is closed"
+)
+
+
+@pytest.mark.parametrize("aside", [THREAD, TASK])
+def test_an_exception_that_ends_only_a_thread_or_a_task_is_not_before_the_programs_own(
+    aside: str, tmp_path: Path
+) -> None:
+    verdict = verdict_of(steps(9) + aside + "saving\n" + traceback("ValueError: seven"), tmp_path)
+    assert "seven" in str(verdict.text)
+    assert verdict_of(steps(9) + aside, tmp_path).text == aside.splitlines()[-1]
+
+
+def test_a_line_that_the_program_outlived_is_not_before_its_own_exception(tmp_path: Path) -> None:
+    text = "No module named 'extra'\n" + "reading shards\n" * 150 + traceback("ValueError: seven")
+    assert "seven" in str(verdict_of(text, tmp_path).text)
+    assert "extra" in str(verdict_of(text.replace("reading shards\n", "", 149), tmp_path).text)
+
+
+def test_a_launchers_crash_code_after_an_exception_is_no_cause(tmp_path: Path) -> None:
+    code = "[ERROR] [launch.py:341:sigkill_handler] ['train.py', '--local_rank=3'] exits with return code = -11\n"
+    verdict = verdict_of(traceback("ValueError: seven", prefix="[rank0]: ") + code, tmp_path)
+    assert (verdict.rank, verdict.cause) == (0, "python-exception")
+    assert verdict_of(steps(3) + code, tmp_path).cause == "segmentation-fault"
+
+
+def test_who_was_killed_after_the_first_process_ended_is_no_cause(tmp_path: Path) -> None:
+    first = (
+        "[2026-03-01 10:00:01] Horovod detected that one or more processes exited with non-zero status, thus causing "
+        "the job to be terminated. The first process to do so was:\nExit code: 1\nProcess name: 1\n"
+    )
+    later = "[2026-03-01 10:00:22] container failed with non-zero exit code: (exit code 137)\n"
+    assert not verdict_of(first + later, tmp_path).found
+    assert verdict_of(later, tmp_path).cause == "signal-9-likely-out-of-memory"
+
+
+def test_arguments_that_an_earlier_start_refused_are_not_why_a_later_one_was_interrupted(tmp_path: Path) -> None:
+    refused = "train.py: error: argument --workers: expected one argument\n"
+    assert verdict_of(refused + traceback("KeyboardInterrupt"), tmp_path).cause == "terminated-from-outside"
+    assert verdict_of(traceback("KeyboardInterrupt") + refused, tmp_path).cause == "wrong-arguments"
+
+
+def test_the_schedulers_word_about_memory_is_why_subprocesses_died(tmp_path: Path) -> None:
+    died = traceback(
+        "RuntimeError: One of the subprocesses has abruptly died during map operation.", prefix="[rank1]: "
+    )
+    killed = "slurmstepd-gpu1: error: Detected 4 oom_kill events in StepId=2.batch.\n"
+    assert verdict_of(died + child_failed(row(1, 1)) + killed, tmp_path).cause == "host-out-of-memory"
+    assert verdict_of(died + child_failed(row(1, 1)), tmp_path).cause == "subprocess-died"
+
+
+def test_a_peer_that_a_rank_never_met_is_named_and_one_that_it_lost_is_not(tmp_path: Path) -> None:
+    frame = '  File "/opt/conda/lib/python3.6/site-packages/torch/distributed/distributed_c10d.py", line 3, in {}\n'
+    for function, cause in (("init_process_group", "rendezvous-timeout"), ("all_reduce", None)):
+        head = f"Traceback (most recent call last):\n{frame.format(function)}    x()\n"
+        assert verdict_of(f"{head}RuntimeError: Connection reset by peer\n", tmp_path).cause == cause
+
+
+def test_the_end_of_a_long_message_is_the_cause_where_hydra_says_that_it_ended(tmp_path: Path) -> None:
+    listing = "    XLA label: fusion = fusion(a, b), kind=kOutput\n" * 300
+    hydra = "\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    full = "RuntimeError: Ran out of memory in memory space hbm. Used 41.20G of 15.48G hbm."
+    assert verdict_of(steps(9) + traceback(full) + listing + hydra, tmp_path).cause == "tpu-out-of-memory"
+
+
+def test_an_exception_far_before_an_end_that_gives_no_reason_is_the_cause(tmp_path: Path) -> None:
+    dump = "[rank3]:[W316 22:17:51.947 TCPStore.cpp:125] recvValue failed on SocketImpl: Connection reset by peer\n"
+    frames = "frame #8: <unknown function> + 0x126850 (0x7f91068d8850 in libc.so.6)\n" * 300
+    end = "[ERROR] [launch.py:341:sigkill_handler] ['train.py', '--local_rank=3'] exits with return code = 1\n"
+    raised = traceback("ValueError: seven", prefix="[rank2]: ")
+    verdict = verdict_of(steps(9) + raised + (dump + frames) * 3 + dump + end, tmp_path)
+    assert (verdict.rank, "seven" in str(verdict.text)) == (2, True)
+
+
+def test_a_progress_bar_in_a_traceback_or_a_table_is_no_exception(tmp_path: Path) -> None:
+    cut = traceback("ValueError: seven").rpartition("ValueError")[0]
+    assert "seven" in str(verdict_of(f"{cut}Map:  19Dataset loaded.\nValueError: seven\n", tmp_path).text)
+    assert not verdict_of(child_failed(row(1, 1, reason="Loading:  40%")), tmp_path).found
+
+
+def test_an_exception_as_python_represents_it_is_one(tmp_path: Path) -> None:
+    said = (
+        "Error in call to target 'encoder.Encoder':\nAttributeError(\"'NoneType' object has no attribute 'values'\")\n"
+    )
+    hydra = "\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    assert "'values'" in str(verdict_of(said + hydra, tmp_path).text)
+
+
+def test_of_a_long_line_the_part_with_the_sign_is_shown(tmp_path: Path) -> None:
+    line = f"Job failed. Error: usage: test {'[--option OPTION] ' * 60}test: error: unrecognized arguments: --dash\n"
+    assert "--dash" in str(verdict_of(line, tmp_path).text)

@@ -52,6 +52,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
         if event.role is EventRole.CULPRIT and (ended or not event.soft or event.weight > 2):
             tiers.setdefault(_tier(event), []).append(event)
     best = tiers[min(tiers)] if tiers else []
+    best = [event for event in best if "aside" not in event.facts] or best
     if all(event.code == "process-group-missing" for event in best):  # a warning may say why none was made
         best = best + [event for event in tiers.get(4, ()) if event.weight > 2]
     return best

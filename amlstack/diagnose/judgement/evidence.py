@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.diagnosis import Victim
-from amlstack.diagnose.events import Event, Log, Origin
+from amlstack.diagnose.events import Event, Log, Origin, comparable
 from amlstack.diagnose.reading.messages import logged_as_error
 from amlstack.diagnose.reading.tracebacks import COMMUNICATION, GIVES_UP, definite
 from amlstack.diagnose.signatures import EventRole, by_code
@@ -137,8 +137,12 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
     counts = [
         _counts(event, logs[event.file], ended=ended, near=close) for event, close in zip(events, near, strict=True)
     ]
-    causes = (EventRole.CULPRIT, EventRole.VICTIM)
-    if ended and not any(each and event.role in causes for event, each in zip(events, counts, strict=True)):
+    why = [
+        event
+        for event, each in zip(events, counts, strict=True)
+        if each and event.role in (EventRole.CULPRIT, EventRole.VICTIM) and not event.soft
+    ]
+    if ended and not why:
         # A run ended, and nothing near its end says why: what a long message or a listing follows is not far from it.
         counts = [each or _last_exception(event, logs[event.file]) for event, each in zip(events, counts, strict=True)]
     counted = [
@@ -237,6 +241,10 @@ MESSAGE = 400
 """Lines after a traceback's end in which its message may go on: TensorFlow prints whole graphs."""
 OUTLIVED = 500
 """Lines that a rank does not write after an exception that ends it."""
+APART = 100
+"""The same after a line that only mentions a failure."""
+SETTLED = 2.0
+"""Seconds after a process's end in which the launcher's other codes may be earlier ones."""
 WAITED = frozenset(
     {
         "nccl-watchdog-timeout",
@@ -271,7 +279,48 @@ def demoted(events: Iterable[Event]) -> list[Event]:
     """Exceptions and weak signs that only continue, or follow, what a victim logged are victims too."""
     events = list(events)
     victims = _victims(events)
-    return _outlived([_with_role(event, victims) for event in events])
+    return _outlived(_after_the_end([_with_role(event, victims) for event in events]))
+
+
+def _after_the_end(events: list[Event]) -> list[Event]:
+    """A launcher's exit codes after the end that led to them, and ends of an earlier start, as notes."""
+    raised = [each for each in events if _complete(each)]
+    exits = [
+        each
+        for each in events
+        if each.role is EventRole.SUMMARY and 0 < each.facts.get("exit", each.code == "mpi-process-failed") < 128
+    ]
+    again = [
+        each
+        for each in events
+        if each.code == "interrupted"
+        and each.origin is Origin.TRACEBACK
+        and each.source is not None
+        and each.source.own
+    ]
+    return [
+        replace(event, role=EventRole.NOTE)
+        if event.role is EventRole.CULPRIT and event.origin is Origin.LINE and _led_to(event, raised, exits, again)
+        else event
+        for event in events
+    ]
+
+
+def _led_to(event: Event, raised: list[Event], exits: list[Event], again: list[Event]) -> bool:
+    if "exit" in event.facts and "signal" in event.facts:
+        if event.signature.kind == "crash":  # it crashed when it was ended: its, or another one's, exception was before
+            return any(each.file == event.file and each.line < event.line for each in raised)
+        moments = [(each.time, comparable([each.time, event.time])) for each in exits if each.time and event.time]
+        return any(both is not None and both[1] - both[0] > SETTLED for _, both in moments)
+    # Who has ended is not interrupted any more: that was started later.
+    ended = event.signature.ends and event.signature.shared and event.rank is None
+    return ended and any(each.file == event.file and each.line > event.line for each in again)
+
+
+def _complete(event: Event) -> bool:
+    """An exception with its traceback that ends its process."""
+    whole = event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK and event.weight > 1
+    return whole and not event.soft and "aside" not in event.facts
 
 
 def _victims(events: Iterable[Event]) -> _Victims:
@@ -352,18 +401,23 @@ def _goes_on_with(event: Event, victim: Event) -> bool:
 def _outlived(events: list[Event]) -> list[Event]:
     """Exceptions after which their rank went on for long, until another one: caught and printed, not fatal."""
     last: dict[tuple[str, int | None], int] = {}
+    own: dict[tuple[str, int | None], int] = {}
     for event in events:
         if event.role is EventRole.CULPRIT and event.origin is Origin.TRACEBACK:
             key = (event.file, event.rank)
             last[key] = max(event.line, last.get(key, 0))
-    return [
-        replace(event, soft=True)
-        if event.role is EventRole.CULPRIT
-        and event.origin is not Origin.TABLE
-        and last.get((event.file, event.rank), 0) - event.line > OUTLIVED
-        else event
-        for event in events
-    ]
+            if event.code == "python-exception" and _complete(event):
+                own[key] = last[key]
+    return [replace(event, soft=True) if _lived_through(event, last, own) else event for event in events]
+
+
+def _lived_through(event: Event, last: Mapping[Writer, int], own: Mapping[Writer, int]) -> bool:
+    """True where the same writer raised an exception long after it; of a mere line not so long after suffices."""
+    if event.role is not EventRole.CULPRIT or event.origin is Origin.TABLE or event.code == "wrong-arguments":
+        return False  # whose arguments are refused does not go on
+    key = (event.file, event.rank)
+    mere = event.origin is Origin.LINE and not _by_itself(event) and not definite(event.text, lived=True)
+    return last.get(key, 0) - event.line > OUTLIVED or (mere and own.get(key, 0) - event.line > APART)
 
 
 @dataclass(frozen=True, slots=True)

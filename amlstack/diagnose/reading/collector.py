@@ -39,7 +39,7 @@ _WHO = re.compile(
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
-_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w[^:]*:$")
+_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$")
 """The end of a message that goes on with a list."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),

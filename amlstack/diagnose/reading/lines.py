@@ -43,6 +43,8 @@ _WRITER = 40
 # What the readers of tracebacks and tables must see, besides the table's own words.
 _MARKS = (
     "traceback (most",
+    "exception in ",
+    "future: <",
     "current thread",
     "failures:",
     "root cause",

@@ -132,7 +132,8 @@ _LEVEL = re.compile(
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
 )
 _SUCCEEDED = re.compile(
-    r"\b(?:training|run|job|evaluation|experiment)\b.{0,20}\b(?:finished|completed?|done|succeeded)\b"
+    r"\b(?:training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
+    r"\b(?:finished|completed?|done|succeeded)\b"
     r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
     re.IGNORECASE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
 from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
-from amlstack.diagnose.reading.collector import Collector
+from amlstack.diagnose.reading.collector import LONGEST_TEXT, Collector
 from amlstack.diagnose.reading.terminal import NARROWEST, wraps
 from amlstack.diagnose.reading.writers import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
@@ -32,11 +32,13 @@ PATIENCE = 200
 """Lines after which a message that its writer did not go on with is complete."""
 ATTENTION = 20_000
 """Lines of a log that are read only because they may continue a message."""
-_SPAWNED = re.compile(r"^-- Process (\d{1,5}) terminated with the following error")
+_SPAWNED = re.compile(r"^(?:-- Process |Exception in device=\w+:)(\d{1,5})(?: terminated with the following error|: )")
 _LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
 _RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tracebacks.HEADER)}$")
 """A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
+_ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
+"""Begin what Python prints of an exception that ends a thread or a task, and not the program."""
 _WRAPPERS = ("Exception", "Exception:")
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
@@ -52,6 +54,7 @@ class Exceptions:
     """
 
     __slots__ = (
+        "_aside",
         "_attention",
         "_began",
         "_collector",
@@ -70,6 +73,7 @@ class Exceptions:
         self._last_raised: dict[Writer, int] = {}
         self._spawned: int | None = None
         self._ignored: set[Writer] = set()
+        self._aside: set[Writer] = set()
         self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
@@ -84,6 +88,8 @@ class Exceptions:
             self._spawned = int(found[1])
         if line.text.startswith(_IGNORED):
             self._ignored.add((line.rank, line.local))
+        if line.text.startswith(_ASIDE):
+            self._aside.add((line.rank, line.local))
 
     def feed(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> Line | None:
         """Take a line and return the part to judge as a line of its own; None when no part is left."""
@@ -195,6 +201,8 @@ class Exceptions:
                 events[at] = replace(events[at], signature=wrapper, role=wrapper.role)
         if signature.role in (EventRole.CONTEXT, EventRole.NOISE):
             signature = by_code("python-exception")
+        if signature.role is EventRole.VICTIM and signature.kind != "stop" and raised.meets:
+            signature = by_code("rendezvous-timeout")  # who never met a peer did not lose one
         at = self._last_raised.get(writer)
         chained = (raised.chained or raised.original) and at is not None and at < len(events)
         if chained and at is not None:
@@ -202,6 +210,9 @@ class Exceptions:
             return
         ignored = writer in self._ignored
         self._ignored.discard(writer)
+        if writer in self._aside:
+            self._aside.discard(writer)
+            facts = {**facts, "aside": "thread"}
         before = len(events)
         self._collector.add(
             signature,
@@ -231,10 +242,14 @@ def _facts(raised: tracebacks.Raised) -> dict[str, Any]:
 
 MOST_LOOKED_BACK = 2000
 """Lines without a time for which the lines before are searched for one."""
+LEAD = 100
+"""Characters of a long line before the sign that it holds that are shown with it."""
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
 """An exception as a value of a record that is printed over several lines."""
+_REPRESENTED = re.compile(r"(?P<class>[A-Za-z_][\w.]*(?:Error|Exception))\((?P<quote>['\"])(?P<text>.+)(?P=quote)\)$")
+"""An exception as Python represents it, in a line of its own."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -366,6 +381,7 @@ class Scanner:
         if text.startswith("frame #"):  # names a function of C++, and says nothing of it
             return
         text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
+        text = f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
         raised = tracebacks.definite(text, lived=True)
         found = match(text)
         if found is None:
@@ -386,6 +402,8 @@ class Scanner:
             read |= messages.facts(text)
         if signature.role is EventRole.CULPRIT and not signature.ends and (without or hedged(text, signature)):
             read["guess"] = "raised" if raised and without else "said"
+        if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
+            text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
 
     def _added(self, line: Line, signature: Signature, number: int, text: str, **rest: Any) -> None:
@@ -401,8 +419,10 @@ class Scanner:
         line = writers.Line("", rank=row.rank, local=row.local, node=row.host)
         facts: dict[str, Any] = {"exit": row.code, "root": row.root, "error_file": row.error_file}
         time = find_stamp(row.time)
-        if row.last_reason:
-            found = match(row.last_reason)
+        found = match(row.last_reason)
+        if found is not None or tracebacks.definite(
+            row.last_reason, lived=True
+        ):  # no bar that was printed into the table
             signature = found[0] if found is not None else by_code("python-exception")
             frame = tracebacks.frame_in("\n".join(text[2:] for text in row.reason[1:]))
             self.collector.add(

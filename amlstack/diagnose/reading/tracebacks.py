@@ -60,6 +60,8 @@ LAUNCHER = re.compile(
     r"(?:accelerate[/\\]commands|deepspeed[/\\]launcher|torch[/\\]distributed[/\\](?:run|launch|launcher|elastic))\b"
 )
 """Files of launchers, whose own exceptions only say that a rank failed."""
+_MEETS = frozenset({"init_process_group", "init_distributed", "_init_process_group"})
+"""Functions in which a rank meets the others for the first time."""
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
@@ -80,6 +82,7 @@ class Raised:
         inner: The file of the innermost frame of all.
         own_command: The source shows that the command in the message is the failed process's own. Some versions of
             torch's launcher show the one that they started last instead.
+        meets: It came while the rank met the others for the first time.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -92,6 +95,7 @@ class Raised:
     inner: str = ""
     packages: tuple[str, ...] = ()
     own_command: bool = False
+    meets: bool = False
 
 
 @dataclass(slots=True)
@@ -168,7 +172,8 @@ class TracebackReader:
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             inner = self._frames[-1].file if self._frames else ""
-            raised = replace(raised, inner=inner, own_command=self._own_command)
+            meets = any(frame.function in _MEETS for frame in self._frames)
+            raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets)
             self._end()
             return raised
         self._foreign += 1
@@ -236,7 +241,9 @@ def exception(text: str) -> bool:
     name = found["type"].rsplit(".", 1)[-1]
     if name in _LEVELS or found["type"].split(".")[0] in _LEVELS:
         return False
-    return bool(_NAMED.search(name)) or (name[:1].isupper() and found["message"] is not None and "=" not in name)
+    said = found["message"]
+    bar = said is None or said.lstrip()[:1].isdigit()  # or the name of a progress bar
+    return bool(_NAMED.search(name)) or (name[:1].isupper() and not bar and "=" not in name)
 
 
 def definite(text: str, *, lived: bool = False) -> bool:

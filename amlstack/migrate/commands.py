@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.migrate.data import DATA, OUTPUTS, text
+from amlstack.migrate.data import DATA, OUTPUTS, listed, text
 from amlstack.migrate.values import Made
 
 if TYPE_CHECKING:
@@ -40,60 +39,47 @@ def words_of(arguments: Any, data: JobPorts, parameter: Callable[[Made], str]) -
     """The words of arguments, each as a shell takes it."""
     if isinstance(arguments, dict):  # `script_params`: a flag has an empty value
         arguments = [each for name, value in arguments.items() for each in ((name,) if value == "" else (name, value))]
-    if not isinstance(arguments, (list, tuple)):
-        arguments = [] if arguments is None else [arguments]
     before = ""
-    for value in arguments:
-        if isinstance(value, Made) and value.kind in DATA | OUTPUTS:
-            yield data.word(value, before)
-        elif isinstance(value, Made) and value.kind == "PipelineParameter":
-            yield parameter(value)
-        else:
-            yield quoted(text(value))
+    for value in listed(arguments):
+        yield _bound(value, before, data, parameter) or quoted(text(value))
         before = value if isinstance(value, str) else ""
+
+
+def _bound(value: Any, before: str, data: JobPorts, parameter: Callable[[Made], str]) -> str:
+    """The binding of an input, an output or a parameter; empty for other values."""
+    if isinstance(value, Made) and value.kind in DATA | OUTPUTS:
+        return data.word(value, before)
+    return parameter(value) if isinstance(value, Made) and value.kind == "PipelineParameter" else ""
 
 
 def joined(command: Any, data: JobPorts, parameter: Callable[[Made], str]) -> str:
     """A `command=`: v1 puts spaces between the parts of a list, and a shell reads the whole."""
-    parts = [command] if isinstance(command, (str, Made)) or not isinstance(command, (list, tuple)) else command
-    shown = []
-    for part in parts:
-        special = isinstance(part, Made) and part.kind in DATA | OUTPUTS | {"PipelineParameter"}
-        shown.append(next(words_of([part], data, parameter)) if special else text(part))
-    whole = " ".join(shown)
+    whole = " ".join(_bound(part, "", data, parameter) or text(part) for part in listed(command))
     return whole.strip() if "'" in whole or '"' in whole or "\n" in whole else " ".join(whole.split())
 
 
-def with_torchrun(command: str) -> tuple[str, str]:
-    """A command with torchrun, and the reason where torch.distributed.launch stays; both as they are without it."""
+def with_torchrun(command: str) -> tuple[str, bool]:
+    """A command with torchrun, and True where torch.distributed.launch stays."""
     found = _LAUNCH.search(command)
     if found is None:
-        return command, ""
+        return command, False
     words = found["rest"].split(" ")
     options = _options(words)
-    if not {"--use_env", "--use-env"} & {*options}:
-        return command, (
-            "without `--use_env` it gives each script `--local_rank=N` (from PyTorch 2.0 on `--local-rank=N`), "
-            "which torchrun does not"
-        )
-    rest = " ".join(
-        word for number, word in enumerate(words) if number >= len(options) or word not in ("--use_env", "--use-env")
-    )
-    return f"{command[: found.start()]}torchrun{' ' if not rest.startswith(' ') else ''}{rest}", ""
+    kept = [word for word in options if word not in ("--use_env", "--use-env")]
+    if len(kept) == len(options):
+        return command, True
+    rest = " ".join([*kept, *words[len(options) :]])
+    return f"{command[: found.start()]}torchrun{' ' if not rest.startswith(' ') else ''}{rest}", False
 
 
 def _options(words: list[str]) -> list[str]:
     """The launcher's own words: all up to the script."""
-    value = False
+    takes = False
     for number, word in enumerate(words):
-        if not word:
-            continue
-        if value:
-            value = False
-        elif word.startswith("-"):
-            value = "=" not in word and word not in _ITS_FLAGS
-        else:
+        if word and not takes and not word.startswith("-"):
             return words[:number]
+        if word:
+            takes = not takes and "=" not in word and word not in _ITS_FLAGS
     return words
 
 
@@ -103,8 +89,3 @@ def variables_of_v1(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     for beginning, instead in _V1_VARIABLES.items():
         for name in dict.fromkeys(re.findall(rf"\b{beginning}\w*", whole)):
             yield name, instead
-
-
-def script(name: Any) -> str:
-    """A script's path in its code folder."""
-    return quoted(str(PurePosixPath(text(name)))) if text(name) else ""

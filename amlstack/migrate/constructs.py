@@ -25,6 +25,8 @@ class Construct(NamedTuple):
         how: The next step of a person.
         takes: Its parameters, in order; one that begins with ``*`` takes all.
         returns: The kind of object that a call gives.
+        type: Its `type` in v2: of a distribution, a sampling, a policy.
+        file: The kind of file that it becomes by itself.
         call: Of a run's method, the function in its place; empty where the call goes, None for any other.
         keeps: The arguments that this function takes.
     """
@@ -35,6 +37,8 @@ class Construct(NamedTuple):
     how: str = ""
     takes: tuple[str, ...] = ()
     returns: str = ""
+    type: str = ""
+    file: str = ""
     call: str | None = None
     keeps: tuple[str, ...] = ()
 
@@ -51,6 +55,11 @@ def _read(row: dict[str, Any], takes: dict[str, str]) -> dict[str, Any]:
     """The fields of a row; parameters may be those of another."""
     lists = ("takes", "keeps")
     return {key: tuple(takes.get(value, value).split()) if key in lists else value for key, value in row.items()}
+
+
+def type_of(kind: str) -> str:
+    """The `type` of an object in v2; empty where it has none."""
+    return constructs()[kind].type if kind in constructs() else ""
 
 
 def construct(dotted: str) -> Construct | None:

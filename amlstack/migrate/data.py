@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.migrate.values import Made, Unread
+from amlstack.migrate.values import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
 _INPUT_MODES: Final = {"mount": "ro_mount", "download": "download", "direct": "direct"}
 _OUTPUT_MODES: Final = {"mount": "rw_mount", "upload": "upload"}
-_RUN: Final = {"{run-id}": "${{name}}", "{output-name}": "${{output_name}}"}
 DATA: Final = frozenset(("Consumption", "Dataset", "Tabular", "Uploaded", "DataReference"))
 OUTPUTS: Final = frozenset(("OutputFileDatasetConfig", "PipelineData"))
 _DEFAULT: Final = "workspaceblobstore"
@@ -25,20 +25,35 @@ def slug(text: Any, otherwise: str) -> str:
     return found if re.match(r"[A-Za-z_]", found) else otherwise
 
 
+def free(name: str, taken: Container[str], form: str = "{}") -> str:
+    """The first of NAME, NAME_2, NAME_3 … that is not taken."""
+    names = (form.format(each) for each in chain((name,), (f"{name}_{number}" for number in count(2))))
+    return next(each for each in names if each not in taken)
+
+
+def _plain(value: Any) -> Any:
+    """The default of a parameter of a pipeline; anything else as it is."""
+    if isinstance(value, Made) and value.kind == "PipelineParameter" and value.get("default_value") is not None:
+        return _plain(value.get("default_value"))
+    return value
+
+
+def listed(value: Any) -> list[Any]:
+    """The values of a list; a value that is none as its only one."""
+    return [*value] if isinstance(value, (list, tuple)) else [] if value is None else [value]
+
+
 def text(value: Any) -> str:
     """A value as text; a placeholder where it is not known."""
-    if isinstance(value, Made):
-        default = value.get("default_value") if value.kind == "PipelineParameter" else None
-        return text(default) if default is not None else str(Unread(value.kind, value.file, value.line))
-    return str(value)
+    value = _plain(value)
+    return value.open(value.kind) if isinstance(value, Made) else str(value)
 
 
 def shown(value: Any) -> Any:
     """A plain value as it is, of a list each part; anything else as text."""
+    value = _plain(value)
     if isinstance(value, (list, tuple)):
         return [*map(shown, value)]
-    if isinstance(value, Made) and value.kind == "PipelineParameter" and value.get("default_value") is not None:
-        return shown(value.get("default_value"))
     if isinstance(value, dict):
         return {shown(key): shown(each) for key, each in value.items()}
     return value if value is None or isinstance(value, (int, float)) else text(value)
@@ -80,7 +95,8 @@ class JobPorts:
         key = (kind, *value.key, *origin.key)
         if key not in self._names:
             given = value.get("name", "output_name", "data_reference_name") or origin.get("name")
-            name = self._names[key] = self._free(slug(given, slug(option.lstrip("-"), kind[:-1])))
+            wanted = slug(given, slug(option.lstrip("-"), kind[:-1]))
+            name = self._names[key] = free(wanted, {*self.inputs, *self.outputs})
             if writes:
                 self.outputs[name] = self.output(value)
             else:
@@ -92,16 +108,11 @@ class JobPorts:
         """An output that no argument hands on is declared, and named."""
         if not self.name_of(output):
             self.word(output, "output")
-            how = "Hand it on in the command: `${{outputs.NAME}}`."
-            self._told(output, output.kind, "hand", "no argument hands its path to the code", how)
+            self._told(output, "output-unused", kind=output.kind)
 
     def name_of(self, output: Made) -> str:
         """The name of an output that the step writes."""
         return next((name for key, name in self._names.items() if key[0] == "outputs" and key[1:5] == output.key), "")
-
-    def _free(self, name: str) -> str:
-        taken = {*self.inputs, *self.outputs}
-        return next(each for each in (name, *(f"{name}_{number}" for number in range(2, 999))) if each not in taken)
 
     def input(self, value: Made) -> dict[str, Any]:
         """An input of a file."""
@@ -115,13 +126,11 @@ class JobPorts:
             found["path"] = text(dataset)
         mode = value.get("mode")
         if value.kind == "DataReference" and mode != "download":
-            how = "Declare it under `outputs:`, with the same path, where the code writes to it."
-            self._told(value, "DataReference", "hand", "v1 mounts it writable, an input of v2 is read-only", how)
+            self._told(value, "DataReference")
         if isinstance(mode, str) and mode.lower() in _INPUT_MODES:
             found["mode"] = _INPUT_MODES[mode.lower()]
         if value.get("path_on_compute"):
-            said = f"`{text(value.get('path_on_compute'))}` is not kept: v2 hands the path to the command"
-            self._told(value, "path_on_compute", "hand", said, "Let the code take the path of its argument.")
+            self._told(value, "path_on_compute", path=value.get("path_on_compute"))
         return found
 
     def _dataset(self, dataset: Made) -> dict[str, Any]:
@@ -131,10 +140,9 @@ class JobPorts:
         name = dataset.get("registered") or (dataset.get("name") if path is None else None)
         if name:
             version = dataset.get("version")
-            return {
-                "type": "mltable" if dataset.kind == "Tabular" else "uri_folder",
-                "path": f"azureml:{text(name)}{'@latest' if version in (None, 'latest') else f':{text(version)}'}",
-            }
+            label = "@latest" if version in (None, "latest") else f":{text(version)}"
+            kind = "mltable" if dataset.kind == "Tabular" else "uri_folder"
+            return {"type": kind, "path": f"azureml:{text(name)}{label}"}
         if isinstance(path, list) and len(path) == 1:
             [path] = path
         if isinstance(path, tuple) and len(path) == 2:
@@ -146,9 +154,8 @@ class JobPorts:
             single = folder == path and re.search(r"\.\w{1,7}$", path) is not None
             return {"type": "uri_file" if single else "uri_folder", "path": folder}
         if isinstance(path, list):
-            self._told(dataset, dataset.kind, "hand", f"it has {len(path)} paths, an input of v2 has one",
-                       "Declare an input for each, or name the folder above them.")  # fmt: skip
-        return {"path": text(Unread("path", dataset.file, dataset.line))}
+            self._told(dataset, "paths", kind=dataset.kind, count=len(path))
+        return {"path": dataset.open("path")}
 
     def output(self, value: Made) -> dict[str, Any]:
         """An output of a file."""
@@ -159,14 +166,11 @@ class JobPorts:
         destination = value.get("destination")
         if isinstance(destination, tuple) and len(destination) == 2:
             path = address(*destination)
-            for old, new in _RUN.items():
-                path = path.replace(old, new)
-            found["path"] = path
+            found["path"] = path.replace("{run-id}", "${{name}}").replace("{output-name}", "${{output_name}}")
         elif destination is not None:
-            found["path"] = text(Unread("destination", value.file, value.line))
+            found["path"] = value.open("destination")
         if value.get("source"):
-            self._told(value, "source", "hand", "the code writes to a folder of its own, which v1 uploaded from there",
-                       "Let the code write to the output's path, which the command hands on.")  # fmt: skip
+            self._told(value, "source")
         if value.get("registered"):
             found["name"] = text(value.get("registered"))
         return found

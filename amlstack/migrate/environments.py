@@ -9,12 +9,14 @@ import yaml
 
 from amlstack.catalog import environments as catalogue
 from amlstack.code_reading.code_files import text_of
-from amlstack.migrate.data import text
-from amlstack.migrate.values import Made, Unread, known
+from amlstack.migrate.data import listed, text
+from amlstack.migrate.values import Made, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    Relative = Callable[[Any, Made], str]
 
 CPU: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 GPU: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04"
@@ -28,18 +30,14 @@ _INSTEAD: Final = ("mlflow", "azureml-mlflow")
 class Environments:
     """Environments of the jobs of one file."""
 
-    def __init__(
-        self, told: Callable[..., None], relative: Callable[[Any, Made], str], found: Callable[[Any], Path | None]
-    ) -> None:
+    def __init__(self, told: Callable[..., None], relative: Relative, found: Callable[[Any], Path | None]) -> None:
         self._told, self._relative, self._found = told, relative, found
 
     def written(self, value: Any, place: Made) -> Any:
         """The value of `environment` in a job file."""
         if value is None:
-            said = f"v1 takes its default environment, {CPU} with Python {PYTHON}"
-            how = "Name an environment that has what the script imports."
-            self._told(place, "default-environment", "hand", said, how)
-            return text(Unread("environment", place.file, place.line))
+            self._told(place, "default-environment", image=CPU, python=PYTHON)
+            return place.open("environment")
         if isinstance(value, str):
             return self._by_name(value, None, place)
         if not isinstance(value, Made):
@@ -49,12 +47,12 @@ class Environments:
         if value.kind == "Environment.from_dockerfile":
             return self._of_dockerfile(value.get("dockerfile"), value)
         if value.kind == "Environment.from_docker_build_context":
-            context = value.get("docker_build_context")
-            if isinstance(context, Made) and context.get("path"):
-                file = context.get("dockerfile_path")
-                build = {"path": self._relative(context.get("path"), value)}
-                return {"build": build | ({"dockerfile_path": text(file)} if file else {})}
-            return text(Unread("docker_build_context", value.file, value.line))
+            context = value.part("docker_build_context")
+            if not context.get("path"):
+                return value.open("docker_build_context")
+            file = context.get("dockerfile_path")
+            build = {"path": self._relative(context.get("path"), value)}
+            return {"build": build | ({"dockerfile_path": text(file)} if file else {})}
         if value.kind not in ("Environment", "environment") and not value.kind.startswith("Environment.from_"):
             return text(value)
         return self._own(value)
@@ -64,38 +62,31 @@ class Environments:
             return f"azureml:{text(name)}@latest"
         living = catalogue.get(name)
         is_curated = name.lower().startswith(catalogue.SHORT_PREFIX)
+        if is_curated and living is None and not version:
+            others = catalogue.successors(name) or _by_framework(name)
+            if not others:
+                self._told(place, "environment-lost", name=name)
+                return place.open(name)
+            living = catalogue.get(others[0])
+            assert living is not None  # noqa: S101 - a name of the catalogue
+            self._told(place, "environment-retired", name=name, new=living.name, has=living.describe())
         if is_curated and living is not None:
             version = version or living.version
             return living.version_id(text(version)) if version else living.label_id()
-        if is_curated and not version:
-            others = catalogue.successors(name) or _by_framework(name)
-            if not others:
-                self._told(place, name, "hand", "this curated environment is retired, and none has its framework",
-                           "See `amlstack environments`.")  # fmt: skip
-                return text(Unread(name, place.file, place.line))
-            other = catalogue.get(others[0])
-            assert other is not None  # noqa: S101 - a name of the catalogue
-            self._told(place, name, "hand", f"this curated environment is retired; the job names {other.name}, "
-                       f"which has {other.describe()}",
-                       "Rehearse the job: its framework is another release.")  # fmt: skip
-            return other.version_id(other.version) if other.version else other.label_id()
         return f"azureml:{name}:{text(version)}" if version else f"azureml:{name}@latest"
 
     def _own(self, value: Made) -> Any:
-        docker, python = value.get("docker"), value.get("python")
-        image = value.get("image") or (docker.get("base_image") if isinstance(docker, Made) else None)
-        dockerfile = docker.get("base_dockerfile") if isinstance(docker, Made) else None
-        if dockerfile is not None and image is None:
+        docker, python = value.part("docker"), value.part("python")
+        image = value.get("image") or docker.get("base_image")
+        if image is None and (dockerfile := docker.get("base_dockerfile")) is not None:
             return self._of_dockerfile(dockerfile, value)
-        if image is None and not (isinstance(python, Made) and python.get("user_managed_dependencies")):
+        if image is None and not python.get("user_managed_dependencies"):
             image = CPU
-        written: dict[str, Any] = {"image": _image(image) or text(Unread("base_image", value.file, value.line))}
-        if (conda := self._conda(value, python)) is not None:
-            written["conda_file"] = conda
-        return written
+        conda = self._conda(value, python)
+        return {"image": _image(image) or value.open("base_image")} | ({} if conda is None else {"conda_file": conda})
 
-    def _conda(self, value: Made, python: Any) -> Any:
-        if isinstance(python, Made) and python.get("user_managed_dependencies") is True:
+    def _conda(self, value: Made, python: Made) -> Any:
+        if python.get("user_managed_dependencies") is True:
             return None
         listed = value.kind == "Environment.from_pip_requirements"
         file = None if listed else value.get("file_path", "conda_specification")
@@ -104,30 +95,26 @@ class Environments:
         requirements = value.get("file_path" if listed else "pip_requirements")
         if requirements is not None:
             return conda_of([], self._lines(requirements, value), PYTHON)
-        given = python.get("conda_dependencies") if isinstance(python, Made) else None
+        given = python.get("conda_dependencies")
         return self.dependencies(given) if isinstance(given, Made) else None if given is None else text(given)
 
     def dependencies(self, given: Made) -> Any:
         """The conda file that a `CondaDependencies` is."""
         if (file := given.get("conda_dependencies_file_path")) is not None:
             return self._file(file, given)
-        conda, pip = ([*map(text, _listed(given.get(name)))] for name in ("conda_packages", "pip_packages"))
-        version, channels = text(given.get("python_version") or PYTHON), []
+        conda, pip = ([*map(text, listed(given.get(name)))] for name in ("conda_packages", "pip_packages"))
+        version, channels = text(given.get("python_version") or PYTHON), list[str]()
+        added = {"add_pip_package": pip, "": pip, "add_conda_package": conda, "add_channel": channels}
         for name, arguments in given.calls:
-            first = text(next(iter(arguments.values()), ""))
-            match name:
-                case "add_pip_package" | "":
-                    pip.append(first)
-                case "add_conda_package":
-                    conda.append(first)
-                case "add_channel":
-                    channels.append(first)
-                case "set_python_version":
-                    version = first
-                case "set_pip_requirements":
-                    pip = [*map(text, _listed(next(iter(arguments.values()), [])))]
-                case "remove_pip_package" | "remove_conda_package":
-                    pip = [each for each in pip if re.split(r"[=<>\[~!]", each)[0] != first]
+            value = next(iter(arguments.values()), "")
+            if name in added:
+                added[name].append(text(value))
+            elif name == "set_python_version":
+                version = text(value)
+            elif name == "set_pip_requirements":
+                pip[:] = map(text, listed(value))
+            elif name in ("remove_pip_package", "remove_conda_package"):
+                pip[:] = [each for each in pip if re.split(r"[=<>\[~!]", each)[0] != text(value)]
         return conda_of(conda, pip, version, channels)
 
     def _file(self, file: Any, value: Made) -> Any:
@@ -147,23 +134,21 @@ class Environments:
         ]
         if renewed == content["dependencies"]:
             return self._relative(file, value)
-        said = f"`mlflow` and `azureml-mlflow`, in the conda file of `{text(file)}`, which stands in the job"
-        self._told(value, "azureml-* packages", "migrated", said)
+        self._told(value, "azureml-* packages", file=file)
         return {**{key: each for key, each in content.items() if key != "name"}, "dependencies": renewed}
 
     def _lines(self, file: Any, value: Made) -> list[str]:
         path = self._found(file)
         if path is None:
-            return [text(Unread(f"packages of {text(file)}", value.file, value.line))]
+            return [value.open(f"packages of {text(file)}")]
         lines = (line.partition("#")[0].strip() for line in (text_of(path) or "").splitlines())
         return [line for line in lines if line]
 
     def _of_dockerfile(self, dockerfile: Any, value: Made) -> Any:
         path = self._found(dockerfile)
         if path is None:
-            self._told(value, "base_dockerfile", "hand", "the Dockerfile stands in the program",
-                       "Write it into a folder and name that: `environment: {build: {path: FOLDER}}`.")  # fmt: skip
-            return {"build": {"path": text(Unread("folder of the Dockerfile", value.file, value.line))}}
+            self._told(value, "base_dockerfile")
+            return {"build": {"path": value.open("folder of the Dockerfile")}}
         folder = self._relative(path.parent.as_posix(), value)
         return {"build": {"path": folder} | ({"dockerfile_path": path.name} if path.name != "Dockerfile" else {})}
 
@@ -171,16 +156,9 @@ class Environments:
 def _by_framework(name: str) -> Sequence[str]:
     """Names of today with the framework of an old one (``AzureML-PyTorch-1.6-GPU``), for the same devices first."""
     words = re.split(r"[-_.]", name.lower())
-    same = [
-        each
-        for each in catalogue.all_environments()
-        if each.framework in words or ("deepspeed" in words and each.framework == "pytorch")
-    ]
+    words += ["pytorch"] if "deepspeed" in words else []
+    same = [each for each in catalogue.all_environments() if each.framework in words]
     return [each.name for each in sorted(same, key=lambda each: bool(each.cuda) is ("cpu" in words))]
-
-
-def _listed(value: Any) -> list[Any]:
-    return [*value] if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 
 def _image(value: Any) -> str:
@@ -201,13 +179,7 @@ def without_v1(packages: Sequence[Any]) -> list[Any]:
 
 def conda_of(conda: Sequence[str], pip: Sequence[str], python: str, channels: Sequence[str] = ()) -> dict[str, Any]:
     """The content of a conda file; v1 adds its own package where a program names none, v2 needs MLflow there."""
-    conda = [each for each in conda if not re.match(r"python\b(?!-)|pip\b(?!-)", each)] + [
-        each for each in conda if re.match(r"pip\b(?!-)", each)
-    ]
-    renewed = without_v1([*pip, "azureml-defaults"])
-    packages = [
-        f"python={python}",
-        *conda,
-        *(["pip"] if not any(re.match(r"pip\b(?!-)", each) for each in conda) else []),
-    ]
-    return {"channels": [*channels, "conda-forge"], "dependencies": [*packages, {"pip": renewed}]}
+    others = [each for each in conda if not re.match(r"(python|pip)\b(?!-)", each)]
+    itself = [each for each in conda if re.match(r"pip\b(?!-)", each)] or ["pip"]
+    packages = [f"python={python}", *others, *itself, {"pip": without_v1([*pip, "azureml-defaults"])}]
+    return {"channels": [*channels, "conda-forge"], "dependencies": packages}

@@ -16,12 +16,9 @@ from amlstack.migrate.values import Bindings, Class, Function, Instance, Made, N
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-_BINARY: Final = {
+_OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
-_UNARY: Final[dict[Any, Any]] = {ast.Not: operator.not_, ast.USub: operator.neg}
-_COMPARE: Final[dict[Any, Any]] = {
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Not: operator.not_, ast.USub: operator.neg,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda item, group: item in group, ast.NotIn: lambda item, group: item not in group,
@@ -47,24 +44,12 @@ DEPTH: Final = 30
 ROUNDS: Final = 64
 
 
-_READERS: Final = {
-    ast.Constant: "_constant", ast.Name: "_named", ast.Attribute: "_attribute", ast.Call: "_call",
-    ast.JoinedStr: "_joined", ast.FormattedValue: "_formatted", ast.Dict: "_dict", ast.Subscript: "_item",
-    ast.BinOp: "_binary", ast.Lambda: "_lambda", ast.NamedExpr: "_walrus",
-    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), "_group"),
-    **dict.fromkeys((ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp), "_logic"),
-    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp), "_comprehension"),
-    **dict.fromkeys((ast.Await, ast.Starred), "_inner"),
-}  # fmt: skip
-"""The method for each kind of expression."""
-
-
 class TooLongError(Exception):
     """A program takes more steps to follow than are given to one."""
 
 
 class Expressions:
-    """The expressions of one program.
+    """The expressions of one program. As in `ast.NodeVisitor`, the method for a kind of expression has its name.
 
     Attributes:
         made: The objects of v1, in order.
@@ -77,15 +62,23 @@ class Expressions:
         self.foreign: list[tuple[str, str, int]] = []
         self.assumed: dict[tuple[str, int], str] = {}
         self.depth = 0
-        self._steps, self.file = 0, ""
+        self.functions: list[Function] = []
+        self.called: set[int] = set()
+        self.touched: dict[int, tuple[Any, Any]] = {}
+        self.file, self.line = "", 0
+        self._steps = 0
+        self._returned: list[list[Any]] = []
 
-    def apply(self, function: Function, args: list[Any], words: dict[str, Any], *, called: bool = True) -> Any:
-        """Follow a function of the program; what it returns."""
+    def block(self, body: Sequence[ast.stmt], scope: NameScope) -> str:
+        """Follow statements."""
         raise NotImplementedError
 
-    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = (), *, called: bool = True) -> Instance:
-        """Follow the making of an object."""
-        raise NotImplementedError
+    def _text(self, value: Any) -> str:
+        """A value as text; objects, whose text may be long, as a placeholder."""
+        if isinstance(value, Made):
+            return value.open(value.kind)
+        plain = known(value) or isinstance(value, (str, Unread, PurePosixPath))
+        return str(value if plain else Unread("object", self.file, self.line))
 
     def spend(self, steps: int) -> None:
         """Count steps; too many end the following."""
@@ -94,61 +87,80 @@ class Expressions:
             raise TooLongError
 
     def touch(self, held: Any) -> None:
-        """Note a list, a mapping or a scope that is about to change."""
-        raise NotImplementedError
+        """Note the state before, to which the other way of a condition returns."""
+        self.touched.setdefault(id(held), (held, held.copy()))
+
+    def bind(self, target: ast.expr, value: Any, scope: NameScope) -> None:
+        """Give a name, an attribute or an item its value; of several names each its part."""
+        match target:
+            case ast.Name():
+                self.put(scope.names, target.id, value)
+            case ast.Tuple() | ast.List():
+                values = value if isinstance(value, (list, tuple)) and len(value) == len(target.elts) else None
+                for place, each in enumerate(target.elts):
+                    unknown = Unread(ast.unparse(each), scope.file, target.lineno)
+                    self.bind(each, values[place] if values else unknown, scope)
+            case ast.Attribute():
+                owner = self.value(target.value, scope)
+                if isinstance(owner, (Made, Instance)):
+                    self.put(owner.fields, target.attr, value)
+            case ast.Subscript():
+                owner, key = self.value(target.value, scope), self.value(target.slice, scope)
+                fields = owner.fields if isinstance(owner, Made) else owner
+                if isinstance(fields, dict) and isinstance(key, (str, int)):
+                    self.put(fields, key, value)
+                elif isinstance(fields, list) and isinstance(key, int) and -len(fields) <= key < len(fields):
+                    self.put(fields, key, value)  # type: ignore[arg-type]
 
     def put(self, held: dict[Any, Any], key: Any, value: Any) -> None:
         """Set an item, an attribute or a name."""
         self.touch(held)
         held[key] = value
 
-    def bind(self, target: ast.expr, value: Any, scope: NameScope) -> None:
-        """Give a name, an attribute or an item its value."""
-        raise NotImplementedError
-
     def value(self, node: ast.expr, scope: NameScope) -> Any:
         """The value of an expression."""
         self.spend(1)
-        self.file = scope.file
+        self.file, self.line = scope.file, node.lineno
+        reader = getattr(self, f"_{type(node).__name__.lower()}", None)
         try:
-            found = self._value(node, scope)
+            found = NotImplemented if reader is None else reader(node, scope)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, OverflowError):
             found = NotImplemented  # the program would raise, or does what is not followed
         if found is NotImplemented or (isinstance(found, (str, list, tuple, dict)) and len(found) > _LONGEST):
             return Unread(ast.unparse(node) if self.depth < DEPTH else "", scope.file, node.lineno)
         return found
 
-    def _value(self, node: ast.expr, scope: NameScope) -> Any:
-        reader = _READERS.get(type(node))
-        return NotImplemented if reader is None else getattr(self, reader)(node, scope)
-
     def _constant(self, node: ast.Constant, _: NameScope) -> Any:
         return NotImplemented if node.value is ... else node.value
 
-    def _joined(self, node: ast.JoinedStr, scope: NameScope) -> str:
-        return "".join(_text(self.value(part, scope)) for part in node.values)
+    def _joinedstr(self, node: ast.JoinedStr, scope: NameScope) -> str:
+        return "".join(self._text(self.value(part, scope)) for part in node.values)
 
-    def _formatted(self, node: ast.FormattedValue, scope: NameScope) -> str:
+    def _formattedvalue(self, node: ast.FormattedValue, scope: NameScope) -> str:
         value = self.value(node.value, scope)
-        form = _text(self.value(node.format_spec, scope)) if node.format_spec else ""
-        return format(value, form) if known(value) else _text(value)
+        form = self._text(self.value(node.format_spec, scope)) if node.format_spec else ""
+        return format(value, form) if known(value) else self._text(value)
 
-    def _group(self, node: ast.List | ast.Tuple | ast.Set, scope: NameScope) -> Any:
+    def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: NameScope) -> Any:
         found = [each for element in node.elts for each in self._elements(element, scope)]
         return tuple(found) if isinstance(node, ast.Tuple) else found
+
+    _tuple = _set = _list
 
     def _lambda(self, node: ast.Lambda, scope: NameScope) -> Function:
         return Function(node, scope)
 
-    def _walrus(self, node: ast.NamedExpr, scope: NameScope) -> Any:
+    def _namedexpr(self, node: ast.NamedExpr, scope: NameScope) -> Any:
         value = self.value(node.value, scope)
         self.bind(node.target, value, scope)
         return value
 
-    def _inner(self, node: ast.Await | ast.Starred, scope: NameScope) -> Any:
+    def _await(self, node: ast.Await | ast.Starred, scope: NameScope) -> Any:
         return self.value(node.value, scope)
 
-    def _named(self, node: ast.Name, scope: NameScope) -> Any:
+    _starred = _await
+
+    def _name(self, node: ast.Name, scope: NameScope) -> Any:
         found = scope.find(node.id)
         if found is None:
             if node.id in constructs() and node.id[0].isupper():  # by `import *`, or a part of a whole
@@ -158,9 +170,7 @@ class Expressions:
 
     def _elements(self, node: ast.expr, scope: NameScope) -> list[Any]:
         value = self.value(node, scope)
-        if isinstance(node, ast.Starred) and isinstance(value, (list, tuple)):
-            return [*value]
-        return [value]
+        return [*value] if isinstance(node, ast.Starred) and isinstance(value, (list, tuple)) else [value]
 
     def _dict(self, node: ast.Dict, scope: NameScope) -> Any:
         found: dict[Any, Any] = {}
@@ -168,7 +178,7 @@ class Expressions:
             inner = self.value(value, scope)
             if key is not None:
                 name = self.value(key, scope)
-                found[name if known(name) else _text(name)] = inner
+                found[name if known(name) else self._text(name)] = inner
             elif isinstance(inner, dict):
                 found |= inner
         return found
@@ -179,25 +189,21 @@ class Expressions:
             return Name(f"{owner.dotted}.{node.attr}")
         if isinstance(owner, Made):
             if owner.kind == "arguments" and node.attr in owner.fields:
-                text = f"the default of `--{node.attr}`" if known(owner.fields[node.attr]) else ""
-                if text:
-                    self.assumed[scope.file, node.lineno] = text
+                if known(owner.fields[node.attr]):
+                    self.assumed[scope.file, node.lineno] = f"the default of `--{node.attr}`"
                 return owner.fields[node.attr]
             return attribute(owner, node.attr, scope.file, node.lineno)
-        if isinstance(owner, Instance):
-            if node.attr in owner.fields:
-                return owner.fields[node.attr]
-            method = next((each for each in methods(owner.of) if each.name == node.attr), None)
-            return NotImplemented if method is None else Function(method, owner.of.scope, owner)
-        if isinstance(owner, Class):
-            return next(
-                (Function(each, owner.scope) for each in methods(owner) if each.name == node.attr), NotImplemented
-            )
+        if isinstance(owner, Instance) and node.attr in owner.fields:
+            return owner.fields[node.attr]
+        if isinstance(owner, (Instance, Class)):
+            of, itself = (owner.of, owner) if isinstance(owner, Instance) else (owner, None)
+            found = (Function(each, of.scope, itself) for each in methods(of) if each.name == node.attr)
+            return next(found, NotImplemented)
         if isinstance(owner, PurePosixPath) and node.attr in ("parent", "name", "stem", "suffix"):
             return getattr(owner, node.attr)
         return NotImplemented
 
-    def _item(self, node: ast.Subscript, scope: NameScope) -> Any:
+    def _subscript(self, node: ast.Subscript, scope: NameScope) -> Any:
         owner = self.value(node.value, scope)
         if isinstance(node.slice, ast.Slice):
             ends = [each and self.value(each, scope) for each in (node.slice.lower, node.slice.upper, node.slice.step)]
@@ -207,54 +213,53 @@ class Expressions:
             return called(owner, "[]", [key], {}, (scope.file, node.lineno))
         return owner[key] if isinstance(owner, (str, list, tuple, dict)) and known(key) else NotImplemented
 
-    def _binary(self, node: ast.BinOp, scope: NameScope) -> Any:
+    def _binop(self, node: ast.BinOp, scope: NameScope) -> Any:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, PurePosixPath) and isinstance(node.op, ast.Div):
-            return left / _text(right)
+            return left / self._text(right)
         if isinstance(node.op, ast.Add) and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
             return [*left, *right]
         if isinstance(node.op, ast.Add) and (isinstance(left, str) or isinstance(right, str)):
-            return _text(left) + _text(right)
+            return self._text(left) + self._text(right)
         if isinstance(node.op, ast.Mod) and isinstance(left, str):
             if isinstance(right, dict):
                 return left % {name: _shown(value) for name, value in right.items()}
             return left % tuple(map(_shown, right if isinstance(right, tuple) else (right,)))
-        if not (known(left) and known(right)) or type(node.op) not in _BINARY:
-            return NotImplemented
         small = all(isinstance(each, (int, float)) and abs(each) < 1e12 for each in (left, right))
         if isinstance(node.op, ast.Mult) and not small:
             return NotImplemented
-        return _BINARY[type(node.op)](left, right)
+        return self._operated(node.op, left, right)
 
-    def _logic(self, node: ast.expr, scope: NameScope) -> Any:
-        match node:
-            case ast.BoolOp():
-                values = [self.value(each, scope) for each in node.values]
-                for value in values[:-1]:
-                    if not known(value) and not isinstance(value, Made):
-                        return NotImplemented
-                    if bool(value) is isinstance(node.op, ast.Or):
-                        return value
-                return values[-1]
-            case ast.UnaryOp():
-                value = self.value(node.operand, scope)
-                if not known(value):
-                    return NotImplemented
-                return _UNARY[type(node.op)](value)
-            case ast.Compare(ops=[op], comparators=[other]):
-                left, right = self.value(node.left, scope), self.value(other, scope)
-                if isinstance(left, Made) and right is None:
-                    return isinstance(op, (ast.NotEq, ast.IsNot))
-                return _COMPARE[type(op)](left, right) if known(left) and known(right) else NotImplemented
-            case ast.IfExp():
-                test = self.value(node.test, scope)
-                ways = [self.value(each, scope) for each in (node.body, node.orelse)]
-                if known(test):
-                    return ways[0] if test else ways[1]
-                return ways[0] if ways[0] == ways[1] else NotImplemented
-        return NotImplemented
+    def _operated(self, op: ast.AST, *values: Any) -> Any:
+        return _OPERATORS[type(op)](*values) if all(map(known, values)) else NotImplemented
 
-    def _comprehension(self, node: Any, scope: NameScope) -> Any:
+    def _boolop(self, node: ast.BoolOp, scope: NameScope) -> Any:
+        values = [self.value(each, scope) for each in node.values]
+        for value in values[:-1]:
+            if not known(value) and not isinstance(value, Made):
+                return NotImplemented
+            if bool(value) is isinstance(node.op, ast.Or):
+                return value
+        return values[-1]
+
+    def _unaryop(self, node: ast.UnaryOp, scope: NameScope) -> Any:
+        return self._operated(node.op, self.value(node.operand, scope))
+
+    def _compare(self, node: ast.Compare, scope: NameScope) -> Any:
+        [op], [other] = node.ops, node.comparators
+        left, right = self.value(node.left, scope), self.value(other, scope)
+        if isinstance(left, Made) and right is None:
+            return isinstance(op, (ast.NotEq, ast.IsNot))
+        return self._operated(op, left, right)
+
+    def _ifexp(self, node: ast.IfExp, scope: NameScope) -> Any:
+        test = self.value(node.test, scope)
+        ways = [self.value(each, scope) for each in (node.body, node.orelse)]
+        if known(test):
+            return ways[0] if test else ways[1]
+        return ways[0] if ways[0] == ways[1] else NotImplemented
+
+    def _listcomp(self, node: Any, scope: NameScope) -> Any:
         [*rest, generator] = node.generators
         over = self.value(generator.iter, scope)
         if rest or not isinstance(over, (list, tuple, dict)) or len(over) > ROUNDS:
@@ -272,7 +277,61 @@ class Expressions:
                 found.append(self.value(node.elt, inner))
         return dict(found) if isinstance(node, ast.DictComp) else found
 
+    _generatorexp = _dictcomp = _setcomp = _listcomp
+
     # --- calls
+
+    def apply(self, function: Function, args: list[Any], words: dict[str, Any], *, called: bool = True) -> Any:
+        """Follow a function of the program; what it returns. Of one that nothing calls no argument is known."""
+        self.called.add(id(function.node))
+        if self.depth >= DEPTH:
+            return NotImplemented
+        takes = function.node.args
+        names = Bindings()
+        scope = NameScope(names, function.scope.file, function.scope)
+        ordered = [each.arg for each in (*takes.posonlyargs, *takes.args)]
+        further = [each.arg for each in takes.kwonlyargs]
+        defaults = dict(zip(reversed(ordered), reversed(takes.defaults), strict=False))
+        defaults |= {name: default for name, default in zip(further, takes.kw_defaults, strict=True) if default}
+        given = words | dict(zip(ordered, [function.of, *args] if function.of else args, strict=False))
+        for name in (*ordered, *further):
+            if name in given:
+                names[name] = given[name]
+            elif called and MORE not in words and name in defaults:
+                names[name] = self.value(defaults[name], function.scope)
+            else:
+                names[name] = Unread(name, scope.file, function.node.lineno)
+        if takes.kwarg:
+            names[takes.kwarg.arg] = {key: value for key, value in words.items() if key not in names}
+        if takes.vararg:
+            names[takes.vararg.arg] = args[len(ordered) :]
+        if isinstance(function.node, ast.Lambda):
+            return self.value(function.node.body, scope)
+        self._returned.append([])
+        self.depth += 1
+        try:
+            self.block(function.node.body, scope)
+        finally:
+            returned = self._returned.pop()
+            self.depth -= 1
+        first = returned[0] if returned else None
+        return first if all(each == first for each in returned) else NotImplemented
+
+    def instance(self, of: Class, words: dict[str, Any], args: Sequence[Any] = (), *, called: bool = True) -> Instance:
+        """Follow the making of an object."""
+        self.called.add(id(of.node))
+        made = Instance(of, {})
+        for statement in of.node.body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+                target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+                if isinstance(target, ast.Name):
+                    made.fields[target.id] = self.value(statement.value, of.scope)
+        starts = [Function(each, of.scope, made) for each in methods(of) if each.name == "__init__"]
+        made.fields |= {} if starts else words
+        self.functions += (Function(each, of.scope, made) for each in methods(of) if each.name != "__init__")
+        for each in starts:
+            self.apply(each, [*args], words, called=called)
+        return made
 
     def _call(self, node: ast.Call, scope: NameScope) -> Any:
         args = [each for argument in node.args for each in self._elements(argument, scope)]
@@ -292,9 +351,8 @@ class Expressions:
             return self.apply(function, args, words)
         if isinstance(function, Class):
             return self.instance(function, words, args)
-        if not isinstance(function, Name):
-            return NotImplemented
-        return self._named_call(function, args, words, (scope.file, node.lineno))
+        named = isinstance(function, Name)
+        return self._named_call(function, args, words, (scope.file, node.lineno)) if named else NotImplemented
 
     def _named_call(self, name: Name, args: list[Any], words: dict[str, Any], place: tuple[str, int]) -> Any:
         dotted = name.dotted
@@ -304,8 +362,8 @@ class Expressions:
                 self.foreign.append((dotted, *place))
                 return NotImplemented
             if row.takes[:1] == ("*values",):
-                args = [args[0]] if len(args) == 1 and isinstance(args[0], (list, tuple)) else [args]
-                fields = {"values": args[0]}
+                several = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+                fields: dict[str, Any] = {"values": several}
             else:
                 more = {name: Unread(name, *place) for name in row.takes} if MORE in words else {}
                 fields = {**more, **dict(zip(row.takes, args, strict=False)), **words}
@@ -317,18 +375,18 @@ class Expressions:
             args = [*args, words["default"]] if "default" in words else args
             if len(args) < 2 or not known(args[1]):
                 return NotImplemented
-            self.assumed[place] = f"the default of the variable `{_text(args[0])}`"
+            self.assumed[place] = f"the default of the variable `{self._text(args[0])}`"
             return args[1]
         if dotted.endswith("ArgumentParser"):
             return Made("parser", {}, *place)
         if dotted in _PATHS and all(isinstance(each, (str, PurePosixPath, Unread)) for each in args):
-            return _PATHS[dotted](*map(_text, args))
+            return _PATHS[dotted](*map(self._text, args))
         if dotted == "range" and known(args) and len(range(*args)) <= ROUNDS:
             return [*range(*args)]
         if dotted.startswith("math.") and known(args):
             return getattr(math, dotted[5:])(*args)
         if dotted == "str" and len(args) == 1:
-            return _text(args[0])
+            return self._text(args[0])
         if dotted in _PLAIN and not words and (known(args) or dotted in ("list", "dict", "tuple", "enumerate", "zip")):
             found = _PLAIN[dotted](*args)
             return [*found] if dotted in ("enumerate", "zip", "set") else found
@@ -344,7 +402,7 @@ class Expressions:
             if name == "format":
                 return owner.format(*map(_shown, args), **{key: _shown(value) for key, value in words.items()})
             if name == "join" and args and isinstance(args[0], (list, tuple)):
-                return owner.join(map(_text, args[0]))
+                return owner.join(map(self._text, args[0]))
             plain = name in ("split", "strip", "lstrip", "rstrip", "replace", "lower", "upper", "splitlines", "title",
                              "startswith", "endswith", "rsplit", "capitalize")  # fmt: skip
             return getattr(owner, name)(*args) if plain and known(args) else NotImplemented
@@ -357,7 +415,7 @@ class Expressions:
                 return found if name in ("copy", "get", "index", "count") else [*found]
         if isinstance(owner, PurePosixPath):
             if name in ("joinpath", "with_suffix", "with_name"):
-                return getattr(owner, name)(*map(_text, args))
+                return getattr(owner, name)(*map(self._text, args))
             return {"as_posix": str(owner)}.get(name, owner if name in _SAME_PATH else NotImplemented)
         return NotImplemented
 
@@ -380,13 +438,6 @@ class Expressions:
 def methods(of: Class) -> Iterable[ast.FunctionDef]:
     """The methods of a class."""
     return (each for each in of.node.body if isinstance(each, ast.FunctionDef))
-
-
-def _text(value: Any) -> str:
-    """A value as text; objects, whose text may be long, as a placeholder."""
-    if isinstance(value, Made):
-        return value.open(value.kind)
-    return str(value) if known(value) or isinstance(value, (str, Unread, PurePosixPath)) else "<fill:object,program:0>"
 
 
 def _shown(value: Any) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.migrate import commands
-from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, shown, text
+from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, listed, shown, text
 from amlstack.migrate.distributions import ESTIMATORS, distribution
 from amlstack.migrate.environments import Environments
-from amlstack.migrate.report import Item
+from amlstack.migrate.report import Item, noted
 from amlstack.migrate.values import Made, Unread
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Commands:
         self.items: list[Item] = []
         self.environments = Environments(self.told, self.relative, self.found)
 
-    def told(self, place: Made, construct: Any, state: str, what: str, how: str = "") -> None:
-        """Note something on a construct; twice the same is once."""
-        item = Item(place.file, place.line, text(construct), state, what, how)
+    def told(self, place: Made, note: str, /, **values: Any) -> None:
+        """Note something on a construct, a row of `notes.toml`; twice the same is once."""
+        item = noted(place.file, place.line, note, **{name: text(value) for name, value in values.items()})
         if item not in self.items:
             self.items.append(item)
 
@@ -67,8 +67,7 @@ class Commands:
             return name
         target = self.found(name)
         if target is None:
-            said = f"`{name}` is neither beside the program nor where it would be started"
-            self.told(place, name, "hand", said, "Put it there, or name the right path in the job.")
+            self.told(place, "absent-file", name=name)
             target = self.path.parent / name
         return Path(os.path.relpath(target, self._out)).as_posix()
 
@@ -89,14 +88,13 @@ class Commands:
         if isinstance(config, Unread):
             of = Made(made.kind, {**made.fields, **dict.fromkeys(_CONFIGURED, config)}, made.file, made.line)
         environment = of.get("environment", "environment_definition")
-        inner = environment if isinstance(environment, Made) else Made("")
-        line, said = commands.with_torchrun(self._line(made, of, data, parameter))
-        if said:
-            how = "Read LOCAL_RANK from the environment in the script, and write `torchrun` with the same options."
-            self.told(made, "torch.distributed.launch", "hand", f"it stays: {said}", how)
+        inner = of.part("environment", "environment_definition")
+        line, stays = commands.with_torchrun(self._line(made, of, data, parameter))
+        if stays:
+            self.told(made, "torch.distributed.launch")
         variables = {**_items(inner.get("environment_variables")), **_items(of.get("environment_variables"))}
         for name, instead in commands.variables_of_v1([line, *map(str, variables)]):
-            self.told(made, name, "hand", f"jobs of v2 have no such variable: {instead}")
+            self.told(made, "variable", name=name, instead=instead)
         own = made.kind in ESTIMATORS and environment is None
         compute = self.compute(of, made)
         spread, nodes = distribution(of, made, self.told)
@@ -126,9 +124,10 @@ class Commands:
         name = made.get("script", "entry_script", "script_name") or of.get("script", "entry_script")
         given = made.get("arguments", "script_params", "estimator_entry_script_arguments")
         given = of.get("arguments", "script_params") if given is None else given
-        words = ["python", commands.script(name or made.open("script")), *commands.words_of(given, data, parameter)]
-        for each in flat(made.get("inputs")):
-            if isinstance(each, Made) and each.kind in DATA | OUTPUTS:
+        script = commands.quoted(str(PurePosixPath(text(name or made.open("script")))))
+        words = ["python", script, *commands.words_of(given, data, parameter)]
+        for each in objects(made.get("inputs")):
+            if each.kind in DATA | OUTPUTS:
                 data.word(each, "")
         return " ".join(words)
 
@@ -137,17 +136,15 @@ class Commands:
         image = of.get("custom_docker_image", "custom_docker_base_image")
         if of.kind != "Estimator" and image is None:
             return self.environments.written(f"AzureML-{of.kind}-{text(of.get('framework_version') or '')}", of)
-        file = of.get("conda_dependencies_file", "conda_dependencies_file_path")
-        requirements = of.get("pip_requirements_file", "pip_requirements_file_path")
-        fields: dict[str, Any] = {"image": image}
-        if of.get("user_managed") is True:
-            fields["python"] = Made("python", {"user_managed_dependencies": True})
-        elif file is not None or requirements is not None:
-            fields |= {"conda_specification": file} if file is not None else {"pip_requirements": requirements}
-        else:
-            packages = {name: of.get(name) for name in ("conda_packages", "pip_packages")}
-            conda = Made("CondaDependencies", packages, of.file, of.line)
-            fields["python"] = Made("python", {"conda_dependencies": conda})
+        packages = {name: of.get(name) for name in ("conda_packages", "pip_packages")}
+        conda = Made("CondaDependencies", packages, of.file, of.line)
+        python = {"user_managed_dependencies": of.get("user_managed") is True, "conda_dependencies": conda}
+        fields = {
+            "image": image,
+            "conda_specification": of.get("conda_dependencies_file", "conda_dependencies_file_path"),
+            "pip_requirements": of.get("pip_requirements_file", "pip_requirements_file_path"),
+            "python": Made("python", python),
+        }
         return self.environments.written(Made("Environment.from_docker_image", fields, of.file, of.line), of)
 
     def compute(self, of: Made, made: Made) -> str | None:
@@ -160,33 +157,33 @@ class Commands:
         if target is None and made.kind.endswith("Step"):
             target = made.open("compute_target")
         if target in (None, "local"):
-            how = "Name a cluster, `azureml:NAME`, unless the job is to run locally."
-            self.told(made, "compute_target", "hand", "v1 runs it on the machine that submits it", how)
+            self.told(made, "compute_target")
             return "local"
         return f"azureml:{text(target)}"
 
 
 def _resources(of: Made, inner: Made, nodes: Any, *, serverless: bool) -> dict[str, Any]:
     """Nodes, size and container of a job."""
-    docker = of.get("docker_runtime_config", "docker")
-    docker = docker if isinstance(docker, Made) and docker.given() else inner.get("docker")
-    docker = docker if isinstance(docker, Made) else Made("")
-    arguments = docker.get("arguments")
+    docker = of.part("docker_runtime_config", "docker")
+    docker = docker if docker.given() else inner.part("docker")
     found = {
         "instance_count": nodes,
         "instance_type": of.get("vm_size") if serverless else None,
         "shm_size": of.get("shm_size") or docker.get("shm_size"),
-        "docker_args": " ".join(map(text, arguments)) if isinstance(arguments, list) else arguments,
+        "docker_args": " ".join(map(text, listed(docker.get("arguments")))),
     }
     return {key: shown(value) for key, value in found.items() if value}
 
 
 def flat(value: Any) -> Iterator[Any]:
     """The values of a list, of lists in it, or of a mapping."""
-    if isinstance(value, dict):
-        value = [*value.values()]
-    for each in value if isinstance(value, (list, tuple)) else () if value is None else (value,):
+    for each in [*value.values()] if isinstance(value, dict) else listed(value):
         yield from flat(each) if isinstance(each, (list, tuple)) else (each,)
+
+
+def objects(value: Any) -> Iterator[Made]:
+    """The objects of v1 among such values."""
+    return (each for each in flat(value) if isinstance(each, Made))
 
 
 def _over(made: Made, config: Made) -> Made:
@@ -207,9 +204,7 @@ def _items(value: Any) -> dict[Any, Any]:
 def ordered(kind: str, content: dict[str, Any]) -> dict[str, Any]:
     """The keys that say something, in the order in which people write them."""
     found = {key: content[key] for key in (*_ORDER, *content) if key in content}
-    return {"type": kind} | {
-        key: value for key, value in found.items() if value is not None and value not in ({}, [], "")
-    }
+    return {"type": kind} | {key: value for key, value in found.items() if value not in (None, {}, [], "")}
 
 
 def file_of(kind: str, made: Made, content: dict[str, Any]) -> dict[str, Any]:

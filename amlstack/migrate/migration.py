@@ -6,7 +6,6 @@ import json
 import os
 import re
 from dataclasses import dataclass, field
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,16 +14,15 @@ import yaml
 from amlstack.base.text import snake
 from amlstack.code_reading.code_files import text_of, tree_of
 from amlstack.migrate.constructs import constructs
-from amlstack.migrate.data import shown
+from amlstack.migrate.data import free, shown
 from amlstack.migrate.pipelines import Writer
-from amlstack.migrate.report import Item
+from amlstack.migrate.report import Item, noted
 from amlstack.migrate.scopes import Followed
 from amlstack.migrate.settings import settings_of
 from amlstack.migrate.training_code import difference, patched
 from amlstack.migrate.values import MARK, Bindings, Made
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES: Final = (".py", ".ipynb", ".runconfig")
@@ -60,10 +58,8 @@ def sources(paths: Iterable[Path], out: Path) -> Iterator[Path]:
             continue
         for root, folders, names in os.walk(path):
             here = Path(root)
-            folders[:] = sorted(
-                name for name in folders
-                if not (name.startswith(".") and name != ".azureml") and name not in _LEFT_OUT and here / name != out
-            )  # fmt: skip
+            kept = (name for name in folders if name == ".azureml" or not name.startswith("."))
+            folders[:] = sorted(name for name in kept if name not in _LEFT_OUT and here / name != out)
             yield from (here / name for name in sorted(names) if name.endswith(SUFFIXES))
 
 
@@ -84,8 +80,7 @@ def migrate(paths: Sequence[Path], out: Path) -> Migration:
         root = next((each for each in roots if path.is_relative_to(each)), path.parent)
         made += _one(path, root, text, found, Writer(path, roots, out))
     if settings := settings_of(made, notes.told):
-        head = "Clusters and workspace of programs of SDK v1."
-        found.files[SETTINGS] = _dumped(settings, head, found)
+        found.files[SETTINGS] = _dumped(settings, "Clusters and workspace of programs of SDK v1.", found)
     found.items += notes.items
     return found
 
@@ -96,30 +91,30 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
     if path.suffix == ".runconfig":
         made = _of_runconfig(path, label, text)
     else:
-        parts = [*_parts(path, label, text)]
-        if not parts:
-            said, how = "it is no Python that can be read", "Mend it, or copy it by hand."
-            found.items.append(Item(label, 0, "file", "hand", said, how))
+        notebook = path.suffix == ".ipynb"
+        cells = [*_cells(label, text)] if notebook else [(label, text)]
+        read = {part: tree_of(code) for part, code in cells if not code.startswith("%%")} or {label: None}
+        found.items += (noted(part, 0, "file" if part == label else "cell") for part, tree in read.items() if not tree)
         program = Followed(root, found.modules)
-        program.follow(parts, path)
+        program.follow([(part, tree) for part, tree in read.items() if tree], path)
         made = program.made
-        said, how = "the table of constructs does not know it", "Look for its like in v2."
-        found.items += (Item(file, line, name, "hand", said, how) for name, file, line in program.foreign)
-        if path.suffix == ".py":
-            _patch(path, label, text, found)
-        else:
-            for number, cell in _written_cells(text):
-                found.items += patched(cell, f"{label}[{number}]").items
+        found.items += (noted(file, line, "not-in-the-table", name=name) for name, file, line in program.foreign)
+        for part, code in _written(cells) if notebook else cells:
+            result = patched(code, part)
+            found.items += result.items
+            if result.text != code and not notebook:
+                found.patches[path] = result.text
+                found.files[f"{label.replace('/', '__')}.patch"] = difference(text, result.text, label)
         if any(each.kind in _SUBMITTED for each in made):
-            found.items += _assumed(program)
+            assumed = program.assumed.items()
+            found.items += (noted(file, line, "a default", what=what) for (file, line), what in assumed)
     found.read += bool(made)
     for each in made:
         row = constructs().get(each.fields.get("_row") or each.kind)
         if row is not None and "_elsewhere" not in each.fields:
             found.items.append(Item(each.file, each.line, row.name, row.state, row.becomes, row.how))
-    documents = [*writer.documents(made)]
-    for document in documents:
-        name = _free(document.stem, found.files)
+    for document in writer.documents(made):
+        name = free(document.stem, found.files, "{}.yml")
         head = f"From {document.file}, line {document.line}." if document.line else f"From {document.file}."
         found.files[name] = _dumped(document.content, head, found)
     found.items += writer.items
@@ -129,75 +124,36 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
 _SUBMITTED: Final = frozenset(("ScriptRunConfig", "Estimator", "PyTorch", "TensorFlow", "Pipeline", "HyperDriveConfig"))
 
 
-def _assumed(program: Followed) -> Iterator[Item]:
-    for (file, line), what in program.assumed.items():
-        yield Item(file, line, "a default", "migrated", f"{what} is taken, which its caller may say otherwise")
-
-
-def _patch(path: Path, label: str, text: str, found: Migration) -> None:
-    result = patched(text, label)
-    found.items += result.items
-    if result.text != text:
-        found.patches[path] = result.text
-        found.files[f"{label.replace('/', '__')}.patch"] = difference(text, result.text, label)
-
-
-def _free(stem: str, taken: Iterable[str]) -> str:
-    names = {*taken}
-    others = (f"{stem}_{number}.yml" for number in count(2))
-    return next(name for name in chain([f"{stem}.yml"], others) if name not in names)
-
-
 def _dumped(content: dict[str, Any], head: str, found: Migration) -> str:
     """A file's text; each placeholder in it is an open question."""
-    text = yaml.dump(shown(content), Dumper=_Plain, sort_keys=False, width=110, allow_unicode=True)
-    for mark in dict.fromkeys(match.groups() for match in MARK.finditer(text.replace("\n", " "))):
-        how = "Write it in the place of the placeholder; `amlstack check` refuses the file until then."
-        item = Item(mark[1], int(mark[2]), mark[0], "hand", "reading does not find its value", how)
+    text = yaml.safe_dump(shown(content), sort_keys=False, width=110, allow_unicode=True)
+    for mark in MARK.finditer(text.replace("\n", " ")):
+        item = noted(mark["file"], int(mark["line"]), "unread", what=mark["what"])
         if item not in found.items:
             found.items.append(item)
     return f"# {head}\n{text}"
 
 
-class _Plain(yaml.SafeDumper):
-    """Writes equal parts each time, without aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - as PyYAML calls it
-        """Nothing is shared."""
-        return True
-
-
-def _parts(path: Path, label: str, text: str) -> Iterator[tuple[str, ast.Module]]:
-    """The parts of a program with their names: the file, or the cells of a notebook."""
-    if path.suffix == ".py":
-        if (tree := tree_of(text)) is not None:
-            yield label, tree
-        return
-    for number, cell in _cells(text):
-        if cell.lstrip().startswith("%%"):
-            continue
-        if (tree := tree_of(_MAGIC.sub(r"\1pass", cell))) is not None:
-            yield f"{label}[{number}]", tree
-
-
-def _cells(text: str) -> Iterator[tuple[int, str]]:
-    """The code cells of a notebook, each with its number among all cells."""
+def _cells(label: str, text: str) -> Iterator[tuple[str, str]]:
+    """The code cells of a notebook, each with its number among all cells; lines that are no Python do nothing."""
     try:
         cells = json.loads(text)["cells"]
         for number, cell in enumerate(cells, 1):
             if cell.get("cell_type") == "code":
                 source = cell.get("source", "")
-                yield number, source if isinstance(source, str) else "".join(source)
+                code = source if isinstance(source, str) else "".join(source)
+                other = code.lstrip().startswith("%%")
+                yield f"{label}[{number}]", code.lstrip() if other else _MAGIC.sub(r"\1pass", code)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
 
 
-def _written_cells(text: str) -> Iterator[tuple[int, str]]:
+def _written(cells: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """The cells that a notebook writes into files."""
-    for number, cell in _cells(text):
-        first, _, rest = cell.lstrip().partition("\n")
+    for name, cell in cells:
+        first, _, rest = cell.partition("\n")
         if first.startswith("%%writefile") and first.rstrip().endswith(".py"):
-            yield number, f"\n{rest}"
+            yield name, f"\n{rest}"
 
 
 def _of_runconfig(path: Path, label: str, text: str) -> list[Made]:
@@ -211,11 +167,11 @@ def _of_runconfig(path: Path, label: str, text: str) -> list[Made]:
     made = _made(".runconfig", content, label)
     folder = path.parent.parent if path.parent.name == ".azureml" else path.parent
     made.fields |= {"source_directory": folder.as_posix(), "_row": ".runconfig"}
-    if isinstance(history := made.fields.get("environment"), Made):
-        history.kind = "Environment"
-        python = history.get("python")
-        if isinstance(python, Made) and isinstance(dependencies := python.get("conda_dependencies"), dict):
-            python.fields["conda_dependencies"] = _conda(dependencies, label)
+    environment = made.part("environment")
+    environment.kind = "Environment"
+    python = environment.part("python")
+    if isinstance(dependencies := python.get("conda_dependencies"), dict):
+        python.fields["conda_dependencies"] = _conda(dependencies, label)
     return [made]
 
 
@@ -230,9 +186,7 @@ def _made(kind: str, content: dict[Any, Any], label: str) -> Made:
 
 def _conda(content: dict[str, Any], label: str) -> Made:
     listed = content.get("dependencies") or []
-    pip: list[Any] = next(
-        (each["pip"] for each in listed if isinstance(each, dict) and isinstance(each.get("pip"), list)), []
-    )
+    pip = next((each["pip"] for each in listed if isinstance(each, dict) and "pip" in each), None)
     names = [each for each in listed if isinstance(each, str)]
     python = next((each.partition("=")[2].strip("=") for each in names if each.startswith("python=")), None)
     channels = tuple(("add_channel", {0: each}) for each in content.get("channels") or [])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.migrate import commands
-from amlstack.migrate.constructs import constructs
-from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, shown, slug, text
+from amlstack.migrate.constructs import constructs, type_of
+from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, free, shown, slug, text
 from amlstack.migrate.distributions import ESTIMATORS, TYPES
-from amlstack.migrate.jobs import SCHEMAS, file_of, flat, ordered
+from amlstack.migrate.jobs import SCHEMAS, file_of, flat, objects, ordered
 from amlstack.migrate.sweeps import Sweeps
 from amlstack.migrate.values import Made
 
@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 
     from amlstack.migrate.jobs import Parameter
 
-_STEPS: Final = frozenset(
-    ("PythonScriptStep", "CommandStep", "EstimatorStep", "MpiStep", "HyperDriveStep", "ParallelRunStep")
-)
-_WHOLE: Final = {
-    **dict.fromkeys((*ESTIMATORS, "ScriptRunConfig", ".runconfig"), "command_file"),
-    **dict.fromkeys(("HyperDriveConfig", "HyperDriveRunConfig"), "sweep_file"),
-    "Pipeline": "pipeline_file", "Schedule.create": "schedule_file",
-}  # fmt: skip
-"""The method for each kind of object that becomes a file of its own."""
+    Makers = dict[tuple[str, ...], str]
+
+_STEPS: Final = frozenset(name for name, row in constructs().items() if name.endswith("Step") and row.takes)
+_HANDED_ON: Final = ("arguments", "estimator_entry_script_arguments", "command", "script_params", "side_inputs",
+                     "inputs")  # fmt: skip
 _PARTS: Final = ("run_config", "estimator", "runconfig", "hyperdrive_config", "parallel_run_config", "steps",
                  "pipeline", "pipeline_id")  # fmt: skip
 
@@ -67,36 +63,29 @@ class Writer(Sweeps):
         stem, seen = slug(self.path.stem, "job"), list[dict[str, Any]]()
         for each in made:
             apart = id(each) in part or "_elsewhere" in each.fields
-            if each.kind not in _WHOLE or (apart and not each.fields.get("_submitted")):
+            row = constructs().get(each.kind)
+            if row is None or not row.file or (apart and not each.fields.get("_submitted")):
                 continue
-            content = getattr(self, _WHOLE[each.kind])(each)
+            content = getattr(self, f"{row.file}_file")(each)
             if content not in seen:
                 seen.append(content)
                 yield Document(stem, content, each.file, each.line)
         for each in made:
-            if each.kind in TYPES and not {"_used", "_elsewhere"} & each.fields.keys():
-                how = "Write its `distribution` and `instance_count` into the job that it is meant for."
-                self.told(each, each.kind, "hand", "it reaches no job that reading finds", how)
+            if type_of(each.kind) in TYPES and not {"_used", "_elsewhere"} & each.fields.keys():
+                self.told(each, "distribution-unused", kind=each.kind)
         if not any(each.kind == "Pipeline" for each in made):
             for each in self._all:
-                how = "Put it into a pipeline, `type: pipeline`, under `jobs:`."
-                self.told(each, each.kind, "hand", "the step is in no pipeline that reading finds", how)
+                self.told(each, "step-alone", kind=each.kind)
 
     def pipeline_file(self, made: Made) -> dict[str, Any]:
         """A pipeline job."""
-        steps = self._closed(
-            [each for each in flat(made.get("steps")) if isinstance(each, Made) and each.kind in constructs()]
-        )
-        inputs: dict[str, Any] = {}
-        names: list[str] = []
-        for each in steps:
-            wanted = slug(each.get("name", "script_name"), "step").lower()
-            others = (wanted, *(f"{wanted}_{number}" for number in range(2, 999)))
-            names.append(next(name for name in others if name not in names))
-        makers = {data.key: name for name, each in zip(names, steps, strict=True) for data in _written(each)}
-        ports = {name: JobPorts(self.told) for name in names}
-        jobs = {}
-        for name, each in zip(names, steps, strict=True):
+        steps: dict[str, Made] = {}
+        for each in self._closed([each for each in objects(made.get("steps")) if each.kind in constructs()]):
+            steps[free(slug(each.get("name", "script_name"), "step").lower(), steps)] = each
+        makers = {data.key: name for name, each in steps.items() for data in _written(each)}
+        ports = {name: JobPorts(self.told) for name in steps}
+        inputs, jobs = dict[str, Any](), dict[str, Any]()
+        for name, each in steps.items():
             jobs[name] = self._step(each, ports[name], makers, inputs)
             for output in _written(each):
                 ports[name].declare(output)
@@ -106,16 +95,14 @@ class Writer(Sweeps):
                 if isinstance(bound, _Bound):
                     source = ports[bound.step].name_of(bound.data) or slug(bound.data.get("name"), "output")
                     jobs[name]["inputs"][port] = f"${{{{parent.jobs.{bound.step}.outputs.{source}}}}}"
-        if any(each.calls for each in steps):
-            how = "Let the later step read an output of the earlier one."
-            self.told(made, "run_after", "hand", "steps of v2 wait for data alone", how)
+        if any(each.calls for each in steps.values()):
+            self.told(made, "run_after")
         content = {"description": made.get("description"), "inputs": inputs, "jobs": jobs or made.open("steps")}
         return file_of("pipeline", made, content)
 
     def _closed(self, steps: Sequence[Made]) -> list[Made]:
         """The steps, each once, and those that write what they read, which v1 takes along."""
-        found: list[Made] = []
-        waiting = [*steps]
+        found, waiting = list[Made](), [*steps]
         while waiting:
             each = waiting.pop(0)
             if not any(each is other for other in found):
@@ -124,9 +111,7 @@ class Writer(Sweeps):
                 waiting += (other for other in self._all if read & {data.key for data in _written(other)})
         return found
 
-    def _step(
-        self, made: Made, data: JobPorts, makers: dict[tuple[str, ...], str], inputs: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _step(self, made: Made, data: JobPorts, makers: Makers, inputs: dict[str, Any]) -> dict[str, Any]:
         def parameter(each: Made) -> str:
             name = slug(each.get("name"), "parameter")
             default = each.get("default_value")
@@ -139,30 +124,26 @@ class Writer(Sweeps):
         data.own = frozenset(each.key for each in _written(made))
         given = made.get("estimator_entry_script_arguments")
         if made.kind == "HyperDriveStep":
-            inner = made.get("hyperdrive_config")
-            inner = inner if isinstance(inner, Made) else Made("HyperDriveConfig", {}, made.file, made.line)
+            inner = made.part("hyperdrive_config", kind="HyperDriveConfig")
             return ordered("sweep", self.sweep(inner, data, parameter, given))
         if made.kind == "ParallelRunStep":
             return self._parallel(made, data, parameter)
         if made.kind not in _STEPS:
             return {"type": made.open(made.kind)}
         if made.get("params"):
-            self.told(
-                made, "params", "hand", "v2 has no parameters beside the arguments", "Hand them on in the command."
-            )
-        inner = made.get("estimator", "runconfig")
-        if isinstance(inner, Made) and inner.kind in (*ESTIMATORS, "ScriptRunConfig"):
+            self.told(made, "params")
+        inner = made.part("estimator", "runconfig")
+        if inner.kind in (*ESTIMATORS, "ScriptRunConfig"):
             own = {key: value for key, value in made.given().items() if key not in ("estimator", "runconfig", "name")}
             made = inner.copy(**own, **({"script_params": given} if given else {}))
         return ordered("command", self.command(made, data, parameter))
 
     def _parallel(self, made: Made, data: JobPorts, parameter: Parameter) -> dict[str, Any]:
-        config = made.get("parallel_run_config")
-        config = config if isinstance(config, Made) else Made("ParallelRunConfig", {}, made.file, made.line)
+        config = made.part("parallel_run_config", kind="ParallelRunConfig")
         words = [*commands.words_of(made.get("arguments"), data, parameter)]
-        read = [data.word(each, "data") for each in flat(made.get("inputs")) if isinstance(each, Made)]
-        for each in flat(made.get("side_inputs")):
-            if isinstance(each, Made) and each.kind in DATA | OUTPUTS:
+        read = [data.word(each, "data") for each in objects(made.get("inputs"))]
+        for each in objects(made.get("side_inputs")):
+            if each.kind in DATA | OUTPUTS:
                 data.word(each, "side")
         task = {
             "type": "run_function",
@@ -192,28 +173,24 @@ class Writer(Sweeps):
 
     def schedule_file(self, made: Made) -> dict[str, Any]:
         """A schedule with the pipeline that it starts."""
-        pipeline, recurrence = made.get("pipeline_id"), made.get("recurrence")
+        pipeline, recurrence = made.part("pipeline_id"), made.get("recurrence")
         if isinstance(recurrence, Made):
             trigger = _trigger(recurrence)
         else:
-            how = "Let Event Grid start the pipeline when a blob is created."
-            self.told(made, "Schedule.create", "hand", "it waits for data, for which v2's schedules do not", how)
+            self.told(made, "Schedule.create")
             trigger = {"type": made.open("recurrence")}
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", text(made.get("name") or "schedule")).strip("-")
-        runs = isinstance(pipeline, Made) and pipeline.kind == "Pipeline"
-        started: Any = self.pipeline_file(pipeline) if runs else made.open("pipeline_id")
+        started: Any = self.pipeline_file(pipeline) if pipeline.kind == "Pipeline" else made.open("pipeline_id")
         content = {"description": made.get("description"), "trigger": trigger, "create_job": started}
-        return {"$schema": f"{SCHEMAS}/schedule.schema.json", "name": name} | {
-            key: value for key, value in content.items() if value is not None
-        }
+        said = {key: value for key, value in content.items() if value is not None}
+        return {"$schema": f"{SCHEMAS}/schedule.schema.json", "name": name, **said}
 
 
 def _trigger(recurrence: Made) -> dict[str, Any]:
     frequency, interval = text(recurrence.get("frequency")).lower(), recurrence.get("interval")
     found: dict[str, Any] = {"type": "recurrence", "frequency": frequency, "interval": shown(interval)}
     hours, minutes = recurrence.get("hours"), recurrence.get("minutes")
-    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text(recurrence.get("time_of_day")))
-    if clock:
+    if clock := re.fullmatch(r"(\d{1,2}):(\d{2})", text(recurrence.get("time_of_day"))):
         hours, minutes = [int(clock[1])], [int(clock[2])]
     days = [text(day).lower() for day in flat(recurrence.get("week_days"))]
     if hours or minutes or days:
@@ -224,31 +201,21 @@ def _trigger(recurrence: Made) -> dict[str, Any]:
 
 def _parts(whole: Made) -> Iterator[Made]:
     for name in _PARTS:
-        for each in flat(whole.fields.get(name)):
-            if isinstance(each, Made):
-                yield each
-                yield from _parts(each)
+        for each in objects(whole.fields.get(name)):
+            yield each
+            yield from _parts(each)
 
 
 def _handed_on(step: Made) -> Iterator[Made]:
     """The data among a step's arguments, or among those of what it runs."""
-    for holder in (step, *(step.get(name) for name in ("runconfig", "estimator"))):
-        for name in (
-            "arguments",
-            "estimator_entry_script_arguments",
-            "command",
-            "script_params",
-            "side_inputs",
-            "inputs",
-        ):
-            yield from (
-                (each for each in flat(holder.get(name)) if isinstance(each, Made)) if isinstance(holder, Made) else ()
-            )
+    for holder in (step, step.part("runconfig"), step.part("estimator")):
+        for name in _HANDED_ON:
+            yield from objects(holder.get(name))
 
 
 def _written(step: Made) -> Iterator[Made]:
     """The data that a step writes: its outputs, and output configurations among its arguments."""
-    yield from (each for name in ("outputs", "output") for each in flat(step.get(name)) if isinstance(each, Made))
+    yield from (each for name in ("outputs", "output") for each in objects(step.get(name)))
     yield from (each for each in _handed_on(step) if each.kind == "OutputFileDatasetConfig")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from amlstack.migrate.constructs import type_of
 from amlstack.migrate.data import JobPorts, shown, slug, text
 from amlstack.migrate.jobs import Commands, file_of
 from amlstack.migrate.values import Made, Name
@@ -12,10 +13,6 @@ if TYPE_CHECKING:
     from amlstack.migrate.jobs import Parameter
 
 _TRIAL: Final = ("code", "command", "environment", "environment_variables", "distribution", "resources")
-_SAMPLINGS: Final = {"RandomParameterSampling": "random", "GridParameterSampling": "grid",
-                     "BayesianParameterSampling": "bayesian"}  # fmt: skip
-_POLICIES: Final = {"BanditPolicy": "bandit", "MedianStoppingPolicy": "median_stopping",
-                    "TruncationSelectionPolicy": "truncation_selection"}  # fmt: skip
 _LIMITS: Final = {"max_total_runs": "max_total_trials", "max_concurrent_runs": "max_concurrent_trials"}
 
 
@@ -35,15 +32,14 @@ class Sweeps(Commands):
             parameter: Gives the word of a command for a parameter of a pipeline.
             given: Arguments of the script that a step adds.
         """
-        trial = made.get("run_config", "estimator")
-        trial = trial if isinstance(trial, Made) else Made("ScriptRunConfig", {}, made.file, made.line)
+        trial = made.part("run_config", "estimator", kind="ScriptRunConfig")
         run = self.command(trial.copy(arguments=given) if given is not None else trial, data, parameter)
-        sampling, goal = made.get("hyperparameter_sampling"), made.get("primary_metric_goal")
-        space = sampling.get("parameter_space") if isinstance(sampling, Made) else None
+        sampling, goal = made.part("hyperparameter_sampling"), made.get("primary_metric_goal")
+        space = sampling.get("parameter_space")
         drawn: dict[str, Any] = {}
         for option, values in space.items() if isinstance(space, dict) else ():
             name = slug(text(option).lstrip("-"), "parameter")
-            drawn[name] = _drawn(values, made)
+            drawn[name] = _typed(values, values.kind) if isinstance(values, Made) else made.open("values")
             flag = option if text(option).startswith("-") else f"--{option}"
             run["command"] += f" {flag} ${{{{search_space.{name}}}}}"
         word = text(goal.dotted if isinstance(goal, Name) else goal).rpartition(".")[2].lower()
@@ -53,7 +49,7 @@ class Sweeps(Commands):
         limits |= {"trial_timeout": run["limits"]["timeout"]} if run.get("limits") else {}
         for lost in ("resume_from", "resume_child_runs"):
             if made.get(lost) is not None:
-                self.told(made, lost, "hand", "a sweep of v2 resumes no other", "Narrow the search space instead.")
+                self.told(made, "resumed", name=lost)
         return {
             **{key: value for key, value in run.items() if key not in (*_TRIAL, "limits")},
             "trial": {key: run[key] for key in _TRIAL if run.get(key)},
@@ -62,22 +58,18 @@ class Sweeps(Commands):
                 "primary_metric": text(made.get("primary_metric_name") or made.open("primary_metric_name")),
                 "goal": word if word in ("minimize", "maximize") else made.open("primary_metric_goal"),
             },
-            "sampling_algorithm": _SAMPLINGS.get(getattr(sampling, "kind", ""), made.open("hyperparameter_sampling")),
+            "sampling_algorithm": type_of(sampling.kind) or made.open("hyperparameter_sampling"),
             "limits": limits,
             "early_termination": _policy(made.get("policy")),
         }
 
 
-def _drawn(values: Any, made: Made) -> Any:
-    """One distribution."""
-    if not isinstance(values, Made):
-        return made.open("values")
-    return {"type": values.kind, **{name: shown(value) for name, value in values.given().items()}}
+def _typed(made: Made, kind: str) -> dict[str, Any]:
+    return {"type": kind, **{name: shown(value) for name, value in made.given().items()}}
 
 
 def _policy(policy: Any) -> Any:
     if policy is None or (isinstance(policy, Made) and policy.kind == "NoTerminationPolicy"):
         return None
-    if not isinstance(policy, Made) or policy.kind not in _POLICIES:
-        return {"type": text(policy)}
-    return {"type": _POLICIES[policy.kind], **{name: shown(value) for name, value in policy.given().items()}}
+    kind = type_of(policy.kind) if isinstance(policy, Made) else ""
+    return _typed(policy, kind) if kind else {"type": text(policy)}

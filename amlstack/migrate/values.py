@@ -66,6 +66,11 @@ class Made:
         """The first of some fields that is given; None where none is."""
         return next((self.fields[name] for name in names if self.fields.get(name) is not None), None)
 
+    def part(self, *names: str, kind: str = "") -> Made:
+        """The object in the first of some fields that is given; an empty one where none is known."""
+        found = self.get(*names)
+        return found if isinstance(found, Made) else Made(kind, {}, self.file, self.line)
+
     def open(self, name: str) -> str:
         """The placeholder for something of it that is not known."""
         return str(Unread(name, self.file, self.line))

@@ -11,6 +11,7 @@ import pytest
 from amlstack.cli.main import main
 from amlstack.code_reading.code_files import tree_of
 from amlstack.migrate.constructs import STATES, construct, constructs
+from amlstack.migrate.migration import migrate
 from amlstack.migrate.pipelines import Writer
 from amlstack.migrate.scopes import Followed
 from amlstack.migrate.settings import settings_of
@@ -161,3 +162,12 @@ def test_a_runconfig_becomes_a_job(tmp_path: Path) -> None:
         "  type: mpi\n  process_count_per_instance: 4\nresources:\n  instance_count: 2\nlimits:\n  timeout: 60\n"
         in text
     )
+
+
+def test_a_cell_that_is_no_python_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    cells = ["%%bash\nls -l src", "ls -l src", f"!pip list\n{HEAD}", "ScriptRunConfig('.', 'train.py')"]
+    content = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    (tmp_path / "old.ipynb").write_text(json.dumps(content), "utf-8")
+    found = migrate([tmp_path / "old.ipynb"], tmp_path / "v2")
+    assert [item.place for item in found.items if item.construct == "cell"] == ["old.ipynb[2]"]
+    assert "command: python train.py" in found.files["old.yml"]

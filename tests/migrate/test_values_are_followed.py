@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.migrate.programs import hands, migrated, the_job
+from tests.support.migrate.programs import HEAD, hands, migrated, the_job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,3 +92,9 @@ def test_a_cluster_that_is_found_or_made_is_one_and_becomes_a_setting(tmp_path: 
     assert the_job(found)["compute"] == "azureml:gpu-cluster"
     settings = found.files["Pulumi.migrated.yaml"]
     assert "name: gpu-cluster\n    size: Standard_ND96asr_v4\n    nodes:\n      min: 0\n      max: 2\n" in settings
+
+
+def test_an_object_in_a_text_is_open_where_it_stands(tmp_path: Path) -> None:
+    found = migrated(tmp_path, "from elsewhere import y\nx = f'run {y}'" + COMMAND)
+    line = len(HEAD.splitlines()) + 2
+    assert the_job(found)["command"] == f"run <fill:object,submit.py:{line}>"

@@ -27,11 +27,9 @@ _MANIFEST: Final = "PulumiPolicy.yaml"
 PolicyPack = Annotated[
     Path | None,
     typer.Option(
-        "--policy-pack",
         metavar="FOLDER",
         envvar=PACK_VARIABLE,
         help="The policy pack that judges, with its own configuration; unset: this project's, and the stack's.",
-        show_default=False,
     ),
 ]
 PolicyConfig = Annotated[
@@ -42,7 +40,6 @@ PolicyConfig = Annotated[
         metavar="FILE",
         envvar=CONFIG_VARIABLE,
         help="Configuration of the rules, as the policy pack takes it; unset: the stack's (amlstack:policies).",
-        show_default=False,
     ),
 ]
 

@@ -8,8 +8,8 @@ import typer
 
 from amlstack.cli.console import confirmed, difference, on_a_terminal, say
 
-Kind = Annotated[str, typer.Argument(help="job, cluster, environment, schedule or stack.", show_default=False)]
-Name = Annotated[str, typer.Argument(help="Its name.", show_default=False)]
+Kind = Annotated[str, typer.Argument(help="job, cluster, environment, schedule or stack.")]
+Name = Annotated[str, typer.Argument(help="Its name.")]
 Stacks = Annotated[
     list[str] | None, typer.Option("--stack", "-s", help="A stack that gets it, or several; unset: dev.")
 ]

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from amlstack.catalog.prices import Price
     from amlstack.catalog.sizes import Size
 
-Name = Annotated[str | None, typer.Argument(help="A size to explain; unset: the table.", show_default=False)]
-Gpus = Annotated[int | None, typer.Option(help="Only sizes with this many GPUs; 0: CPU sizes.", show_default=False)]
-Model = Annotated[str | None, typer.Option("--gpu", help="Only this GPU model, e.g. H100.", show_default=False)]
-Family = Annotated[
-    str | None, typer.Option(help="Only series or quota families that contain this, e.g. ND.", show_default=False)
-]
+Name = Annotated[str | None, typer.Argument(help="A size to explain; unset: the table.")]
+Gpus = Annotated[int | None, typer.Option(help="Only sizes with this many GPUs; 0: CPU sizes.")]
+Model = Annotated[str | None, typer.Option(help="Only this GPU model, e.g. H100.")]
+Family = Annotated[str | None, typer.Option(help="Only series or quota families that contain this, e.g. ND.")]
 InfiniBand = Annotated[
     bool | None,
     typer.Option("--infiniband/--no-infiniband", help="Only sizes whose InfiniBand training reaches; or only others."),
@@ -42,13 +40,10 @@ Refresh = Annotated[
 ]
 Write = Annotated[bool, typer.Option("--write", help="With --refresh: write the data file, for review and commit.")]
 Subscription = Annotated[
-    str | None,
-    typer.Option(envvar="AZURE_SUBSCRIPTION_ID", help="With --refresh: id of a subscription.", show_default=False),
+    str | None, typer.Option(envvar="AZURE_SUBSCRIPTION_ID", help="With --refresh: id of a subscription.")
 ]
 Location = Annotated[str, typer.Option(help="With --refresh: the region whose sizes to ask for.")]
-Region = Annotated[
-    str | None, typer.Option(help="Show prices of this region; unset: of the region first known.", show_default=False)
-]
+Region = Annotated[str | None, typer.Option(help="Show prices of this region; unset: of the region first known.")]
 Prices = Annotated[
     bool, typer.Option("--prices", help="With --refresh: only prices, from the public price list; needs no sign-in.")
 ]
@@ -386,7 +381,7 @@ def _some(value: float | None) -> str:
 
 environments_app = typer.Typer(add_completion=False, no_args_is_help=True)
 
-Environment = Annotated[str | None, typer.Argument(help="One environment; unset: all.", show_default=False)]
+Environment = Annotated[str | None, typer.Argument(help="One environment; unset: all.")]
 
 
 @environments_app.callback()

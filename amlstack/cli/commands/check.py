@@ -30,12 +30,10 @@ Files = Annotated[
         parser=Path,
         help="Job files: Python, or Azure ML CLI v2 YAML; none: those of --stack. With --against also JSON files and "
         "folders of Azure Policy.",
-        show_default=False,
     ),
 ]
 Size = Annotated[
-    str | None,
-    typer.Option("--size", "--cluster-size", help="VM size of the cluster, instead of a stack's.", show_default=False),
+    str | None, typer.Option("--size", "--cluster-size", help="VM size of the cluster, instead of a stack's.")
 ]
 Stack = Annotated[
     str | None, typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox.")
@@ -43,14 +41,12 @@ Stack = Annotated[
 Against = Annotated[
     list[str] | None,
     typer.Option(
-        "--against",
-        help="Judge the stack by a tenant's policies: alz, alz-custom, mcsb, mcsb-v1, cis, or JSON of Azure Policy.",
-        show_default=False,
+        help="Judge the stack by a tenant's policies: alz, alz-custom, mcsb, mcsb-v1, cis, or JSON of Azure Policy."
     ),
 ]
 Exempt = Annotated[
     list[str] | None,
-    typer.Option("--exempt", help="Definition of which the stack has an exemption: its id, or the first 8 characters."),
+    typer.Option(help="Definition of which the stack has an exemption: its id, or the first 8 characters."),
 ]
 ReadGroup = Annotated[
     bool,
@@ -68,10 +64,9 @@ Form = Annotated[
         "--format",
         metavar="FORM",
         help="text, json, github (annotations of a pull request) or sarif; with --changed text, json, names or stacks.",
-        show_default=False,
     ),
 ]
-Only = Annotated[str | None, typer.Option(metavar="errors", help="Show errors alone.", show_default=False)]
+Only = Annotated[str | None, typer.Option(metavar="errors", help="Show errors alone.")]
 Fix = Annotated[
     bool,
     typer.Option("--fix", help="Write what answers `job-timeout` and `environment-pinned`, and show the difference."),

@@ -24,19 +24,11 @@ if TYPE_CHECKING:
     from amlstack.cli.workspace.job_folder import NamedSubject
     from amlstack.report.logs import Report
 
-Subjects = Annotated[
-    list[str], typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.", show_default=False)
-]
+Subjects = Annotated[list[str], typer.Argument(metavar="JOB|PATH...", help="Jobs, log files, or folders of them.")]
 Reported = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="JOB...|FOLDER", help="A job, several side by side, or a folder of logs.", show_default=False
-    ),
+    list[str], typer.Argument(metavar="JOB...|FOLDER", help="A job, several side by side, or a folder of logs.")
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.", show_default=False),
-]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The file; otherwise .amlstack/reports/JOB.html.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that is no report.")]
 
 

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
-Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False)]
+Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.")]
 Outputs = Annotated[
     list[str] | None, typer.Option("--outputs", "-o", metavar="NAME", help="This named output alone. Repeatable.")
 ]
 Logs = Annotated[bool, typer.Option("--logs", help="The logs alone, also of a job that runs.")]
-To = Annotated[
-    Path | None, typer.Option("--to", metavar="DIR", help="Where to; a folder of the job's name when absent.")
-]
+To = Annotated[Path | None, typer.Option(metavar="DIR", help="Where to; a folder of the job's name when absent.")]
 
 
 def download(asked: AskedWorkspace, job: Job, *, outputs: Outputs = None, logs: Logs = False, to: To = None) -> int:

@@ -13,20 +13,17 @@ from amlstack.cli.console import say
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/how-to/gitops.md.")
 
-Stack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
-TheStack = Annotated[str, typer.Option("--stack", "-s", help="The stack that is deployed.", show_default=False)]
+Stack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack that is deployed.")]
+TheStack = Annotated[str, typer.Option("--stack", "-s", help="The stack that is deployed.")]
 
 
 @app.command()
 def add(
-    target: Annotated[str, typer.Argument(help="github, azure-pipelines or kubernetes.", show_default=False)],
+    target: Annotated[str, typer.Argument(help="github, azure-pipelines or kubernetes.")],
     stack: Stack = None,
     owners: Annotated[
         str | None,
-        typer.Option(
-            help="Who approves changes of the checks, for CODEOWNERS: @ORG/TEAM; unset: whom the file has.",
-            show_default=False,
-        ),
+        typer.Option(help="Who approves changes of the checks, for CODEOWNERS: @ORG/TEAM; unset: whom the file has."),
     ] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that were edited.")] = False,
@@ -58,9 +55,7 @@ def add(
 @app.command()
 def stacks(
     commit: Annotated[str, typer.Argument(help="What is asked about.", show_default=False)] = "HEAD",
-    since: Annotated[
-        str, typer.Option(help="List only those that it changes since this commit.", show_default=False)
-    ] = "",
+    since: Annotated[str, typer.Option(help="List only those that it changes since this commit.")] = "",
 ) -> None:
     """Print as a JSON list the stacks for Azure, all or those that a commit changes; workflows make a matrix of it.
 
@@ -83,15 +78,14 @@ def stacks(
 
 @app.command()
 def guards(
-    commit: Annotated[str, typer.Argument(help="What a pull request would make of this branch.", show_default=False)],
+    commit: Annotated[str, typer.Argument(help="What a pull request would make of this branch.")],
     stack: TheStack,
     *,
     take: Annotated[
         bool, typer.Option("--take", help="Bring what the commit declares into this checkout, and none of its guards.")
     ] = False,
     rules: Annotated[
-        Path | None,
-        typer.Option(help="Write the options by which this checkout's rules judge, one a line.", show_default=False),
+        Path | None, typer.Option(help="Write the options by which this checkout's rules judge, one a line.")
     ] = None,
 ) -> None:
     """Print as JSON which files of its own gate a commit changes, and which exceptions from the rules it asks for.
@@ -123,13 +117,10 @@ def comment(
     stack: TheStack,
     results: Annotated[Path, typer.Option(help="Folder of what the steps have written.")] = Path("results"),
     before: Annotated[
-        Path | None,
-        typer.Option(
-            help="Checkout without the pull request, for the cost before; unset: this one.", show_default=False
-        ),
+        Path | None, typer.Option(help="Checkout without the pull request, for the cost before; unset: this one.")
     ] = None,
-    commit: Annotated[str, typer.Option(help="The commit that was looked at.", show_default=False)] = "",
-    link: Annotated[str, typer.Option(help="Address of reports and logs.", show_default=False)] = "",
+    commit: Annotated[str, typer.Option(help="The commit that was looked at.")] = "",
+    link: Annotated[str, typer.Option(help="Address of reports and logs.")] = "",
 ) -> None:
     """Print the comment of a pull request as Markdown: changes, verdicts, cost before and after, rehearsals.
 
@@ -153,8 +144,8 @@ def comment(
 
 @app.command()
 def compare(
-    agreed: Annotated[Path, typer.Argument(help="JSON of the preview that was looked at.", show_default=False)],
-    now: Annotated[Path, typer.Argument(help="JSON of a later preview of the same stack.", show_default=False)],
+    agreed: Annotated[Path, typer.Argument(help="JSON of the preview that was looked at.")],
+    now: Annotated[Path, typer.Argument(help="JSON of a later preview of the same stack.")],
 ) -> None:
     """Say in what two previews differ; `amlstack up --keep-to FILE` refuses to apply what differs.
 

@@ -18,8 +18,8 @@ from amlstack.cli.workspace.options import AskedWorkspace
 if TYPE_CHECKING:
     from amlstack.cli.workspace.job_search import WorkspaceJob
 
-Node = Annotated[int, typer.Option("--node", metavar="N", min=0, help="The node, from 0.")]
-Port = Annotated[int, typer.Argument(min=1, max=65535, help="A port on which the job listens.", show_default=False)]
+Node = Annotated[int, typer.Option(metavar="N", min=0, help="The node, from 0.")]
+Port = Annotated[int, typer.Argument(min=1, max=65535, help="A port on which the job listens.")]
 
 
 def shell(asked: AskedWorkspace, job: Job, *, node: Node = 0) -> int:

@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="The rules that a platform team enforces.")
 
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option("--config", help="Configuration of the pack, as --policy-pack-config takes it.", show_default=False),
-]
-Out = Annotated[Path, typer.Option(help="Folder to write into.", show_default=False)]
+ConfigFile = Annotated[Path | None, typer.Option(help="Configuration of the pack, as --policy-pack-config takes it.")]
+Out = Annotated[Path, typer.Option(help="Folder to write into.")]
 Scope = Annotated[
     str,
     typer.Option(
-        help="Where the definitions will live: id of a subscription (/subscriptions/ID) or of a management group.",
-        show_default=False,
+        help="Where the definitions will live: id of a subscription (/subscriptions/ID) or of a management group."
     ),
 ]
 

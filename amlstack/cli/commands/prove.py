@@ -14,27 +14,16 @@ from amlstack.cli.console import Yes, confirmed, on_a_terminal, say
 if TYPE_CHECKING:
     from amlstack.prove.recorder import ProvenAzure
 
-Subscription = Annotated[
-    str, typer.Option("--subscription", metavar="ID", help="Id of the subscription that pays.", show_default=False)
-]
-Location = Annotated[str, typer.Option("--location", metavar="REGION", help="Azure region, e.g. westeurope.")]
+Subscription = Annotated[str, typer.Option(metavar="ID", help="Id of the subscription that pays.")]
+Location = Annotated[str, typer.Option(metavar="REGION", help="Azure region, e.g. westeurope.")]
 Only = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--only", metavar="STEP", help="Only this step and what it needs; may be repeated.", show_default=False
-    ),
+    list[str] | None, typer.Option(metavar="STEP", help="Only this step and what it needs; may be repeated.")
 ]
-VmSize = Annotated[
-    str, typer.Option("--size", metavar="NAME", help="Other nodes than the cheapest CPUs: GPUs, InfiniBand.")
-]
+VmSize = Annotated[str, typer.Option(metavar="NAME", help="Other nodes than the cheapest CPUs: GPUs, InfiniBand.")]
 Clean = Annotated[bool, typer.Option("--cleanup", help="Delete what proofs left behind, and prove that it is gone.")]
 Against = Annotated[
-    Path | None,
-    typer.Option(
-        "--against", metavar="FILE", help="A recording of the walk on the sandbox, in place of a new one.",
-        show_default=False,
-    ),
-]  # fmt: skip
+    Path | None, typer.Option(metavar="FILE", help="A recording of the walk on the sandbox, in place of a new one.")
+]
 NOT_ASKED = "nothing was made: there is no terminal to ask on, and `--yes` was not given"
 
 

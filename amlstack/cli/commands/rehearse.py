@@ -11,12 +11,11 @@ from amlstack.cli.commands.check import Size, Stack
 from amlstack.cli.console import Json
 from amlstack.cli.rehearsal import scale as scales
 
-File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.")]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the lines of rank 0 alone, and what failed.")]
 OnlyRank = Annotated[
-    int | None,
-    typer.Option("--only-rank", metavar="N", min=0, help="Run all ranks and print the lines of this one alone."),
+    int | None, typer.Option(metavar="N", min=0, help="Run all ranks and print the lines of this one alone.")
 ]
 Inputs = Annotated[
     list[str] | None,
@@ -25,7 +24,6 @@ Inputs = Annotated[
         metavar="NAME=PATH",
         help="Read an input from a file or folder of this machine; of a pipeline's step STEP.NAME=PATH. A step whose "
         "output is given the same way is not run. Repeatable.",
-        show_default=False,
     ),
 ]
 Outputs = Annotated[
@@ -34,7 +32,6 @@ Outputs = Annotated[
         "--output",
         metavar="NAME=PATH",
         help="Write an output to a folder or file of this machine; of a pipeline's step STEP.NAME=PATH. Repeatable.",
-        show_default=False,
     ),
 ]
 Fetch = Annotated[
@@ -43,7 +40,7 @@ Fetch = Annotated[
         "--fetch", help="Fetch inputs at https addresses into the user's cache, each once; unset: ask on a terminal."
     ),
 ]
-FetchAtMost = Annotated[int, typer.Option("--fetch-at-most", metavar="MB", min=1, help="Fetch no larger one.")]
+FetchAtMost = Annotated[int, typer.Option(metavar="MB", min=1, help="Fetch no larger one.")]
 Secrets = Annotated[
     list[str] | None,
     typer.Option(
@@ -51,7 +48,6 @@ Secrets = Annotated[
         metavar="NAME=env:VARIABLE",
         help="Take a secret that the job names from a variable of this shell; unset: from the variable that the job "
         "sets. Repeatable.",
-        show_default=False,
     ),
 ]
 DryRun = Annotated[

@@ -10,16 +10,13 @@ import typer
 from amlstack.cli.console import on_a_terminal, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the repository; made where it is not there.")]
-Name = Annotated[str | None, typer.Option(help="Name of the project; unset: the folder's.", show_default=False)]
-Workspace = Annotated[
-    str | None, typer.Option(help="Workspace of the stack `dev`, new or existing; unset: aml-NAME.", show_default=False)
-]
+Name = Annotated[str | None, typer.Option(help="Name of the project; unset: the folder's.")]
+Workspace = Annotated[str | None, typer.Option(help="Workspace of the stack `dev`, new or existing; unset: aml-NAME.")]
 Location = Annotated[str, typer.Option(help="Region of the workspace and its cluster.")]
 Size = Annotated[str, typer.Option(help="VM size of the cluster; `amlstack sizes --infiniband --alive` lists them.")]
 Nodes = Annotated[int, typer.Option(help="The most nodes of the cluster, which the first job uses.")]
 Requirement = Annotated[
-    str | None,
-    typer.Option("--amlstack", help="amlstack as pyproject.toml names it; unset: as it is here.", show_default=False),
+    str | None, typer.Option("--amlstack", help="amlstack as pyproject.toml names it; unset: as it is here.")
 ]
 
 
@@ -68,9 +65,7 @@ def init(
 
 
 def upgrade(
-    to: Annotated[
-        str | None, typer.Argument(metavar="[VERSION]", help="A version, or the path of a wheel.", show_default=False)
-    ] = None,
+    to: Annotated[str | None, typer.Argument(metavar="[VERSION]", help="A version, or the path of a wheel.")] = None,
     *,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Preview the stacks on the sandbox instead of Azure.")

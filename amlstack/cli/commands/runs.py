@@ -13,23 +13,21 @@ from amlstack.cli.workspace.options import AskedWorkspace
 
 CANCELED = "Canceled"
 
-Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False)]
+Job = Annotated[str, typer.Argument(help="A run's name, or its job's; of a step PARENT/STEP.")]
 OneJob = Annotated[
-    str | None,
-    typer.Argument(metavar="[JOB]", help="A run's name, or its job's; of a step PARENT/STEP.", show_default=False),
+    str | None, typer.Argument(metavar="[JOB]", help="A run's name, or its job's; of a step PARENT/STEP.")
 ]
 Jobs = Annotated[list[str], typer.Argument(metavar="JOB…", help="Runs, or jobs; of a step or trial PARENT/STEP.")]
 Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A value that differs: inputs.lr=0.1.", show_default=False),
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A value that differs: inputs.lr=0.1.")
 ]
-NewName = Annotated[str | None, typer.Option("--name", help="Name of the new run.", show_default=False)]
+NewName = Annotated[str | None, typer.Option(help="Name of the new run.")]
 AgreedTo = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it is submitted and costs something.")]
 Subject = Annotated[
     str, typer.Argument(metavar="[JOB|workspace]", help="A run's name, or its job's, or the workspace itself.")
 ]
 Most = Annotated[int, typer.Option("--most", "-n", min=1, help="How many jobs are shown, the newest first.")]
-Rank = Annotated[int | None, typer.Option("--rank", metavar="N", min=0, help="The lines of this rank alone.")]
+Rank = Annotated[int | None, typer.Option(metavar="N", min=0, help="The lines of this rank alone.")]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Ask for the end and do not wait for it.")]
 Browser = Annotated[

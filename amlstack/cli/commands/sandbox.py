@@ -122,17 +122,15 @@ def release() -> None:
 @app.command()
 def quota(
     *,
-    region: Annotated[str, typer.Option("--region", help="Region, e.g. westeurope.")] = "",
-    family: Annotated[str, typer.Option("--family", help="Family of sizes, e.g. standardNDv5H100Family.")] = "",
+    region: Annotated[str, typer.Option(help="Region, e.g. westeurope.")] = "",
+    family: Annotated[str, typer.Option(help="Family of sizes, e.g. standardNDv5H100Family.")] = "",
     limit: Annotated[
-        int | None, typer.Option("--limit", min=0, help="vCPUs of the family; without one, of all dedicated nodes.")
+        int | None, typer.Option(min=0, help="vCPUs of the family; without one, of all dedicated nodes.")
     ] = None,
-    low_priority: Annotated[
-        int | None, typer.Option("--low-priority", min=0, help="vCPUs of all low-priority nodes.")
-    ] = None,
-    withhold: Annotated[list[str] | None, typer.Option("--withhold", help="A size that is not offered.")] = None,
+    low_priority: Annotated[int | None, typer.Option(min=0, help="vCPUs of all low-priority nodes.")] = None,
+    withhold: Annotated[list[str] | None, typer.Option(help="A size that is not offered.")] = None,
     workspace: Annotated[
-        str, typer.Option("--workspace", help="Name of a workspace: --limit is its part of the family's quota.")
+        str, typer.Option(help="Name of a workspace: --limit is its part of the family's quota.")
     ] = "",
     clear: Annotated[bool, typer.Option("--clear", help="Forget what was set.")] = False,
 ) -> None:
@@ -173,7 +171,7 @@ def quota(
 def evict(
     job: Annotated[str, typer.Argument(help="Name of a run, or of its job as in the job's file.")],
     *,
-    node: Annotated[int, typer.Option("--node", help="Number of the node in the job, from 0.")] = 0,
+    node: Annotated[int, typer.Option(help="Number of the node in the job, from 0.")] = 0,
 ) -> None:
     """Take a node of a running job away, as low-priority nodes are taken away."""
     import contextlib

@@ -32,7 +32,7 @@ class OutputForm(StrEnum):
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A job file.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="A job file.")],
     form: Annotated[
         OutputForm,
         typer.Option("--as", help="plan, arm (the request body), yaml (az ml), command, or a pipeline's components."),

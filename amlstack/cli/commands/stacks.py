@@ -38,10 +38,8 @@ WithoutSecrets = Annotated[
 KeepTo = Annotated[
     Path | None,
     typer.Option(
-        "--keep-to",
         metavar="FILE",
         help="Apply only the plan that this file has, as `--preview --json` printed it; another one ends with 1.",
-        show_default=False,
     ),
 ]
 
@@ -89,10 +87,8 @@ DownStack = Annotated[
 Foreign = Annotated[
     list[str] | None,
     typer.Option(
-        "--delete-foreign",
         metavar="NAME",
         help="With --stack: lets go what the stack does not own in its group and workspace. KIND/NAME or KIND/* too.",
-        show_default=False,
     ),
 ]
 
@@ -118,8 +114,7 @@ DriftStack = Annotated[
     typer.Option("--stack", "-s", metavar="NAME", help="A stack of Pulumi.NAME.yaml; unset: the sandbox's own."),
 ]
 Form = Annotated[
-    str | None,
-    typer.Option("--format", metavar="FORM", help="text, json, or github: the body of an issue.", show_default=False),
+    str | None, typer.Option("--format", metavar="FORM", help="text, json, or github: the body of an issue.")
 ]
 All = Annotated[bool, typer.Option("--all", help="List what changed by itself too, and all runs.")]
 Title = Annotated[

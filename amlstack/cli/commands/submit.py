@@ -30,14 +30,11 @@ if TYPE_CHECKING:
     from amlstack.cli.workspace.refusals import Reached
     from infra.runs import Run
 
-File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.", show_default=False)]
+File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.")]
 Only = Annotated[str | None, typer.Option("--job", help="Name of one job, when the file has several.")]
-Name = Annotated[
-    str | None,
-    typer.Option("--name", help="Another name than the file's: its runs' ids begin with it.", show_default=False),
-]
+Name = Annotated[str | None, typer.Option(help="Another name than the file's: its runs' ids begin with it.")]
 Rerun = Annotated[
-    str | None, typer.Option("--rerun", metavar="WORD", help="Run once more what has run: another word, another run.")
+    str | None, typer.Option(metavar="WORD", help="Run once more what has run: another word, another run.")
 ]
 Watch = Annotated[bool, typer.Option("--watch", help="Print the logs of all ranks until it ends, and exit like it.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before it is submitted and costs something.")]

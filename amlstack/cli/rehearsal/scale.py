@@ -22,16 +22,9 @@ if TYPE_CHECKING:
     from amlstack.cli.console import Progress
     from amlstack.sandbox.scale import RehearsalScale
 
-Nodes = Annotated[
-    int | None, typer.Option("--nodes", min=1, max=9999, help="Start no more nodes than this.", show_default=False)
-]
-Ranks = Annotated[
-    int | None,
-    typer.Option("--ranks", min=1, max=9999, help="Start no more ranks per node than this.", show_default=False),
-]
-Both = Annotated[
-    str | None, typer.Option("-j", metavar="NODESxRANKS", help="Both in one, for example 2x2.", show_default=False)
-]
+Nodes = Annotated[int | None, typer.Option(min=1, max=9999, help="Start no more nodes than this.")]
+Ranks = Annotated[int | None, typer.Option(min=1, max=9999, help="Start no more ranks per node than this.")]
+Both = Annotated[str | None, typer.Option("-j", metavar="NODESxRANKS", help="Both in one, for example 2x2.")]
 Yes = Annotated[
     bool,
     typer.Option("--yes", "-y", help="Do not ask before something is lost or a job larger than this machine starts."),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 import typer
 
-_PANEL = "Which workspace"
+_option = partial(typer.Option, rich_help_panel="Which workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +24,16 @@ class AskedWorkspace:
     """
 
     stack: Annotated[
-        str | None,
-        typer.Option(
-            "--stack", "-s", metavar="NAME", help="That of a stack: Pulumi.NAME.yaml.", rich_help_panel=_PANEL
-        ),
+        str | None, _option("--stack", "-s", metavar="NAME", help="That of a stack: Pulumi.NAME.yaml.")
     ] = None
     workspace: Annotated[
-        str | None,
-        typer.Option("--workspace", "-w", metavar="NAME|ID", help="Its name, or its ARM id.", rich_help_panel=_PANEL),
+        str | None, _option("--workspace", "-w", metavar="NAME|ID", help="Its name, or its ARM id.")
     ] = None
-    group: Annotated[
-        str | None, typer.Option("--resource-group", "-g", metavar="NAME", help="Its group.", rich_help_panel=_PANEL)
-    ] = None
-    subscription: Annotated[
-        str | None, typer.Option("--subscription", metavar="ID", help="Its subscription.", rich_help_panel=_PANEL)
-    ] = None
-    sandbox: Annotated[
-        bool,
-        typer.Option(
-            "--sandbox", help="On this machine's sandbox, whatever the environment says.", rich_help_panel=_PANEL
-        ),
-    ] = False
+    group: Annotated[str | None, _option("--resource-group", "-g", metavar="NAME", help="Its group.")] = None
+    subscription: Annotated[str | None, _option(metavar="ID", help="Its subscription.")] = None
+    sandbox: Annotated[bool, _option("--sandbox", help="On this machine's sandbox, whatever the environment says.")] = (
+        False
+    )
 
     @property
     def any(self) -> bool:

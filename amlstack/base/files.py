@@ -30,18 +30,21 @@ _REMEDIES: Final = {
 """The remedy for an error of the system, by its number; other errors are bugs until they are known."""
 
 
-def write_whole(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
+def write_whole(path: Path, content: str | bytes, *, mode: int | None = None, folders: bool = False) -> None:
     """Replaces a file by another content, or leaves it as it was: also where the disk is full or the machine stops.
 
     Args:
         path: The file; a link is replaced itself, and what it leads to stays.
         content: Text is written as UTF-8.
         mode: Its mode; that of the file that was there, when absent, and of a new one as the umask says.
+        folders: Whether the folders above it are made.
 
     Raises:
         OSError: It cannot be written; what was there before is there still.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
+    if folders:
+        path.parent.mkdir(parents=True, exist_ok=True)
     handle, made = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

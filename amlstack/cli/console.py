@@ -16,7 +16,7 @@ import sys
 import time
 from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -66,6 +66,21 @@ def say(text: str, *, err: bool = False, nl: bool = True, colours: bool | None =
     ]
     shown = text_module.without_commands("".join(parts), colons=not commands)
     typer.echo(shown, file=text_module.bare(sys.stderr if err else sys.stdout), nl=nl, color=colours)
+
+
+def end(message: str, code: int = 2) -> NoReturn:
+    """Ends the verb with a message for the user; the exit status 2 is that of wrong use."""
+    say(message, err=True)
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def ended_by(*errors: type[Exception], code: int = 2) -> Iterator[None]:
+    """Ends the verb where one of these errors comes up, with what it says."""
+    try:
+        yield
+    except errors as error:
+        end(str(error), code)
 
 
 def print_json(value: Any) -> None:

@@ -8,12 +8,11 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 import requests
-import typer
 
 from amlstack.base.api_versions import SKUS
 from amlstack.base.files import write_whole
 from amlstack.catalog import files, sizes
-from amlstack.cli.console import say
+from amlstack.cli.console import end, say
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError, SignIn, endpoint
 
 if TYPE_CHECKING:
@@ -38,12 +37,10 @@ def refresh(subscription: str | None, location: str, on: date, *, write: bool) -
         typer.Exit: Azure could not be asked, or no subscription is named.
     """
     if not subscription:
-        say(
+        end(
             "--refresh asks Azure: name a subscription, --subscription ID or AZURE_SUBSCRIPTION_ID; "
-            "--refresh --prices reads the public price list without one.",
-            err=True,
+            "--refresh --prices reads the public price list without one."
         )
-        raise typer.Exit(2)
     arm = ArmClient(endpoint(cloud=SignIn.read({}).cloud))
     base = f"/subscriptions/{subscription}/providers"
     query = {"$filter": f"location eq '{location}'"}
@@ -56,8 +53,7 @@ def refresh(subscription: str | None, location: str, on: date, *, write: bool) -
         path = f"{base}/Microsoft.MachineLearningServices/locations/{location}/vmSizes"
         listed = {size["name"].lower(): size for size in _paged(arm, path, API_VERSION, {})}
     except ArmError as error:
-        say(f"Azure could not be asked for sizes. {error}", err=True)
-        raise typer.Exit(1) from None
+        end(f"Azure could not be asked for sizes. {error}", 1)
     rows, prices, notes = _rows("sizes"), list[dict[str, Any]](), list[str]()
     for row in rows:
         name = row["name"].lower()
@@ -246,9 +242,7 @@ def _answer(url: str, query: Mapping[str, str] | None) -> dict[str, Any]:
         response.raise_for_status()
         answer = response.json()
     except (requests.RequestException, ValueError) as error:
-        say(f"The price list at {url} could not be read: {error}.", err=True)
-        raise typer.Exit(1) from None
+        end(f"The price list at {url} could not be read: {error}.", 1)
     if not isinstance(answer, dict) or not isinstance(answer.get("Items"), list):
-        say(f"The price list at {url} answered without `Items`: it is another service, or it has changed.", err=True)
-        raise typer.Exit(1)
+        end(f"The price list at {url} answered without `Items`: it is another service, or it has changed.", 1)
     return answer

@@ -94,8 +94,7 @@ def write(folder: Path, choices: Choices, *, dry_run: bool = False) -> Iterator[
             yield f"kept {path}" + ("" if target.read_text("utf-8", "replace") == content else ", which is yours")
             continue
         if not dry_run:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, content)
+            write_whole(target, content, folders=True)
         yield f"{'would write' if dry_run else 'wrote'} {path}"
     if not dry_run and shutil.which("git") and not any((each / ".git").exists() for each in (folder, *folder.parents)):
         subprocess.run(["git", "init", "--quiet", "--initial-branch", "main", str(folder)], check=False)

@@ -104,14 +104,9 @@ def run(*, sandbox: bool, dry_run: bool, yes: bool) -> int:
         say("nothing was written")
         return 0 if dry_run or not found else 1
     for each in found:
-        _put(root / each.path, each.after)
+        write_whole(root / each.path, each.after, folders=True)
         say(f"wrote {each.path}")
     return 1 if _run(root, "make", "venv", shown=True).returncode or conflicts else 0
-
-
-def _put(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, text)
 
 
 def _run(folder: Path, *words: str, shown: bool = False, **more: str) -> subprocess.CompletedProcess[str]:
@@ -160,7 +155,7 @@ def _of_stacks(root: Path, found: Sequence[NewerFile], *, sandbox: bool) -> Iter
                 shutil.copy2(root / name, copy / name)
         for each in found:
             if not each.conflicts:
-                _put(copy / each.path, each.after)
+                write_whole(copy / each.path, each.after, folders=True)
         made = _run(copy, "make", "venv")
         for stack in touched.deployed(root) if made.returncode == 0 else ():
             yield f"stack `{stack}`:"

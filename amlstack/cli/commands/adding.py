@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.console import confirmed, difference, on_a_terminal, say
+from amlstack.cli.console import confirmed, difference, end, on_a_terminal, say
 
 Kind = Annotated[str, typer.Argument(help="job, cluster, environment, schedule or stack.")]
 Name = Annotated[str, typer.Argument(help="Its name.")]
@@ -69,9 +69,7 @@ def add(
         asked = additions.of_kind(kind, name, {key: value for key, value in options.items() if value is not None})
         edits = additions.edits(asked, stack or ["dev"])
     except (additions.AdditionError, OSError) as error:
-        said = f"{error.filename} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        say(said, err=True)
-        return 2
+        end(f"{error.filename} cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error))
     for file, (before, after) in edits.items():
         path = str(file.relative_to(paths.PROJECT))
         say(difference(before, after, path, path), nl=False)
@@ -79,6 +77,5 @@ def add(
         say("nothing was written" if dry_run or on_a_terminal() else "nothing was written: `--yes` needs no answer")
         return 0 if dry_run else 1
     for file, (_, after) in edits.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, after)
+        write_whole(file, after, folders=True)
     return 0

@@ -14,7 +14,7 @@ from amlstack.base.text import did_you_mean
 from amlstack.catalog import clock, fabric, regions
 from amlstack.catalog import environments as known_environments
 from amlstack.catalog import sizes as known_sizes
-from amlstack.cli.console import Json, columns, print_findings, print_json, say, style
+from amlstack.cli.console import Json, columns, end, print_findings, print_json, say, style
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -405,8 +405,7 @@ def list_environments(name: Environment = None, *, as_json: Json = False) -> Non
         one = known_environments.curated(name) or known_environments.get(name)
         if one is None:
             near = did_you_mean(name, [each.name for each in known])
-            say(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), err=True)
-            raise typer.Exit(1)
+            end(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), 1)
         known = (one,)
     if as_json:
         print_json([_environment_as_dict(each) for each in known])

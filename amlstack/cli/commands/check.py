@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from amlstack.base.findings import Finding, Level, errors, in_file_order
-from amlstack.cli.console import Json, print_json, say, tally
+from amlstack.cli.console import Json, end, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.cli.jobfiles.judgement import check_file, configured_gate
@@ -220,8 +220,7 @@ def _changed(files: list[Path], stack: str | None, form: Format) -> int:
 
     ended = run_apart(lambda doing: changes.list_changes([str(file) for file in files], stack, form, doing))
     if ended.code is None:
-        say(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).", err=True)
-        return 2
+        end(f"error: reading {ended.last or 'a job file'} ended the process ({ended.how}).")
     return ended.code
 
 
@@ -285,8 +284,7 @@ def _fixing(workspace: str | None, check: Callable[..., int]) -> int:
     try:
         return check(mending=versions_of(workspace) if workspace is not None else catalogued)
     except (NoWorkspaceError, ArmError) as error:
-        say(f"error: {error}", err=True)
-        return 2
+        end(f"error: {error}")
 
 
 def _mended(file: Path, findings: tuple[Finding, ...], pinned: Callable[[str], str | None], *, err: bool) -> bool:

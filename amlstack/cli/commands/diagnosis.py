@@ -8,14 +8,14 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.findings import errors
-from amlstack.cli.console import Json, print_findings, print_json, say
+from amlstack.cli.console import Json, end, ended_by, print_findings, print_json, say
 from amlstack.cli.workspace.options import AskedWorkspace
 
 if TYPE_CHECKING:
@@ -81,11 +81,8 @@ def _found(subject: str, asked: AskedWorkspace) -> Iterator[NamedSubject]:
     from amlstack.sandbox.store.database import StateError
     from amlstack.sandbox.store.store import UnknownJobError
 
-    try:
-        with find_subject(subject, asked) as found:
-            yield found
-    except (UnknownJobError, StateError) as error:
-        _fail(str(error))
+    with ended_by(UnknownJobError, StateError), find_subject(subject, asked) as found:
+        yield found
 
 
 def _culprits(path: Path, above: tuple[Path, ...] = ()) -> list[Path]:
@@ -139,11 +136,10 @@ def report(subjects: Reported, asked: AskedWorkspace, *, output: Output = None, 
             made = _gathered(subjects[0], found)
     path = output or _reports() / f"{_file_name(made.title)}.html"
     try:
-        write(path, render(made), force=force)
-    except NotOursError as error:
-        _fail(str(error))
+        with ended_by(NotOursError):
+            write(path, render(made), force=force)
     except OSError as error:
-        _fail(f"{path} cannot be written: {error.strerror}")
+        end(f"{path} cannot be written: {error.strerror}")
     say(
         f"{path}: {made.title}, {made.status or ('compared' if made.compared else 'a folder of logs')}"
         + (", so far" if made.active else "")
@@ -173,23 +169,21 @@ def _gathered(subject: str, found: NamedSubject) -> Report:
     if found.record is not None:
         return job_report(*found.record, time.time())
     if not found.folder.is_dir():
-        _fail(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
+        end(f"There is no folder {subject!r}, and no sandbox here whose job it could be (amlstack sandbox up).")
     try:
         made = folder_report(found.folder, time.time())
     except NoLogsError as error:
         job = found.job
-        _fail(f"The job {job.name} is {job.record.status} and has written no log." if job else str(error))
+        end(f"The job {job.name} is {job.record.status} and has written no log." if job else str(error))
     return replace(made, active=found.job is not None and found.job.active)
 
 
 def _reports() -> Path:
     """The folder of reports, made where it is missing; this folder where there is no sandbox yet."""
-    try:
+    with ended_by(homes.ForeignHomeError):
         if not homes.is_used(paths.home()):
             return Path()
         homes.claim(paths.home())
-    except homes.ForeignHomeError as error:
-        _fail(str(error))
     folder = paths.home() / "reports"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     here = Path.cwd()
@@ -198,8 +192,3 @@ def _reports() -> Path:
 
 def _file_name(title: str) -> str:
     return "".join(each if each.isalnum() or each in "-_." else "-" for each in title).strip(".") or "report"
-
-
-def _fail(message: str) -> NoReturn:
-    say(message, err=True)
-    raise typer.Exit(2)

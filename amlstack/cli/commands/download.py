@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amlstack.base.text import did_you_mean
-from amlstack.cli.console import Progress, say
+from amlstack.cli.console import Progress, end
 from amlstack.cli.logs.files import JobLogs, RefusedNameError, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import job_search, refusals
@@ -105,11 +105,9 @@ def _outputs(
     for name in wanted if wanted is not None else sorted(found):
         if name not in found:
             if name in declared:
-                say(f"The output `{name}` of {job.name} has not been written: it is {job.record.status}.", err=True)
-                raise typer.Exit(1)
+                end(f"The output `{name}` of {job.name} has not been written: it is {job.record.status}.", 1)
             near = did_you_mean(name, sorted(found)) or "It has no named outputs."
-            say(f"{job.name} has no output `{name}`. {near}", err=True)
-            raise typer.Exit(2)
+            end(f"{job.name} has no output `{name}`. {near}")
         try:
             files += downloads.at(found[name][1], inside(folder / "named-outputs", name))
         except UnreadableAddressError as error:

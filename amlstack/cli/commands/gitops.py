@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from amlstack.base.files import write_whole
-from amlstack.cli.console import say
+from amlstack.cli.console import end, ended_by, print_json, say
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="CI for a team's repository; docs/how-to/gitops.md.")
 
@@ -41,15 +41,13 @@ def add(
 
         amlstack gitops add azure-pipelines --stack prod --dry-run
     """
+    from amlstack.base.text import did_you_mean
     from amlstack.cli.gitops import files as adding
-    from amlstack.cli.gitops.files import TARGETS
 
-    if target not in TARGETS:
-        from amlstack.base.text import did_you_mean
-
-        near = did_you_mean(target, sorted(TARGETS))
-        _wrong(f"`target` must be one of {', '.join(f'`{name}`' for name in TARGETS)}, got `{target}`. {near}".strip())
-    raise typer.Exit(adding.run(target, stack, force=force, dry_run=dry_run, owners=owners))
+    if target not in adding.TARGETS:
+        known = ", ".join(f"`{name}`" for name in adding.TARGETS)
+        end(f"`target` must be one of {known}, got `{target}`. {did_you_mean(target, sorted(adding.TARGETS))}".strip())
+    adding.run(target, stack, force=force, dry_run=dry_run, owners=owners)
 
 
 @app.command()
@@ -97,7 +95,6 @@ def guards(
     Examples:
         amlstack gitops guards "$GITHUB_SHA" --stack prod --take --rules rules > guards.json
     """
-    from amlstack.cli.console import print_json
     from amlstack.cli.git import GitError
     from amlstack.cli.gitops import guards as guarding
 
@@ -106,7 +103,7 @@ def guards(
         if take:
             guarding.take(commit, found)
     except GitError as error:
-        _wrong(f"The guards cannot be compared: {error}")
+        end(f"The guards cannot be compared: {error}")
     if rules is not None:
         write_whole(rules, "".join(f"{word}\n" for word in found.words()))
     print_json(found.as_dict())
@@ -132,14 +129,10 @@ def comment(
         amlstack gitops comment --stack prod --results results > comment.md
     """
     from amlstack.cli.gitops import comment as comments
-    from amlstack.cli.gitops import comment as reading
-    from amlstack.cli.gitops.comment import of_folder
 
-    try:
-        found = reading.read(results)
-    except reading.ResultsError as error:
-        _wrong(str(error))
-    say(comments.text(stack, found, of_folder(stack, before), commit=commit, link=link), nl=False)
+    with ended_by(comments.ResultsError):
+        found = comments.read(results)
+    say(comments.text(stack, found, comments.of_folder(stack, before), commit=commit, link=link), nl=False)
 
 
 @app.command()
@@ -156,10 +149,8 @@ def compare(
     """
     from amlstack.cli.stack import plan
 
-    try:
+    with ended_by(plan.NoPlanError):
         then, later = plan.read_agreed(agreed), plan.read_agreed(now)
-    except plan.NoPlanError as error:
-        _wrong(str(error))
     lines = tuple(then.differences(later.steps))
     for line in lines:
         say(f"- {line}")
@@ -167,8 +158,3 @@ def compare(
         number = len(later.steps)
         say(f"The plan is the same: {number} resource{'' if number == 1 else 's'}.")
     raise typer.Exit(1 if lines else 0)
-
-
-def _wrong(message: str) -> NoReturn:
-    say(message, err=True)
-    raise typer.Exit(2)

@@ -12,7 +12,7 @@ import typer
 
 from amlstack import processes
 from amlstack.cli.commands.runs import Job
-from amlstack.cli.console import say
+from amlstack.cli.console import end, say
 from amlstack.cli.workspace.options import AskedWorkspace
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def shell(asked: AskedWorkspace, job: Job, *, node: Node = 0) -> int:
     on_node = processes.find_marked(NODE, str(node))
     pid = next((pid for pid in on_node if (processes.mark_of(pid, MARK) or "").endswith(f":{found.name}")), None)
     if pid is None:
-        say(f"Nothing of {found.name} runs on node {node}: it is {found.record.status}.", err=True)
-        return 1
+        end(f"Nothing of {found.name} runs on node {node}: it is {found.record.status}.", 1)
     of = Path("/proc", str(pid))
     given = (of / "environ").read_bytes().decode(errors="surrogateescape").split("\0")
     apart = {kind: (of / "ns" / kind).readlink() != Path("/proc/self/ns", kind).readlink() for kind in ("user", "mnt")}
@@ -79,8 +78,7 @@ def forward(asked: AskedWorkspace, job: Job, port: Port, *, node: Node = 0) -> i
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError as error:
-        say(f"Nothing of {found.name} ({found.record.status}) answers on port {port}: {error.strerror}.", err=True)
-        return 1
+        end(f"Nothing of {found.name} ({found.record.status}) answers on port {port}: {error.strerror}.", 1)
     say(f"http://127.0.0.1:{port}")
     return 0
 
@@ -91,15 +89,17 @@ def _of_sandbox(asked: AskedWorkspace, job: str, node: int, more: str = "") -> W
 
     with refusals.opened(asked) as (where, _):
         found = job_search.find(where, job)
-    if where.is_local:
-        return found
+    if not where.is_local:
+        end(_on_azure(found, node, more))
+    return found
+
+
+def _on_azure(found: WorkspaceJob, node: int, more: str) -> str:
     services = (found.record.properties.get("services") or {}).values()
     has = any(str(each.get("jobServiceType")).lower() == "ssh" for each in services if isinstance(each, dict))
     _, _, _, _, group, *_, workspace = found.workspace.split("/")
-    say(
+    return (
         f"{'' if has else 'The job has no service of the type `ssh`: declare one with `ssh_public_keys`. '}"
         f"Azure ML lets its owner in: `az ml job connect-ssh --name {found.name} --node-index {node} "
-        f"--private-key-file-path KEY --workspace-name {workspace} --resource-group {group}{more}`.",
-        err=True,
+        f"--private-key-file-path KEY --workspace-name {workspace} --resource-group {group}{more}`."
     )
-    raise typer.Exit(2)

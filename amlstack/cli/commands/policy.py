@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amlstack.base.files import write_whole
-from amlstack.cli.console import Json, print_json, say, style
+from amlstack.cli.console import Json, end, print_json, say, style
 
 if TYPE_CHECKING:
     from policies.config import Config
@@ -77,10 +77,10 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
 
     made = azure_policy.definitions(_config(config), on=clock.today(), version=__version__)
     folder = out / "definitions"
-    folder.mkdir(parents=True, exist_ok=True)
-    for one in made:
-        _write(folder / f"{one['name']}.json", one)
-    _write(out / "initiative.json", azure_policy.initiative(made, scope=scope, version=__version__))
+    files = {folder / f"{one['name']}.json": one for one in made}
+    files[out / "initiative.json"] = azure_policy.initiative(made, scope=scope, version=__version__)
+    for path, value in files.items():
+        write_whole(path, json.dumps(value, indent=2) + "\n", folders=True)
     say(f"{len(made)} definitions and initiative.json written to {out}.")
     for title, reasons in (("In part", azure_policy.IN_PART), ("Not expressible", azure_policy.NOT_EXPRESSIBLE)):
         say(f"{title}:")
@@ -88,18 +88,12 @@ def export(out: Out, scope: Scope, config: ConfigFile = None) -> None:
             say(f"  {code}: {why}")
 
 
-def _write(path: Path, value: Any) -> None:
-    write_whole(path, json.dumps(value, indent=2) + "\n")
-
-
 def _config(path: Path | None) -> Config:
     from policies import config
 
     if path is not None and not path.is_file():
-        say(f"There is no file {path}. --config names the pack's configuration, a JSON file.", err=True)
-        raise typer.Exit(2)
+        end(f"There is no file {path}. --config names the pack's configuration, a JSON file.")
     try:
         return config.read(config.load(path) if path else {})
     except ValueError as error:
-        say(f"{path}: {error}", err=True)
-        raise typer.Exit(2) from None
+        end(f"{path}: {error}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amlstack.cli.console import Yes, confirmed, on_a_terminal, say
+from amlstack.cli.console import Yes, confirmed, end, on_a_terminal, say
 
 if TYPE_CHECKING:
     from amlstack.prove.recorder import ProvenAzure
@@ -64,21 +63,17 @@ def prove(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     steps = tuple(only or ())
     if wrong := [name for name in steps if name not in STEPS]:
-        say(f"there is no step {', '.join(wrong)}; there are: {', '.join(STEPS)}", err=True)
-        return 2
+        end(f"there is no step {', '.join(wrong)}; there are: {', '.join(STEPS)}")
     try:
         if clean:
             return _cleanup(root())
         if not subscription or not location:
-            say("name --subscription and --location, or give --cleanup", err=True)
-            return 2
-        return _prove(root(), _Asked(subscription, location, size, steps, against, yes))
+            end("name --subscription and --location, or give --cleanup")
+        return _prove(root(), subscription, location, size=size, steps=steps, against=against, yes=yes)
     except ArmError as error:
-        say(str(error), err=True)
-        return 1
+        end(str(error), 1)
     except KeyboardInterrupt:
-        say("interrupted; `amlstack prove --cleanup` shows that nothing is left", err=True)
-        return 130
+        end("interrupted; `amlstack prove --cleanup` shows that nothing is left", 130)
 
 
 def _target(subscription: str) -> ProvenAzure:
@@ -93,39 +88,27 @@ def _target(subscription: str) -> ProvenAzure:
     return ProvenAzure(arm.endpoint(None, sign_in.cloud), subscription, sign_in.credential(sign_in.cloud), tenant)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    subscription: str
-    location: str
-    size: str
-    steps: tuple[str, ...]
-    against: Path | None
-    yes: bool
-
-
-def _prove(root: Path, asked: _Asked) -> int:
-    size, location, steps, against = asked.size, asked.location, asked.steps, asked.against
+def _prove(
+    root: Path, subscription: str, location: str, *, size: str, steps: tuple[str, ...], against: Path | None, yes: bool
+) -> int:
     from amlstack.catalog import clock, sizes
     from amlstack.prove import page, proving
     from amlstack.prove.proof import Proof
 
     chosen = sizes.get(size) if size else page.cheapest(location, clock.today())
     if chosen is None:
-        say(f"the catalogue knows no size {size}" if size else "the catalogue knows no fitting size", err=True)
-        return 2
+        end(f"the catalogue knows no size {size}" if size else "the catalogue knows no fitting size")
     cost = page.estimate(chosen, location)
     if cost >= page.MOST and not size:
-        say(f"{chosen.name} in {location} would cost {cost:.2f} USD: name a smaller one with --size", err=True)
-        return 2
-    target = _target(asked.subscription)
-    shown = Proof("p0000000", root, asked.subscription, location, chosen.name, target.upstream)
+        end(f"{chosen.name} in {location} would cost {cost:.2f} USD: name a smaller one with --size")
+    target = _target(subscription)
+    shown = Proof("p0000000", root, subscription, location, chosen.name, target.upstream)
     for line in page.announcement(shown, chosen, steps):
         say(line.replace(shown.id, "<run>"))
-    if not asked.yes and not (on_a_terminal() and confirmed(f"Make this in {asked.subscription}?")):
-        say(NOT_ASKED if not on_a_terminal() else "nothing was made", err=True)
-        return 2 if not on_a_terminal() else 1
+    if not yes and not (on_a_terminal() and confirmed(f"Make this in {subscription}?")):
+        end(*((NOT_ASKED, 2) if not on_a_terminal() else ("nothing was made", 1)))
     pulumi = proving.find_engine()
-    proof = Proof.new(root, asked.subscription, location, chosen.name, target.upstream)
+    proof = Proof.new(root, subscription, location, chosen.name, target.upstream)
     say(f"proof {proof.id}: {proof.folder}")
     good, left = proving.on_azure(proof, pulumi, target, steps, say)
     if against is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amlstack.cli.console import on_a_terminal, say
+from amlstack.cli.console import end, ended_by, on_a_terminal, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the repository; made where it is not there.")]
 Name = Annotated[str | None, typer.Option(help="Name of the project; unset: the folder's.")]
@@ -54,8 +54,7 @@ def init(
         nodes = typer.prompt("The most nodes", default=nodes)
     choices = repository.Choices(name, workspace, location, size, nodes, requirement or repository.requirement())
     if wrong := list(repository.faults(choices)):
-        say("\n".join(wrong), err=True)
-        return 2
+        end("\n".join(wrong))
     for line in repository.write(folder, choices, dry_run=dry_run):
         say(line)
     if not dry_run:
@@ -88,10 +87,7 @@ def upgrade(
     from amlstack.cli import upgrade as upgrading
 
     given = {"--sandbox": sandbox, "--dry-run": dry_run, "--yes": yes}
-    try:
+    with ended_by(upgrading.UpgradeError):
         if to is not None:
             return upgrading.by_that_version(to, [option for option, meant in given.items() if meant])
         return upgrading.run(sandbox=sandbox, dry_run=dry_run, yes=yes)
-    except upgrading.UpgradeError as error:
-        say(str(error), err=True)
-        return 2

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from amlstack.base.findings import errors
-from amlstack.cli.console import Json, Progress, on_a_terminal, print_json, say
+from amlstack.cli.console import Json, Progress, end, ended_by, on_a_terminal, print_json, say
 from amlstack.cli.workspace.options import AskedWorkspace
 
 CANCELED = "Canceled"
@@ -215,11 +215,8 @@ def resubmit(
     progress = Progress()
     with refusals.opened(asked) as (where, _):
         found = job_search.find(where, job)
-        try:
+        with ended_by(resubmission.NoSettingError):
             body = resubmission.body_of(found, changes or [])
-        except resubmission.NoSettingError as error:
-            say(str(error), err=True)
-            return 2
         findings = resubmission.judge(where, found, body, gate.Gate(gate.read(None)[0], clock.today()))
         console.print_findings(findings)
         if errors(findings):
@@ -227,8 +224,7 @@ def resubmit(
             return 1
         made = name or resubmission.new_name(found)
         if where.arm.get(f"{found.workspace}/jobs/{made}", allow=(404,)).status != 404:
-            say(f"There is a job `{made}` already.", err=True)
-            return 2
+            end(f"There is a job `{made}` already.")
         question = f"Submit `{made}` to the workspace {found.workspace.rpartition('/')[2]}?"
         if not yes and not where.is_local and not console.submission_confirmed(progress, question):
             return 1
@@ -271,6 +267,5 @@ def open_studio(asked: AskedWorkspace, subject: Subject = "workspace", *, browse
             say(f"{name} ({each.get('jobServiceType')}): {at}, {state}", err=True)
     opens = on_a_terminal() and not where.is_local if browser is None else browser
     if opens and not webbrowser.open(url):
-        say("no browser was found", err=True)
-        return 1
+        end("no browser was found", 1)
     return 0

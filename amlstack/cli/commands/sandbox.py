@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NoReturn
+import contextlib
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amlstack.cli.console import Yes, print_json, say, tables
+from amlstack.base import paths
+from amlstack.cli.console import Yes, end, ended_by, print_json, say, tables
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from amlstack.sandbox.server.daemon import Endpoint
+    from amlstack.sandbox.store.store import Store
 
 app = typer.Typer(no_args_is_help=True, help="Azure on this machine: start it, look at it, end it.")
 
@@ -70,24 +75,19 @@ def down(
 
     if remove:
         _agree(yes=yes)
-    try:
+    with ended_by(daemon.SandboxError, code=1):
         ended = daemon.down(remove=remove)
-    except daemon.SandboxError as error:
-        _fail(str(error))
     say(f"ended {ended} process{'' if ended == 1 else 'es'}" if ended else "nothing was running")
 
 
 @app.command()
 def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False) -> None:
     """Show clusters with their nodes, and count jobs; `amlstack status` shows the jobs."""
-    from amlstack.base import paths
     from amlstack.sandbox.server import daemon as report
     from amlstack.sandbox.store.database import StateError
 
-    try:
+    with ended_by(StateError, code=1):
         state = report.gather(paths.home())
-    except StateError as error:
-        _fail(str(error))
     if as_json:
         print_json(state)
         return
@@ -106,16 +106,11 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
 @app.command()
 def release() -> None:
     """Let the jobs start that `up --hold-jobs` keeps in the queue."""
-    from amlstack.base import paths
     from amlstack.sandbox.server import daemon
-    from amlstack.sandbox.store.store import folder
 
-    if not (folder(paths.home()) / "state.db").exists():
-        _fail("There is no sandbox here (amlstack sandbox up).")
-    try:
+    _require()
+    with ended_by(daemon.SandboxError, code=1):
         daemon.hold(hold=False)
-    except daemon.SandboxError as error:
-        _fail(str(error))
     say("jobs start as their clusters have room for them")
 
 
@@ -141,26 +136,16 @@ def quota(
 
         amlstack sandbox quota --region westeurope --withhold Standard_ND96asr_v4
     """
-    import contextlib
-
-    from amlstack.base import paths
     from amlstack.sandbox.kinds.machine_learning import computes
-    from amlstack.sandbox.store.database import StateError
-    from amlstack.sandbox.store.store import Store, folder
 
     changes = computes.QuotaChange(family, limit, low_priority, tuple(withhold or ()), workspace)
     if (wrong := computes.wrong(region, changes)) is not None:
-        _fail(wrong)
-    if not (folder(paths.home()) / "state.db").exists():
-        _fail("There is no sandbox here (amlstack sandbox up).")
-    try:
-        with contextlib.closing(Store(paths.home())) as store:
-            known = {} if clear else store.quota()
-            if clear or changes.any:
-                known = computes.changed(known, region, changes) if changes.any else known
-                store.set_quota(known)
-    except StateError as error:
-        _fail(str(error))
+        end(wrong, 1)
+    with _tables() as store:
+        known = {} if clear else store.quota()
+        if clear or changes.any:
+            known = computes.changed(known, region, changes) if changes.any else known
+            store.set_quota(known)
     if known:
         print_json(known)
     else:
@@ -174,21 +159,11 @@ def evict(
     node: Annotated[int, typer.Option(help="Number of the node in the job, from 0.")] = 0,
 ) -> None:
     """Take a node of a running job away, as low-priority nodes are taken away."""
-    import contextlib
-
-    from amlstack.base import paths
     from amlstack.sandbox.scheduling import EvictError
     from amlstack.sandbox.scheduling import evict as take
-    from amlstack.sandbox.store.database import StateError
-    from amlstack.sandbox.store.store import Store, folder
 
-    if not (folder(paths.home()) / "state.db").exists():
-        _fail("There is no sandbox here (amlstack sandbox up).")
-    try:
-        with contextlib.closing(Store(paths.home())) as store:
-            taken = take(store, job, node)
-    except (EvictError, StateError) as error:
-        _fail(str(error))
+    with _tables() as store, ended_by(EvictError, code=1):
+        taken = take(store, job, node)
     say(f"node {node} of {taken.name} is gone; the job fails as a pre-empted one does")
 
 
@@ -209,25 +184,39 @@ def reset(*, yes: Yes = False) -> None:
     from amlstack.sandbox.server import daemon
 
     _agree(yes=yes)
-    try:
+    with ended_by(daemon.SandboxError, code=1):
         daemon.down(remove=True)
-    except daemon.SandboxError as error:
-        _fail(str(error))
     say("the sandbox is empty")
+
+
+def _require() -> None:
+    """Ends the command where there is no sandbox."""
+    from amlstack.sandbox.store.folders import folder
+
+    if not (folder(paths.home()) / "state.db").exists():
+        end("There is no sandbox here (amlstack sandbox up).", 1)
+
+
+@contextlib.contextmanager
+def _tables() -> Iterator[Store]:
+    """The tables of this home's sandbox."""
+    from amlstack.sandbox.store.database import StateError
+    from amlstack.sandbox.store.store import Store
+
+    _require()
+    with ended_by(StateError, code=1), contextlib.closing(Store(paths.home())) as store:
+        yield store
 
 
 def _agree(*, yes: bool) -> None:
     """Ends the command unless what the sandbox holds may go."""
     from amlstack.base import home as homes
-    from amlstack.base import paths
     from amlstack.cli.console import Progress, losses_confirmed
     from amlstack.sandbox.store.store import find_holdings
 
     home = paths.home()
-    try:
+    with ended_by(homes.ForeignHomeError, code=1):
         homes.check(home)
-    except homes.ForeignHomeError as error:
-        _fail(str(error))
     if not losses_confirmed(Progress(), home, find_holdings(home).lines(), yes=yes):
         raise typer.Exit(1)
 
@@ -235,10 +224,8 @@ def _agree(*, yes: bool) -> None:
 def _running(*, hold_jobs: bool = False) -> Endpoint:
     from amlstack.sandbox.server import daemon
 
-    try:
+    with ended_by(daemon.SandboxError, code=1):
         return daemon.up(hold_jobs=hold_jobs)
-    except daemon.SandboxError as error:
-        _fail(str(error))
 
 
 def _print_variables(endpoint: Endpoint, tool: Tool = Tool.SHELL) -> None:
@@ -253,8 +240,3 @@ def _print_variables(endpoint: Endpoint, tool: Tool = Tool.SHELL) -> None:
         lines = list(sandbox_env.lines(endpoint, Tool.MLCLIENT))
     for line in lines:
         say(line)
-
-
-def _fail(message: str) -> NoReturn:
-    say(message, err=True)
-    raise typer.Exit(1)

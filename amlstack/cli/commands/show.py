@@ -10,7 +10,7 @@ import typer
 
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Size, Stack
-from amlstack.cli.console import Json, print_findings, print_json, say, tables
+from amlstack.cli.console import Json, ended_by, print_findings, print_json, say, tables
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 
 if TYPE_CHECKING:
@@ -181,11 +181,8 @@ def graph(stack: Annotated[str, typer.Option("--stack", "-s", help="A stack of P
     from amlstack.cli.stack.graph import mermaid
     from infra.declaration import declare
 
-    try:
+    with ended_by(stack_files.NoStackError):
         found = stack_files.read_settings(stack)
-    except stack_files.NoStackError as error:
-        say(str(error), err=True)
-        return 2
     declaration = declare(found.reading, on=clock.today())
     print_findings(errors(declaration.findings), err=True)
     if found.settings is None:

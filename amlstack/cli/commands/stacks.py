@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 import typer
 
 from amlstack.cli import stack_files
-from amlstack.cli.console import Json, Progress, Yes, print_findings, print_json, say
+from amlstack.cli.console import Json, Progress, Yes, end, ended_by, print_findings, print_json, say
 from amlstack.cli.jobfiles.formats import Format, chosen
 from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
 from amlstack.engine import STACK
@@ -68,11 +68,8 @@ def up(
     """
     from amlstack.cli.stack import bring_up
 
-    try:
+    with ended_by(NoPackError):
         rules = GivenRules.taken(policy_pack, policy_config)
-    except NoPackError as error:
-        say(str(error), err=True)
-        return 2
     name = STACK if stack is None or stack.rpartition("/")[2] == STACK else stack
     asked = bring_up.AskedUp(
         name, sandbox or name == STACK, yes, refresh, preview, as_json, keep_to, rules, without_secrets
@@ -162,14 +159,11 @@ def drift(
         with contextlib.nullcontext() if asked is Format.TEXT else contextlib.redirect_stdout(sys.stderr):
             look = look_at(name, Progress(), sandbox=sandbox or name.rpartition("/")[2] == STACK)
     except explain.UNREACHABLE as error:
-        unknown = 2
         if asked is Format.JSON:
-            print_json({"stack": name, "drift": None, "errors": [str(error)], "exit_status": unknown})
-        say(f"could not look: {error}", err=True)
-        return unknown
+            print_json({"stack": name, "drift": None, "errors": [str(error)], "exit_status": 2})
+        end(f"could not look: {error}")
     except KeyboardInterrupt:
-        say("interrupted; nothing was changed", err=True)
-        return explain.INTERRUPTED
+        end("interrupted; nothing was changed", explain.INTERRUPTED)
     if asked is Format.JSON:
         print_json(look.as_dict())
     elif asked is Format.GITHUB:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from amlstack.base.findings import errors
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import clock
 from amlstack.cli import console
-from amlstack.cli.console import Progress, print_findings, say
+from amlstack.cli.console import Progress, end, ended_by, print_findings
 from amlstack.cli.logs.follower import InProgress, follow
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.stack_files import NoStackError
@@ -79,23 +79,21 @@ def submit(
     """
     progress = Progress()
     if not file.is_file():
-        _wrong_use(f"There is no file {file}.")
+        end(f"There is no file {file}.")
     cancelled = threading.Event()
     scale = scales.chosen(nodes, ranks, both)
     with refusals.opened(asked) as (where, reached):
         if scale is not None and not where.is_local:
-            _wrong_use(
+            end(
                 "`-j` scales a job down to this machine, and Azure starts every rank that it declares. Declare fewer, "
                 f"or scale it here: `amlstack submit {file} --sandbox -j {scale}`."
             )
-        try:
+        with ended_by(NoStackError):
             declared = (
                 submission.of_workspace(file, where, clock.today(), cancelled)
                 if asked.stack is None
                 else submission.of_stack(file, asked.stack, clock.today())
             )
-        except NoStackError as error:
-            _wrong_use(str(error))
         print_findings(declared.findings)
         if wrong := errors(declared.findings):
             progress.fail(f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}; nothing was sent")
@@ -124,15 +122,15 @@ def _chosen(runs: tuple[Run, ...], only: str | None, name: str | None, rerun: st
     found = [run for run in runs if only is None or run.name == only]
     if not found:
         near = did_you_mean(only or "", [run.name for run in runs])
-        _wrong_use(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.")
+        end(f"The file declares no job `{only}`. {near}" if only else "The file declares no job.")
     if schedules := [run.name for run in found if run.is_schedule]:
-        _wrong_use(
+        end(
             f"`{schedules[0]}` is a schedule, which converges instead of running once: list its file under "
             "amlstack:jobs of a stack, and `amlstack up` makes it."
         )
     if name is not None:
         if len(found) > 1:
-            _wrong_use(f"The file declares {len(found)} jobs: name one with --job, so that it can have another --name.")
+            end(f"The file declares {len(found)} jobs: name one with --job, so that it can have another --name.")
         found = [replace(found[0], name=name)]
     return found if rerun is None else [_again(run, rerun) for run in found]
 
@@ -183,8 +181,3 @@ def _followed(sending: Submission, reached: Reached, run_id: str) -> str:
     )
     job_id = f"{sending.place.workspace}/jobs/{run_id}"
     return follow(sending.place.arm, job_id, InProgress(sending.progress))
-
-
-def _wrong_use(message: str) -> NoReturn:
-    say(message, err=True)
-    raise typer.Exit(2) from None

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
-from amlstack.cli.console import difference, say
+from amlstack.cli.console import difference, end, ended_by, say
 from amlstack.cli.gitops import guards, touched
+from amlstack.cli.jobfiles.formats import repository
 from amlstack.cli.stack_files import project_name, stack_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 STANDS_FOR_STACK: Final = re.compile(r"\bprod\b")
 """The word that stands for the stack's name in every file of `deploy/`."""
@@ -51,7 +52,7 @@ TARGETS: Final = {
 
 
 class NoFilesError(Exception):
-    """The files cannot be had, or not for this stack; the message is for the user."""
+    """The files cannot be had, or not for this stack or owner; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,7 @@ def files_of(target: str, stack: str, deploy: Path | None = None) -> tuple[Fille
     pattern = _KUBERNETES_NAME if target == "kubernetes" else _PULUMI_NAME
     if not pattern.fullmatch(stack):
         rule = "small letters, digits and `-`, 38 at most" if target == "kubernetes" else "letters, digits, `_.-`"
-        message = f"`--stack` must be the name of a stack ({rule}), got `{stack}`"
-        raise NoFilesError(message)
+        raise NoFilesError(f"`--stack` must be the name of a stack ({rule}), got `{stack}`")
     return tuple(file for folder in TARGETS[target] for file in _filled(folder, stack, deploy))
 
 
@@ -116,10 +116,6 @@ _PLACES: Final = {"github": Path(".github/CODEOWNERS"), "azure-pipelines": Path(
 _OWNER: Final = re.compile(r"@?[\w.+-]+(/[\w.-]+)?(@[\w.-]+)?")
 
 
-class NoOwnerError(Exception):
-    """The text given names no owner; the message is for the user."""
-
-
 def owners_file(target: str, root: Path, stack: str, owner: str | None) -> FilledFile | None:
     """The file for a repository; None where the target has none.
 
@@ -130,13 +126,12 @@ def owners_file(target: str, root: Path, stack: str, owner: str | None) -> Fille
         owner: A team, a user or an address; None for the one that the file has, else one to be filled in.
 
     Raises:
-        NoOwnerError: It is none of these.
+        NoFilesError: It is none of these.
     """
     if (path := _PLACES.get(target)) is None:
         return None
     if owner is not None and not _OWNER.fullmatch(owner):
-        message = f"`--owners` must be a team or a user of the service, such as {NOBODY}, got `{owner}`"
-        raise NoOwnerError(message)
+        raise NoFilesError(f"`--owners` must be a team or a user of the service, such as {NOBODY}, got `{owner}`")
     there = _content(root / path) if owner is None else None
     owner = owner or _present(root / path) or NOBODY
     known = {line.split()[0] for line in (there or "").splitlines() if line.strip()}
@@ -176,10 +171,7 @@ def _present(path: Path) -> str | None:
     return next((line.split()[-1] for line in lines if line.startswith("/") and len(line.split()) > 1), None)
 
 
-USAGE: Final = 2
-
-
-def run(target: str, stack: str | None, *, force: bool, dry_run: bool, owners: str | None) -> int:
+def run(target: str, stack: str | None, *, force: bool, dry_run: bool, owners: str | None) -> None:
     """Writes the files, and prints what remains to be done.
 
     Args:
@@ -189,73 +181,49 @@ def run(target: str, stack: str | None, *, force: bool, dry_run: bool, owners: s
         dry_run: Whether nothing is written.
         owners: Who approves changes of the checks; None for whom CODEOWNERS names already.
 
-    Returns:
-        0 written, or as they should be; 1 where a file was edited and nothing was written; 2 for wrong use.
+    Raises:
+        typer.Exit: With 1 where a file was edited and nothing was written, with 2 for wrong use.
     """
-    root = _repository(Path.cwd())
-    if root is None:
-        return _ended("This folder is in no git repository: `git init` makes one", USAGE)
-    stack = stack or _only_stack(root)
-    if stack is None:
+    if (root := repository()) is None:
+        end("This folder is in no git repository: `git init` makes one")
+    deployed = touched.deployed(root)
+    if not stack and len(deployed) != 1:
         known = ", ".join(f"`{name}`" for name in stack_names(root)) or "none"
-        return _ended(f"Name the stack that is deployed with `--stack NAME`; this repository has {known}", USAGE)
-    try:
+        end(f"Name the stack that is deployed with `--stack NAME`; this repository has {known}")
+    stack = stack or deployed[0]
+    with ended_by(NoFilesError):
         found = files_of(target, stack)
         commands = first_commands(target, stack)
         owned = owners_file(target, root, stack, owners)
-    except (NoFilesError, NoOwnerError) as error:
-        return _ended(str(error), USAGE)
     if not found:
-        return _ended(f"This version of amlstack has no files for `{target}`", USAGE)
-    found = found if owned is None else (*found, owned)
-    new, edited, same = _sorted(root, found)
+        end(f"This version of amlstack has no files for `{target}`")
+    texts = {file: _content(root / file.path) for file in (found if owned is None else (*found, owned))}
+    same = [file for file, text in texts.items() if text is not None and (file.is_start or text == file.content)]
+    written = sorted(texts.keys() - same, key=lambda file: file.path)
+    # A file that gets lines at its end, and keeps all that it has, was not edited.
+    edited = [
+        file
+        for file, text in texts.items()
+        if file not in same and text is not None and not (text and file.content.startswith(text))
+    ]
     if edited and not force:
         for file in edited:
-            there = _content(root / file.path) or ""
-            say(difference(there, file.content, f"{file.path} (yours)", f"{file.path} (amlstack's)"), nl=False)
+            say(
+                difference(texts[file] or "", file.content, f"{file.path} (yours)", f"{file.path} (amlstack's)"),
+                nl=False,
+            )
         names = ", ".join(str(file.path) for file in edited)
-        return _ended(f"nothing was written, as what is there differs: {names}. `--force` overwrites it", 1)
-    written = sorted((*new, *edited), key=lambda file: file.path)
-    if not dry_run:
-        for file in written:
-            _write(root / file.path, file.content)
-    notes = [*_missing(root, stack)]
+        end(f"nothing was written, as what is there differs: {names}. `--force` overwrites it", 1)
+    for file in written if not dry_run else ():
+        write_whole(root / file.path, file.content, folders=True)
+    lines = [f"{'would write' if dry_run else 'wrote'} {file.path}" for file in written]
+    lines += [*(f"kept {file.path}" for file in same), *_missing(root, stack)]
     if owned is not None and NOBODY in owned.content:
-        notes.append(f"note: {owned.path} has {NOBODY}: name who approves changes of the checks with `--owners`")
-    say("\n".join(_printed(written, same, notes, commands, dry_run=dry_run)))
-    return 0
-
-
-def _printed(
-    written: Sequence[FilledFile],
-    same: Sequence[FilledFile],
-    notes: Sequence[str],
-    commands: Sequence[str],
-    *,
-    dry_run: bool,
-) -> Iterator[str]:
-    yield from (f"{'would write' if dry_run else 'wrote'} {file.path}" for file in written)
-    yield from (f"kept {file.path}" for file in same)
-    yield from notes
+        lines.append(f"note: {owned.path} has {NOBODY}: name who approves changes of the checks with `--owners`")
     if commands:
-        yield "\nWhat must be set once (docs/how-to/gitops.md explains it):\n"
-        yield from (f"  {line}".rstrip() for line in commands)
-
-
-def _sorted(
-    root: Path, found: Sequence[FilledFile]
-) -> tuple[tuple[FilledFile, ...], tuple[FilledFile, ...], tuple[FilledFile, ...]]:
-    """Files that are not there or get lines at their end, that differ, and that stay."""
-    new: list[FilledFile] = []
-    edited: list[FilledFile] = []
-    same: list[FilledFile] = []
-    for file in found:
-        there = _content(root / file.path)
-        is_same = there is not None and (file.is_start or there == file.content)
-        (same if is_same else new if there is None or (there and file.content.startswith(there)) else edited).append(
-            file
-        )
-    return tuple(new), tuple(edited), tuple(same)
+        lines.append("\nWhat must be set once (docs/how-to/gitops.md explains it):\n")
+        lines += [f"  {line}".rstrip() for line in commands]
+    say("\n".join(lines))
 
 
 def _content(path: Path) -> str | None:
@@ -268,29 +236,9 @@ def _content(path: Path) -> str | None:
         return ""
 
 
-def _write(path: Path, content: str) -> None:
-    """The whole file or none of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
-
-
 def _missing(root: Path, stack: str) -> Iterator[str]:
     """The expectations of the files that the repository does not meet."""
     if not (root / "Pulumi.yaml").is_file():
         yield "note: this repository has no Pulumi.yaml: the files expect amlstack's project (docs/how-to/gitops.md)"
     elif not (root / f"Pulumi.{stack}.yaml").is_file():
         yield f"note: this repository has no Pulumi.{stack}.yaml, the stack's settings (docs/how-to/azure.md)"
-
-
-def _repository(folder: Path) -> Path | None:
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
-
-
-def _only_stack(root: Path) -> str | None:
-    found = touched.deployed(root)
-    return found[0] if len(found) == 1 else None
-
-
-def _ended(message: str, code: int) -> int:
-    say(message, err=True)
-    return code

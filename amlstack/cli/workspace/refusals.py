@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from amlstack.base.text import did_you_mean
-from amlstack.cli.console import say
+from amlstack.cli.console import end, say
 from amlstack.cli.workspace import workspace_place
 from amlstack.cli.workspace.job_search import UnknownRunError
 from amlstack.cli.workspace.workspace_place import NoWorkspaceError
@@ -49,11 +47,11 @@ def answered() -> Iterator[Reached]:
     try:
         yield reached
     except (NoWorkspaceError, UnknownRunError) as error:
-        _end(str(error), USAGE)
+        end(str(error), USAGE)
     except WorkspaceMissingError as error:
-        _end(missing(reached.place, error.workspace), USAGE)
+        end(missing(reached.place, error.workspace), USAGE)
     except ArmError as error:
-        _end(words(error, reached.place), FAILED)
+        end(words(error, reached.place), FAILED)
     except KeyboardInterrupt:
         say(reached.interrupted, err=True)
         raise
@@ -107,8 +105,3 @@ def missing(place: WorkspacePlace | None, workspace: str) -> str:
     except ArmError:  # who may not list them is not helped by that
         return seen
     return f"{seen} {near}".rstrip()
-
-
-def _end(message: str, code: int) -> None:
-    say(message, err=True)
-    raise typer.Exit(code) from None

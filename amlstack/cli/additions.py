@@ -13,6 +13,7 @@ from amlstack.base.findings import errors
 from amlstack.base.text import did_you_mean
 from amlstack.base.yamltext import parse
 from amlstack.cli import repository
+from amlstack.cli.jobfiles.mending import value_of
 from infra.settings import read_file
 
 if TYPE_CHECKING:
@@ -121,8 +122,8 @@ def with_item(text: str, key: str, item: Any, name: str) -> str:
         raise AdditionError(f"{name} has no `config`, or its `{key}` is no list")
     config[key] = [*(config.get(key) or []), item]
     line = yaml.safe_dump([item], default_flow_style=True, width=1000, sort_keys=False).strip()[1:-1]
-    parent = _value(yaml.compose(text, Loader=yaml.SafeLoader), "config")
-    node, made = _value(parent, key), text
+    parent = value_of(yaml.compose(text, Loader=yaml.SafeLoader), "config")
+    node, made = value_of(parent, key), text
     if node is None:
         indent = " " * parent.value[0][0].start_mark.column
         made = f"{text.rstrip()}\n{indent}{key}:\n{indent}  - {line}\n"
@@ -136,11 +137,6 @@ def with_item(text: str, key: str, item: Any, name: str) -> str:
     if parse(made).data != wanted:
         raise AdditionError(f"{name} is written in a form that cannot be edited here. Add to `{key}` by hand: {line}")
     return made
-
-
-def _value(node: Any, name: str) -> Any:
-    pairs = node.value if isinstance(getattr(node, "value", None), list) else ()
-    return next((value for key, value in pairs if key.value == name), None)
 
 
 def _end(node: Any) -> int:
@@ -176,8 +172,8 @@ def _stack(like: str, workspace: str) -> str:
     file = paths.PROJECT / f"Pulumi.{like}.yaml"
     lines = read_regular(file).decode("utf-8", "replace").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith(_OF_A_STACK))
-    node = _value(_value(yaml.compose(text, Loader=yaml.SafeLoader), "config"), "amlstack:workspace")
-    node = _value(node, "name") or node
+    node = value_of(value_of(yaml.compose(text, Loader=yaml.SafeLoader), "config"), "amlstack:workspace")
+    node = value_of(node, "name") or node
     if "secure:" in text or node is None or not isinstance(node.value, str):
         raise AdditionError(
             f"{file.name} names no workspace, or has secrets that no other stack decrypts: copy it by hand"

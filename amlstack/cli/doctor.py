@@ -109,27 +109,22 @@ def _engine() -> Iterator[DoctorLine]:
 
 def _tool(command: str, without: str, remedy: str) -> DoctorLine:
     found = shutil.which(command)
-    return (
-        DoctorLine(command, Mark.GOOD, found)
-        if found
-        else DoctorLine(command, Mark.NOTE, f"not on PATH: {without}", remedy)
-    )
+    if found:
+        return DoctorLine(command, Mark.GOOD, found)
+    return DoctorLine(command, Mark.NOTE, f"not on PATH: {without}", remedy)
 
 
 def _rooms() -> Iterator[DoctorLine]:
     full = 1 << 30 if (paths.cache() / "images").is_dir() else _CACHE_NEEDS
-    for name, folder, needs in (("cache", paths.cache(), full), ("state", paths.home(), 1 << 30)):
+    rooms = (("cache", "AMLSTACK_CACHE", paths.cache(), full), ("state", "AMLSTACK_HOME", paths.home(), 1 << 30))
+    for name, variable, folder, needs in rooms:
         there = next(each for each in (folder, *folder.parents) if each.exists())
         free = shutil.disk_usage(there).free
         if not os.access(there, os.W_OK):
-            yield DoctorLine(
-                name, Mark.BAD, f"{there} cannot be written", f"Set AMLSTACK_{'CACHE' if name == 'cache' else 'HOME'}."
-            )
+            yield DoctorLine(name, Mark.BAD, f"{there} cannot be written", f"Set {variable}.")
         elif free < needs:
             seen = f"{free / 1e9:.1f} GB free at {there}, and up to {needs / 1e9:.0f} GB are needed"
-            yield DoctorLine(
-                name, Mark.BAD, seen, f"Free some, or set AMLSTACK_{'CACHE' if name == 'cache' else 'HOME'}."
-            )
+            yield DoctorLine(name, Mark.BAD, seen, f"Free some, or set {variable}.")
         else:
             yield DoctorLine(name, Mark.GOOD, f"{folder}, {free / 1e9:.1f} GB free")
 
@@ -166,9 +161,8 @@ def azure(place: WorkspacePlace, settings: Settings | None = None) -> Iterator[D
     except ArmError as error:
         from amlstack.cli.workspace import refusals
 
-        yield DoctorLine(
-            "sign-in", Mark.BAD, refusals.words(error, place), "docs/how-to/signing-in.md has the ways to sign in."
-        )
+        remedy = "docs/how-to/signing-in.md has the ways to sign in."
+        yield DoctorLine("sign-in", Mark.BAD, refusals.words(error, place), remedy)
         return
     state = str(found.get("state") or "unknown")
     name = f"{found.get('displayName', '')} ({subscription}) is {state}"
@@ -220,11 +214,11 @@ def _rights(arm: ArmClient, group: str) -> Iterator[DoctorLine]:
 def _allows(row: dict[str, Any], right: str) -> bool:
     """A role's rule: an action that its list has and its exceptions do not. Both may hold `*`, in any letter case."""
     word = right.lower()
-    has, lacks = (
-        any(fnmatch.fnmatchcase(word, str(each).lower()) for each in row.get(key) or ())
-        for key in ("actions", "notActions")
-    )
-    return has and not lacks
+
+    def holds(key: str) -> bool:
+        return any(fnmatch.fnmatchcase(word, str(each).lower()) for each in row.get(key) or ())
+
+    return holds("actions") and not holds("notActions")
 
 
 def _quota(arm: ArmClient, workspace: str, subscription: str, settings: Settings) -> Iterator[DoctorLine]:
@@ -242,13 +236,8 @@ def _quota(arm: ArmClient, workspace: str, subscription: str, settings: Settings
 
 
 def _hosts(arm: ArmClient, workspace: str) -> Iterator[DoctorLine]:
-    found = client.look_up(
-        arm,
-        {
-            "id": workspace, "apiVersion": API_VERSION,
-            "properties": ["publicNetworkAccess", "discoveryUrl", "storageAccount", "keyVault"],
-        },
-    )  # fmt: skip
+    wanted = ["publicNetworkAccess", "discoveryUrl", "storageAccount", "keyVault"]
+    found = client.look_up(arm, {"id": workspace, "apiVersion": API_VERSION, "properties": wanted})
     if found["status"] != 200:
         missing = found["status"] == 404
         seen = "does not exist yet: `amlstack up` makes it" if missing else f"could not be read: {found['message']}"
@@ -277,23 +266,17 @@ def reach(host: str, zone: str, *, private: bool) -> DoctorLine:
     try:
         addresses = {str(each[4][0]) for each in socket.getaddrinfo(host, 443, type=socket.SOCK_STREAM)}
     except OSError as error:
-        return DoctorLine(
-            host, Mark.BAD, f"has no address here: {error}", f"Link the private DNS zone {zone} to this network."
-        )
+        remedy = f"Link the private DNS zone {zone} to this network."
+        return DoctorLine(host, Mark.BAD, f"has no address here: {error}", remedy)
     shown = ", ".join(sorted(addresses))
     if private and not all(ipaddress.ip_address(each.partition("%")[0]).is_private for each in addresses):
         page = "docs/how-to/secure-workspace.md"
         remedy = f"Link the private DNS zone {zone} to this network, or work in the workspace's ({page})."
-        return DoctorLine(
-            host, Mark.BAD, f"has the public address {shown}, and the workspace is closed to the internet", remedy
-        )
+        seen = f"has the public address {shown}, and the workspace is closed to the internet"
+        return DoctorLine(host, Mark.BAD, seen, remedy)
     try:
         socket.create_connection((host, 443), timeout=_SECONDS).close()
     except OSError as error:
-        return DoctorLine(
-            host,
-            Mark.BAD,
-            f"{shown} does not answer on port 443: {error}",
-            "A firewall may block it: allow port 443 to it.",
-        )
+        remedy = "A firewall may block it: allow port 443 to it."
+        return DoctorLine(host, Mark.BAD, f"{shown} does not answer on port 443: {error}", remedy)
     return DoctorLine(host, Mark.GOOD, f"{shown} answers on port 443")

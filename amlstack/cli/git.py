@@ -48,6 +48,16 @@ class Repository:
         found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         return found.stdout.strip() if found.returncode == 0 else None
 
+    def require(self, *names: str) -> None:
+        """Holds that this clone has commits.
+
+        Raises:
+            GitError: One is not there.
+        """
+        for name in names:
+            if self.commit(name) is None:
+                raise GitError(f"this clone has no commit `{name}`")
+
     def parents(self) -> tuple[str, ...]:
         """The parents of HEAD that this clone has."""
         words = self._ask("rev-list", "--parents", "--max-count=1", "HEAD").stdout.split()

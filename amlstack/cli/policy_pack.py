@@ -71,16 +71,16 @@ class GivenRules:
             os.environ.pop(name, None)  # the engine would count them beside the options that it is given
         if (
             pack is not None
-            and not any((pack / part).is_file() for part in (_MANIFEST, "analyzer"))
             and not _runs(pack)
+            and not any((pack / part).is_file() for part in (_MANIFEST, "analyzer"))
         ):
-            message = (
+            raise NoPackError(
                 f"`--policy-pack` must be a policy pack: a folder with {_MANIFEST}, or its executable. Got `{pack}`"
             )
-            raise NoPackError(message)
         if config is not None and not config.is_file():
-            message = f"`--policy-config` must be a JSON file that configures the rules. There is no file `{config}`"
-            raise NoPackError(message)
+            raise NoPackError(
+                f"`--policy-config` must be a JSON file that configures the rules. There is no file `{config}`"
+            )
         given = cls(None if pack is None else pack.absolute(), None if config is None else config.absolute())
         if given != cls():
             os.environ[POLICY_CONFIG] = str(given.config or "")
@@ -110,10 +110,9 @@ class GivenRules:
             return
         folder = next((each for each in (self.pack, self.pack / "policies", self.pack.parent) if _rules_in(each)), None)
         if folder is None:
-            message = (
+            raise NoPackError(
                 f"`--policy-pack` must have amlstack's rules for `check`, as `make pack` packs them. Got `{self.pack}`"
             )
-            raise NoPackError(message)
         for name in [each for each in sys.modules if each == "policies" or each.startswith("policies.")]:
             del sys.modules[name]
         spec = importlib.util.spec_from_file_location(

@@ -124,14 +124,10 @@ class Targets:
 
 
 def _size_unknown(cluster: str) -> Finding:
-    return Finding(
-        "cluster-size-unknown",
-        "compute",
-        f"The size of the cluster `{cluster}` is not known here",
-        "What follows from a size (GPUs, InfiniBand, nodes) is not checked without it",
-        "Give it with --size, or name a stack that declares the cluster with --stack.",
-        Level.INFO,
-    )
+    seen = f"The size of the cluster `{cluster}` is not known here"
+    rule = "What follows from a size (GPUs, InfiniBand, nodes) is not checked without it"
+    remedy = "Give it with --size, or name a stack that declares the cluster with --stack."
+    return Finding("cluster-size-unknown", "compute", seen, rule, remedy, Level.INFO)
 
 
 def _only_stack() -> str | None:
@@ -158,13 +154,9 @@ def find(size: str | None, stack: str | None) -> Targets:
     name = stack or _only_stack() or DEFAULT_STACK
     file = next((path for base in (Path.cwd(), PROJECT) if (path := base / f"Pulumi.{name}.yaml").is_file()), None)
     if file is None:
-        wrong = Finding(
-            "stack-missing",
-            "",
-            f"There is no Pulumi.{name}.yaml",
-            "A stack's settings lie in Pulumi.<stack>.yaml, here or in the project's root",
-            did_you_mean(name, sorted(path.suffixes[0][1:] for path in PROJECT.glob("Pulumi.*.yaml"))),
-        )
+        rule = "A stack's settings lie in Pulumi.<stack>.yaml, here or in the project's root"
+        near = did_you_mean(name, sorted(path.suffixes[0][1:] for path in PROJECT.glob("Pulumi.*.yaml")))
+        wrong = Finding("stack-missing", "", f"There is no Pulumi.{name}.yaml", rule, near)
         return Targets(findings=(wrong,) if stack else ())
     from infra.settings import read_file  # only without an option is it needed
 

@@ -19,7 +19,6 @@ from amlstack.cli.console import Json, columns, end, print_findings, print_json,
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from amlstack.catalog.environments import CatalogEnvironment
     from amlstack.catalog.fabric import Bandwidth
     from amlstack.catalog.prices import Price
     from amlstack.catalog.sizes import Size
@@ -192,22 +191,14 @@ def _unmet(gpu: str | None, family: str | None, sizes: Sequence[Size]) -> Iterat
     """A finding for a GPU that no size has, and for a series that there is none of."""
     if gpu is not None and not _meant_models(gpu, sizes):
         known = _models(sizes)
-        yield Finding(
-            "gpu-unknown",
-            "--gpu",
-            f"No size of the catalogue has `{gpu}` GPUs",
-            "A GPU is named as Azure's sizes name it",
-            did_you_mean(gpu, known, otherwise=f"There are {', '.join(f'`{each}`' for each in known)}."),
-        )
+        seen, rule = f"No size of the catalogue has `{gpu}` GPUs", "A GPU is named as Azure's sizes name it"
+        remedy = did_you_mean(gpu, known, otherwise=f"There are {', '.join(f'`{each}`' for each in known)}.")
+        yield Finding("gpu-unknown", "--gpu", seen, rule, remedy)
     if family is not None and not any(_is_of_family(size, family) for size in sizes):
         series = list(dict.fromkeys(size.series for size in sizes))
-        yield Finding(
-            "series-unknown",
-            "--family",
-            f"No series or quota family contains `{family}`",
-            "A series is named as Microsoft's pages on sizes name it",
-            did_you_mean(family, series, otherwise="`amlstack sizes --json` has the series of each size."),
-        )
+        near = did_you_mean(family, series, otherwise="`amlstack sizes --json` has the series of each size.")
+        named = "A series is named as Microsoft's pages on sizes name it"
+        yield Finding("series-unknown", "--family", f"No series or quota family contains `{family}`", named, near)
 
 
 def _models(sizes: Sequence[Size]) -> list[str]:
@@ -222,7 +213,7 @@ def _price_in(size: Size, region: str | None) -> Price | None:
 
 
 def _as_dict(size: Size, on: date, region: str | None = None, *, all_prices: bool = True) -> dict[str, Any]:
-    """A size as plain data, the fabric's facts beside the others, days as ISO dates.
+    """A size for `print_json`, the fabric's facts beside the others.
 
     Args:
         size: The size.
@@ -235,25 +226,14 @@ def _as_dict(size: Size, on: date, region: str | None = None, *, all_prices: boo
         del row["prices"]
     fabric = row.pop("fabric")
     price = _price_in(size, region)
-    plain: dict[str, Any] = _plain(
-        {
-            **row,
-            **fabric,
-            "price_per_hour": asdict(price) if price else None,
-            "stage": size.stage(on),
-            "alive": not size.retired_on(on),
-            "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
-        }
-    )
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+    return {
+        **row,
+        **fabric,
+        "price_per_hour": asdict(price) if price else None,
+        "stage": size.stage(on),
+        "alive": not size.retired_on(on),
+        "multi_node": size.fabric.usable or not (size.gpus or size.fabric.rdma),
+    }
 
 
 def _facts(size: Size, on: date, region: str | None) -> list[tuple[str, str]]:
@@ -408,7 +388,7 @@ def list_environments(name: Environment = None, *, as_json: Json = False) -> Non
             end(f"The catalogue has no curated environment `{name}`. {near}".rstrip(), 1)
         known = (one,)
     if as_json:
-        print_json([_environment_as_dict(each) for each in known])
+        print_json([{**each._asdict(), "id_of_latest": each.label_id()} for each in known])
         return
     for index, each in enumerate(known):
         if index:
@@ -420,10 +400,3 @@ def list_environments(name: Environment = None, *, as_json: Json = False) -> Non
             say(f"  version  {each.version}, or newer")
         if each.note:
             say(f"  note     {each.note}")
-
-
-def _environment_as_dict(environment: CatalogEnvironment) -> dict[str, Any]:
-    """An environment as plain data, days as ISO dates."""
-    row = environment._asdict()
-    days = {key: row[key].isoformat() for key in ("checked", "changed")}
-    return {**row, **days, "id_of_latest": environment.label_id()}

@@ -185,14 +185,10 @@ def check(
     ended = run_apart(verb)
     if ended.code is not None:
         return ended.code
-    finding = Finding(
-        "check-ended",
-        "",
-        f"The check of this file ended before its time ({ended.how})",
-        "A Python job file runs to its end in the process that reads it",
-        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
-        file=ended.last or None,
-    )
+    seen = f"The check of this file ended before its time ({ended.how})"
+    rule = "A Python job file runs to its end in the process that reads it"
+    remedy = "Keep what runs on the nodes in a file of its own, and let the job's command start that."
+    finding = Finding("check-ended", "", seen, rule, remedy, file=ended.last or None)
     if asked is Format.JSON:
         print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
     else:

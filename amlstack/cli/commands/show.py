@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -68,17 +68,7 @@ def show(
     if not checked.plans:
         print_findings(checked.findings, err=True)
         return 1
-    match form:
-        case OutputForm.PLAN:
-            _show_plans(checked, as_json=as_json)
-        case OutputForm.ARM:
-            _print_bodies(checked)
-        case OutputForm.YAML:
-            _print_yaml(checked, as_json=as_json)
-        case OutputForm.COMMAND:
-            _print_commands(checked, as_json=as_json)
-        case OutputForm.COMPONENTS:
-            _print_components(checked)
+    _PRINTING[form](checked, as_json=as_json)
     if form in {OutputForm.YAML, OutputForm.COMPONENTS}:
         for note in _left_behind(checked):
             say(note, err=True)
@@ -103,7 +93,7 @@ def _left_behind(checked: Checked) -> list[str]:
     ]
 
 
-def _print_bodies(checked: Checked) -> None:
+def _print_bodies(checked: Checked, *, as_json: bool) -> None:  # noqa: ARG001 - it is JSON always
     import jobs
 
     bodies = [jobs.render(plan.enriched).body for plan in checked.plans]
@@ -153,7 +143,7 @@ def _in_place(checked: Checked) -> str | None:
     return text_with_additions
 
 
-def _print_components(checked: Checked) -> None:
+def _print_components(checked: Checked, *, as_json: bool) -> None:  # noqa: ARG001 - it is JSON always
     import jobs
 
     rendered = [jobs.render(plan.enriched).components for plan in checked.plans]
@@ -191,7 +181,7 @@ def graph(stack: Annotated[str, typer.Option("--stack", "-s", help="A stack of P
     return 0 if declaration.ok else 1
 
 
-def _show_plans(checked: Checked, *, as_json: bool) -> None:
+def _print_plans(checked: Checked, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -216,6 +206,15 @@ def _show_plans(checked: Checked, *, as_json: bool) -> None:
     print_findings(checked.findings)
 
 
+_PRINTING: Final = {
+    OutputForm.PLAN: _print_plans,
+    OutputForm.ARM: _print_bodies,
+    OutputForm.YAML: _print_yaml,
+    OutputForm.COMMAND: _print_commands,
+    OutputForm.COMPONENTS: _print_components,
+}
+
+
 def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
     """A plan for a program, its parts by their place; a single job is its own one part."""
     from jobs.planning.plans import costs
@@ -226,7 +225,6 @@ def _planned_data(plan: jobs.Planned) -> dict[str, Any]:
 
 
 def _plan_data(plan: jobs.Plan, price: Cost | None) -> dict[str, Any]:
-
     return {
         "name": plan.job.name,
         "target": {"cluster": plan.target.cluster, "size": plan.target.size},

@@ -12,7 +12,7 @@ from amlstack.base import text as text_module
 from amlstack.cli.console import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 MOST: Final = 60_000
@@ -46,12 +46,11 @@ def items(lines: Sequence[str]) -> Iterator[str]:
 
 def folded(heading: str, lines: Sequence[str]) -> Iterator[str]:
     """Lines that open on a click."""
-    yield ""
-    yield f"<details><summary>{heading}</summary>"
-    yield ""
-    yield from items(lines)
-    yield ""
-    yield "</details>"
+    yield from ("", f"<details><summary>{heading}</summary>", "", *items(lines), "", "</details>")
+
+
+def _headed(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from ("", f"**{heading}**", "", *items(lines))
 
 
 def cut(text: str) -> str:
@@ -93,8 +92,7 @@ def read(folder: Path) -> Results:
         ResultsError: The folder is missing, or a file holds something else.
     """
     if not folder.is_dir():
-        message = f"There is no folder {folder} with results"
-        raise ResultsError(message)
+        raise ResultsError(f"There is no folder {folder} with results")
     below = folder / "rehearsal"
     rehearsals = {}
     for file in sorted(below.rglob("*.json")):
@@ -111,8 +109,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        message = f"{file} cannot be read: {error}"
-        raise ResultsError(message) from None
+        raise ResultsError(f"{file} cannot be read: {error}") from None
     if not text.strip():
         return None
     try:
@@ -120,8 +117,7 @@ def _read(file: Path) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        message = f"{file} must be a JSON object as amlstack's verbs print it with `--json`"
-        raise ResultsError(message)
+        raise ResultsError(f"{file} must be a JSON object as amlstack's verbs print it with `--json`")
     return content
 
 
@@ -168,12 +164,12 @@ def text(stack: str, results: Results, before: Mapping[str, Any] | None, *, comm
         "",
         "| what | result |",
         "| --- | --- |",
-        f"| check | {_check(results.check)} |",
+        f"| check | {_or_not_run(_check, results.check)} |",
         f"| rehearsal of changed jobs | {_rehearsals(results.rehearsals, ran=results.check is not None)} |",
-        f"| review stack on the sandbox | {_review(results.review)} |",
-        f"| preview of {code(stack)} | {_preview(results.preview)} |",
-        f"| policies | {_policies(results.preview)} |",
-        f"| the checks themselves | {_guards(results.guards)} |",
+        f"| review stack on the sandbox | {_or_not_run(_review, results.review)} |",
+        f"| preview of {code(stack)} | {_or_not_run(_preview, results.preview)} |",
+        f"| policies | {_or_not_run(_policies, results.preview)} |",
+        f"| the checks themselves | {_or_not_run(_guards, results.guards)} |",
         f"| nodes per hour, while idle | {_cost('idle_usd_per_hour', before, results.preview)} |",
         f"| nodes per hour, at most | {_cost('most_usd_per_hour', before, results.preview)} |",
         *_details(results),
@@ -181,6 +177,10 @@ def text(stack: str, results: Results, before: Mapping[str, Any] | None, *, comm
         *_foot(commit, link),
     ]
     return cut("\n".join(lines) + "\n")
+
+
+def _or_not_run(words: Callable[[Mapping[str, Any]], str], result: Mapping[str, Any] | None) -> str:
+    return _NOT_RUN if result is None else words(result)
 
 
 def _headline(preview: Mapping[str, Any] | None) -> str:
@@ -197,9 +197,7 @@ def counts(preview: Mapping[str, Any]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
-def _check(check: Mapping[str, Any] | None) -> str:
-    if check is None:
-        return _NOT_RUN
+def _check(check: Mapping[str, Any]) -> str:
     found = list(_findings(check))
     number = len(check.get("files") or ())
     of_files = f"{number} job file{'' if number == 1 else 's'}"
@@ -233,9 +231,7 @@ def _rehearsals(rehearsals: Mapping[str, Mapping[str, Any]], *, ran: bool) -> st
     return f"{mark} {', '.join(parts)}"
 
 
-def _review(review: Mapping[str, Any] | None) -> str:
-    if review is None:
-        return _NOT_RUN
+def _review(review: Mapping[str, Any]) -> str:
     jobs = review.get("jobs") or {}
     ended = ", ".join(f"{code(name)} {plain(str(record.get('status')))}" for name, record in jobs.items())
     if review.get("exit_status"):
@@ -243,16 +239,14 @@ def _review(review: Mapping[str, Any] | None) -> str:
     return f"{GOOD} up, {ended or 'no job'}"
 
 
-def _preview(preview: Mapping[str, Any] | None) -> str:
-    if preview is None:
-        return _NOT_RUN
+def _preview(preview: Mapping[str, Any]) -> str:
     if preview.get("exit_status"):
         return f"{BAD} refused"
     return f"{GOOD} {counts(preview) or 'no resource changes'}"
 
 
-def _policies(preview: Mapping[str, Any] | None) -> str:
-    if preview is None or "policies" not in preview:
+def _policies(preview: Mapping[str, Any]) -> str:
+    if "policies" not in preview:
         return _NOT_RUN
     levels = [str(one.get("enforcementLevel")) for one in preview["policies"]]
     violations, advice = levels.count("mandatory"), len(levels) - levels.count("mandatory")
@@ -261,9 +255,7 @@ def _policies(preview: Mapping[str, Any] | None) -> str:
     return f"{BAD if violations else GOOD} {', '.join(parts)}"
 
 
-def _guards(guards: Mapping[str, Any] | None) -> str:
-    if guards is None:
-        return _NOT_RUN
+def _guards(guards: Mapping[str, Any]) -> str:
     counted = (
         (len(guards["kept"]), "guard", "changed"),
         (len(guards["asked_for"]), "exception", "asked for"),
@@ -284,10 +276,7 @@ def _of_guards(guards: Mapping[str, Any]) -> Iterator[str]:
         ("Parts of the checks that ran as this has them", map(code, guards["seen"])),
     ):
         if found := list(lines):
-            yield ""
-            yield f"**{heading}**"
-            yield ""
-            yield from items(found)
+            yield from _headed(heading, found)
     if in_force := [plain(line) for line in guards["in_force"]]:
         yield from folded(f"Exceptions in force: {len(in_force)}", in_force)
 
@@ -321,10 +310,7 @@ def _details(results: Results) -> Iterator[str]:
     if error := str((results.review or {}).get("error") or ""):
         wrong += [f"review stack: {plain(error)}"]
     if wrong:
-        yield ""
-        yield "**What is wrong**"
-        yield ""
-        yield from items(list(dict.fromkeys(wrong)))
+        yield from _headed("What is wrong", list(dict.fromkeys(wrong)))
     yield from _of_guards(results.guards) if results.guards else ()
     steps = [
         f"{plain(str(step['operation']))}: {code(name_of(str(step['urn'])))}{_properties(step)}"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import PACKAGE
@@ -75,8 +76,7 @@ class GateChanges:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for `gitops comment`."""
-        named = ("kept", "seen", "config", "in_force", "asked_for")
-        return {name: getattr(self, name) for name in named}
+        return {name: each for name, each in asdict(self).items() if name != "declares"}
 
     def words(self) -> tuple[str, ...]:
         """The options by which this checkout's rules judge."""
@@ -94,9 +94,7 @@ def gate_changes(commit: str, stack: str) -> GateChanges:
         GitError: There is no such commit, or git failed.
     """
     repository = Repository.around(Path.cwd())
-    if repository.commit(commit) is None:
-        message = f"this clone has no commit `{commit}`"
-        raise GitError(message)
+    repository.require(commit)
     here = side(repository.root, stack)
     with repository.files_of(commit) as folder:
         there = side(folder, stack)
@@ -168,18 +166,12 @@ def side(root: Path, stack: str) -> GateSide:
         settings = read_file(file).partial
         if settings is None:
             continue
-        scripts |= {path for each in settings.jobs if (path := _inside(each.file)).endswith(".py")}
+        scripts |= {path for each in settings.jobs if (path := normpath(each.file)).endswith(".py")}
         if settings.policies:
-            policies.add(_inside(settings.policies))
-            own = _inside(settings.policies) if file.name == f"Pulumi.{stack.rpartition('/')[2]}.yaml" else own
+            policies.add(normpath(settings.policies))
+            own = normpath(settings.policies) if file.name == f"Pulumi.{stack.rpartition('/')[2]}.yaml" else own
     rules, wrong = read(root / own if own else None, written=own)
     return GateSide(frozenset(policies), own, frozenset(scripts), rules, "; ".join(map(str, wrong)))
-
-
-def _inside(path: str) -> str:
-    import posixpath
-
-    return posixpath.normpath(path)
 
 
 def _lowered(rules: Config | None) -> Iterator[str]:
@@ -231,5 +223,4 @@ def _git(root: Path, *words: str, given: list[str] | None = None) -> None:
     text = "\0".join(given or ())
     done = subprocess.run(["git", "-C", str(root), *words], input=text, capture_output=True, text=True, check=False)
     if done.returncode:
-        message = f"`git {words[0]}` failed: {done.stderr.strip()}"
-        raise GitError(message)
+        raise GitError(f"`git {words[0]}` failed: {done.stderr.strip()}")

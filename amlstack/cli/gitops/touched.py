@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.files import read_regular
 from amlstack.base.paths import exists
-from amlstack.cli.git import GitError, Repository
+from amlstack.cli.git import Repository
 from amlstack.cli.gitops.guards import SEEN, is_guard
 from amlstack.cli.stack_files import stack_names
 
@@ -38,10 +38,7 @@ def touched(commit: str, since: str) -> tuple[str, ...]:
         GitError: There is no such commit, or git failed.
     """
     repository = Repository.around(Path.cwd())
-    for name in (commit, since):
-        if repository.commit(name) is None:
-            message = f"this clone has no commit `{name}`"
-            raise GitError(message)
+    repository.require(commit, since)
     changed = repository.names("diff", "--name-only", "--no-renames", since, commit, "--")
     near: dict[str, set[str]] = defaultdict(set)
     with repository.files_of(commit) as folder, repository.files_of(since) as before:

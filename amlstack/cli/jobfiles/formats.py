@@ -134,17 +134,9 @@ SHOWN: Final = 10
 """Annotations of one kind that a step shows; what comes after them is dropped."""
 COMMANDS: Final = {Level.ERROR: "error", Level.WARNING: "warning", Level.INFO: "notice"}
 _IN_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+"""For a text after the second ``::`` of a workflow command."""
 _IN_PROPERTIES: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
-
-
-def data(text: str) -> str:
-    """A text after the second ``::`` of a workflow command."""
-    return text.translate(_IN_DATA)
-
-
-def value(text: str) -> str:
-    """The value of a property of a workflow command."""
-    return text.translate(_IN_PROPERTIES)
+"""For the value of a property of a workflow command."""
 
 
 def plain(text: str) -> str:
@@ -165,10 +157,11 @@ def command(finding: Finding, root: Path) -> str:
     if finding.line is None:
         properties.pop("col", None)
     given = {**{key: each for key, each in properties.items() if each is not None}, "title": finding.code}
-    words = ",".join(f"{key}={value(str(each))}" for key, each in given.items())
+    words = ",".join(f"{key}={str(each).translate(_IN_PROPERTIES)}" for key, each in given.items())
     outside = finding.file if finding.file and place is None else None
     head = ": ".join(part for part in (outside, finding.where) if part)
-    return f"::{COMMANDS[finding.level]} {words}::{data(f'{head}: {finding.message}' if head else finding.message)}"
+    text = f"{head}: {finding.message}" if head else finding.message
+    return f"::{COMMANDS[finding.level]} {words}::{text.translate(_IN_DATA)}"
 
 
 def lines(findings: Iterable[Finding], root: Path) -> Iterator[str]:
@@ -276,22 +269,18 @@ def _rule(code: str, example: Finding) -> dict[str, Any]:
 
     known = next((rule for rule in ALL if rule.code == code), None)
     if known is None:
-        text = example.rule or example.seen
-        return {
-            "id": code,
-            "shortDescription": {"text": text},
-            "fullDescription": {"text": text},
-            "help": {"text": f"{text} {example.remedy}".strip() + f"\n\ndocs/reference/findings.md, {code}"},
-            "defaultConfiguration": {"level": LEVELS[example.level]},
-            "properties": {"tags": ["azure-machine-learning"]},
-        }
+        title = what = example.rule or example.seen
+        level, tags = LEVELS[example.level], ["azure-machine-learning"]
+        more = f"{what} {example.remedy}".strip() + f"\n\ndocs/reference/findings.md, {code}"
+    else:
+        title, what = known.title, known.words.what
+        level, tags = _ENFORCED[known.level], ["azure-machine-learning", "policy"]
+        more = f"{what}\n\n{known.words.why}\n\nExamples, settings: docs/reference/policies.md, {code}"
     return {
         "id": code,
-        "shortDescription": {"text": known.title},
-        "fullDescription": {"text": known.words.what},
-        "help": {
-            "text": f"{known.words.what}\n\n{known.words.why}\n\nExamples, settings: docs/reference/policies.md, {code}"
-        },
-        "defaultConfiguration": {"level": _ENFORCED[known.level]},
-        "properties": {"tags": ["azure-machine-learning", "policy"]},
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": what},
+        "help": {"text": more},
+        "defaultConfiguration": {"level": level},
+        "properties": {"tags": tags},
     }

@@ -148,18 +148,19 @@ def _of_yaml(text: str, finding: Finding, pinned: Callable[[str], str | None]) -
     if last == "timeout":
         way.pop()
     for name in way:
-        node = _value(node, name)
+        node = value_of(node, name)
     if last == "environment":
-        yield from _pin(_value(node, last), pinned, text)
+        yield from _pin(value_of(node, last), pinned, text)
     elif isinstance(node, yaml.MappingNode) and not node.flow_style:
-        limits = _value(node, "limits")
+        limits = value_of(node, "limits")
         if limits is None:
             yield from _line_after(node, text, f"limits:\n{{0}}  timeout: {TIMEOUT}")
-        elif isinstance(limits, yaml.MappingNode) and not limits.flow_style and _value(limits, "timeout") is None:
+        elif isinstance(limits, yaml.MappingNode) and not limits.flow_style and value_of(limits, "timeout") is None:
             yield from _line_after(limits, text, f"timeout: {TIMEOUT}")
 
 
-def _value(node: Any, name: str) -> Any:
+def value_of(node: Any, name: str) -> Any:
+    """The node of a key of a mapping in YAML; None where there is none."""
     pairs = node.value if isinstance(getattr(node, "value", None), list) else ()
     return next((value for key, value in pairs if key.value == name), None)
 

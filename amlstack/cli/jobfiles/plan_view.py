@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -34,37 +34,38 @@ def when(plan: jobs.SchedulePlan) -> Table:
     """The times at which a schedule starts the runs shown below it."""
     from jobs.model.pipeline import trigger_text
 
+    job = f"{plan.job.create_job}, which ran before" if plan.started is None else None
+    return _table({"schedule": plan.job.name, "starts": trigger_text(plan.job.trigger), "job": job})
+
+
+def _table(rows: Mapping[str, str | None]) -> Table:
+    """A row for each fact that there is."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("schedule", Text(plan.job.name))
-    table.add_row("starts", Text(trigger_text(plan.job.trigger)))
-    if plan.started is None:
-        table.add_row("job", Text(f"{plan.job.create_job}, which ran before"))
+    for heading, text in rows.items():
+        if text is not None:
+            table.add_row(heading, Text(text))
     return table
 
 
 def _facts(plan: jobs.Plan, name: str, price: Cost | None, after: Sequence[str]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
     size = plan.target.facts
     where = plan.target.cluster or plan.job.compute or "serverless"
     ranks = "unknown" if plan.processes_per_node is None else str(plan.processes_per_node)
     world = "" if plan.world_size is None else f" = {plan.world_size} rank{'' if plan.world_size == 1 else 's'}"
     nodes = f"{plan.nodes} node{'' if plan.nodes == 1 else 's'}"
-    table.add_row("job", Text(name))
-    table.add_row("runs on", Text(f"{where}: {size.name}, {size.describe()}" if size else f"{where}: size not known"))
-    table.add_row("ranks", Text(f"{nodes} x {ranks} per node{world}"))
-    table.add_row("launcher", Text(plan.job.launcher.type))
-    if environment := _environment(plan):
-        table.add_row("environment", Text(environment))
-    table.add_row("command", Text(plan.enriched.command))
-    if after:
-        table.add_row("after", Text(", ".join(after)))
-    if price is not None:
-        table.add_row("cost", Text(str(price)))
-    return table
+    rows = {
+        "job": name,
+        "runs on": f"{where}: {size.name}, {size.describe()}" if size else f"{where}: size not known",
+        "ranks": f"{nodes} x {ranks} per node{world}",
+        "launcher": plan.job.launcher.type,
+        "environment": _environment(plan) or None,
+        "command": plan.enriched.command,
+        "after": ", ".join(after) or None,
+        "cost": None if price is None else str(price),
+    }
+    return _table(rows)
 
 
 def _environment(plan: jobs.Plan) -> str:

@@ -69,36 +69,6 @@ class InProgress:
         self.progress.step(text)
 
 
-class JobFiles(Protocol):
-    """The logs of one job in a folder."""
-
-    @property
-    def folder(self) -> Path:
-        """The folder that holds them."""
-        ...
-
-    @property
-    def copies(self) -> CodeCopies | None:
-        """The copies of the job's code, if they are known."""
-        ...
-
-    def look(self) -> bool:
-        """Brings the folder up to date; whether there was anything new."""
-        ...
-
-
-class JobSource(Protocol):
-    """The place where a follower finds the logs of jobs, and the interval at which it looks."""
-
-    def logs(self, name: str) -> JobFiles:
-        """The logs of a job, a trial or a step."""
-        ...
-
-    def wait(self, *, grew: bool) -> bool:
-        """Waits for the next look, in which the service is asked if this returns True."""
-        ...
-
-
 @dataclass(slots=True)
 class WorkspaceLogs:
     """Logs of any workspace, copied to this machine.
@@ -121,7 +91,7 @@ class WorkspaceLogs:
         return JobLogs(self.arm, self.workspace, name, self.folder / str(self._count))
 
     def wait(self, *, grew: bool) -> bool:
-        """Waits the longer, the longer nothing is new."""
+        """Waits the longer, the longer nothing is new; True: the service is asked in each look."""
         self._pause = FIRST_PAUSE if grew else min(1.5 * self._pause, LONGEST_PAUSE)
         time.sleep(LOCAL_PAUSE if is_local(self.arm.endpoint) else self._pause)
         return True
@@ -157,7 +127,7 @@ class SandboxLogs:
             return SandboxJobFiles(job_folder(self.home, name), environments.code_of(store, store.jobs[name]))
 
     def wait(self, *, grew: bool) -> bool:
-        """Waits a moment."""
+        """Waits a moment; whether the service is asked in the next look."""
         del grew
         time.sleep(GLANCE)
         tables, now = self._changed(), time.monotonic()
@@ -193,7 +163,7 @@ class Part:
     name: str
     kind: str
     label: str
-    files: JobFiles
+    files: JobLogs | SandboxJobFiles
     notes: Tail
     run: Mapping[str, Any] = field(default_factory=dict)
     status: str = ""
@@ -217,7 +187,7 @@ class Follower:
 
     arm: ArmClient
     job_id: str
-    source: JobSource
+    source: WorkspaceLogs | SandboxLogs
     shown: Shown
     only: int | None = None
     states: bool = True

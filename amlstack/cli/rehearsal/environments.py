@@ -22,6 +22,7 @@ from jobs.model.job import NO_ENVIRONMENT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from amlstack.cli.rehearsal.aspects import State
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 
@@ -169,16 +170,10 @@ def import_aspects(place: str, part: jobs.Plan, answer: EnvironmentAnswer, named
         stops = each.path in map(posixpath.normpath, scripts)
         brings = f"`[stand_in.{key}]`, below it `like = {key}` and `requirements = [{package}]`"
         text = f"`import {each.module}` will fail: {whose}"
-        yield Aspect(
-            "environment",
-            "blocks" if stops else "note",
-            text if stops else f"{text}. To bring it, write into rehearsal.toml: {brings}",
-            f"Write into rehearsal.toml: {brings}; or --force." if stops else "",
-            (place,),
-            str(folder / each.path),
-            each.line,
-            ignorable=stops,
-        )
+        state: State = "blocks" if stops else "note"
+        text = text if stops else f"{text}. To bring it, write into rehearsal.toml: {brings}"
+        remedy = f"Write into rehearsal.toml: {brings}; or --force." if stops else ""
+        yield Aspect("environment", state, text, remedy, (place,), str(folder / each.path), each.line, ignorable=stops)
 
 
 _DEVICES = Path("/dev")
@@ -208,16 +203,10 @@ def gpu_aspects(place: str, part: jobs.Plan, *, shim: bool = True) -> Iterator[A
     for each in gpu_code.read(folder, shell.scripts(command)):
         stops = each.ends and each.certain
         where = "" if each.certain else " (in a function)"
-        yield Aspect(
-            "GPU",
-            "blocks" if stops else "note",
-            f"{each.what}{where}: {each.consequence}".rstrip("."),
-            "Rehearse it where a GPU is, or give --force to start it all the same." if stops else "",
-            (place,),
-            str(folder / each.path),
-            each.line,
-            ignorable=stops,
-        )
+        state: State = "blocks" if stops else "note"
+        text = f"{each.what}{where}: {each.consequence}".rstrip(".")
+        remedy = "Rehearse it where a GPU is, or give --force to start it all the same." if stops else ""
+        yield Aspect("GPU", state, text, remedy, (place,), str(folder / each.path), each.line, ignorable=stops)
     if gpu_code.mentioned(folder, command):
         left = "GPU calls stay as they are, and fail where this machine has no GPU (--no-shim)"
         yield Aspect("GPU", "ready" if shim else "note", gpu_code.LINE if shim else left, "", (place,))

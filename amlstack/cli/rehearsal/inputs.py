@@ -403,14 +403,13 @@ def _elsewhere(each: DeclaredPort, job: Path, mapped: Mapping[str, tuple[Path, s
     close = "".join(f" {mapped[key][1]} has `{key}`." for key in near(each.path, mapped, 1))
     fetch = "Fetch it with `--fetch`, or give" if can_be_fetched(each) else "Give"
     what, does, reads = ("input", "read", "reads") if each.side == "inputs" else ("output", "write to", "writes")
-    return Finding(
-        f"{what}-elsewhere",
-        each.where,
-        f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot {does}",
-        f"A rehearsal {reads} data of this machine.{close}",
+    seen = f"The data of `{each.label}` lie at `{each.path}`, which this machine cannot {does}"
+    rule = f"A rehearsal {reads} data of this machine.{close}"
+    remedy = (
         f"{fetch} `--{what} {each.label}=PATH`, or write under `[{each.side}]` in {beside}: "
-        f"`{mapping_file.line_for(each.path)}`.",
+        f"`{mapping_file.line_for(each.path)}`."
     )
+    return Finding(f"{what}-elsewhere", each.where, seen, rule, remedy)
 
 
 def rehearsal_workspace() -> str:

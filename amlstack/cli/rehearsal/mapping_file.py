@@ -251,14 +251,13 @@ def secret_values(
         if value := os.environ.get(here):
             result[name] = value
         elif name not in result:
-            finding = Finding(
-                MISSING,
+            unset = f"`{variable}` is to hold the secret `{name}`, and `{here}` is not set here"
+            rule = "A rehearsal takes secrets from this machine's environment"
+            place, remedy = (
                 f"{where}environment_variables.{variable}",
-                f"`{variable}` is to hold the secret `{name}`, and `{here}` is not set here",
-                "A rehearsal takes secrets from this machine's environment",
                 f"Set `{variable}` in the shell, or: {_how(name)}",
             )
-            found.append(source.locate(finding))
+            found.append(source.locate(Finding(MISSING, place, unset, rule, remedy)))
     return result, tuple(found)
 
 

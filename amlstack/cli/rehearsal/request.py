@@ -164,14 +164,9 @@ def name_of(plan: jobs.Planned, file: Path) -> str:
 
 
 def _no_job(plan: jobs.Planned, file: Path) -> Finding:
-    return Finding(
-        "rehearsal-kind",
-        "",
-        f"`{name_of(plan, file)}` is a {type(plan.job).__name__.lower()}",
-        "A rehearsal runs jobs, sweeps and pipelines",
-        "Rehearse what it starts.",
-        file=str(file),
-    )
+    seen = f"`{name_of(plan, file)}` is a {type(plan.job).__name__.lower()}"
+    rule, remedy = "A rehearsal runs jobs, sweeps and pipelines", "Rehearse what it starts."
+    return Finding("rehearsal-kind", "", seen, rule, remedy, file=str(file))
 
 
 def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iterator[Finding]:
@@ -191,17 +186,16 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
         nodes = check.nodes or cluster.nodes.max
         size = f" of {cluster.size}" if cluster.size else ""
         come = "come" if len(held_back) > 1 else "comes"
-        yield Finding(
-            "fabric-check-left-out",
-            "compute",
+        seen = (
             f"{', '.join(held_back)} {come} after the fabric check of the cluster `{cluster.name}` in the stack "
-            f"`{where.stack}` ({nodes} node{'' if nodes == 1 else 's'}{size})",
-            "A rehearsal leaves the check out: on this machine it would judge neither those nodes' GPUs nor their "
-            "InfiniBand",
-            f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs.",
-            Level.INFO,
-            file=str(file),
+            f"`{where.stack}` ({nodes} node{'' if nodes == 1 else 's'}{size})"
         )
+        rule = (
+            "A rehearsal leaves the check out: on this machine it would judge neither those nodes' GPUs nor their "
+            "InfiniBand"
+        )
+        remedy = f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs."
+        yield Finding("fabric-check-left-out", "compute", seen, rule, remedy, Level.INFO, file=str(file))
 
 
 def _runs_on(plan: jobs.Planned, cluster: str) -> bool:

@@ -215,8 +215,9 @@ def read_agreed(file: Path) -> AgreedPlan:
     except OSError as error:
         raise NoPlanError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
-        message = f"{file} has no plan: it must be what `amlstack up --stack NAME --preview --json` prints"
-        raise NoPlanError(message) from None
+        raise NoPlanError(
+            f"{file} has no plan: it must be what `amlstack up --stack NAME --preview --json` prints"
+        ) from None
     return AgreedPlan(file, steps)
 
 

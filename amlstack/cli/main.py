@@ -30,65 +30,41 @@ class Verb(NamedTuple):
     help: str
 
 
-VERBS = {
-    "init": Verb("amlstack.cli.commands.repository:init", "Make a repository for a team: a stack and a first job."),
-    "add": Verb("amlstack.cli.commands.adding:add", "Add a job, cluster, environment, schedule or stack."),
-    "upgrade": Verb(
-        "amlstack.cli.commands.repository:upgrade", "Take a newer version of amlstack, and see what changes."
-    ),
-    "up": Verb("amlstack.cli.commands.stacks:up", "Bring up a stack: the sandbox's own, or any other."),
-    "down": Verb(
-        "amlstack.cli.commands.stacks:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."
-    ),
-    "drift": Verb("amlstack.cli.commands.stacks:drift", "Find differences between Azure and what a stack deployed."),
-    "import-ids": Verb(
-        "amlstack.cli.commands.stacks:import_ids",
-        "Write the import file for existing resources that a stack takes over.",
-    ),
-    "doctor": Verb("amlstack.cli.commands.doctor:doctor", "Look at this machine and at Azure: why does it not work?"),
-    "check": Verb("amlstack.cli.commands.check:check", "Validate job files and print everything that is wrong."),
-    "show": Verb(
-        "amlstack.cli.commands.show:show", "Show what a job file becomes: plan, request body, YAML or command."
-    ),
-    "graph": Verb("amlstack.cli.commands.show:graph", "Draw a stack: data, jobs, clusters, who waits for whom."),
-    "rehearse": Verb(
-        "amlstack.cli.commands.rehearse:rehearse",
-        "Run a job file on the sandbox, stream its rank logs, exit like the job.",
-    ),
-    "migrate": Verb(
-        "amlstack.cli.commands.migrate:migrate", "Turn files of SDK v1 into job files, settings and patches of v2."
-    ),
-    "submit": Verb("amlstack.cli.commands.submit:submit", "Submit a job file to a workspace, as its stack would."),
-    "resubmit": Verb("amlstack.cli.commands.runs:resubmit", "Submit a run once more, with some values changed."),
-    "status": Verb("amlstack.cli.commands.runs:status", "Show the jobs of a workspace, and why one waits."),
-    "compare": Verb("amlstack.cli.commands.runs:compare", "Show runs side by side: inputs, metrics, time and cost."),
-    "logs": Verb("amlstack.cli.commands.runs:logs", "Print the logs of a job: all ranks, also while it runs."),
-    "shell": Verb("amlstack.cli.commands.nodes:shell", "Open a shell on a node of a job that runs on the sandbox."),
-    "forward": Verb("amlstack.cli.commands.nodes:forward", "Print the address of a port on which a job listens."),
-    "cancel": Verb("amlstack.cli.commands.runs:cancel", "Cancel a job and wait for its end."),
-    "download": Verb("amlstack.cli.commands.download:download", "Download logs, files and named outputs of a job."),
-    "open": Verb("amlstack.cli.commands.runs:open_studio", "Print where the studio shows a job or the workspace."),
-    "schema": Verb("amlstack.cli.commands.schema:schema", "The JSON Schema of YAML job files, for editors."),
-    "sizes": Verb(
-        "amlstack.cli.commands.catalogue:sizes", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."
-    ),
-    "environments": Verb(
-        "amlstack.cli.commands.catalogue:environments_app", "The curated environments, and what each really contains."
-    ),
-    "diagnose": Verb(
-        "amlstack.cli.commands.diagnosis:diagnose", "Name the first true cause in the logs of a distributed run."
-    ),
-    "report": Verb(
-        "amlstack.cli.commands.diagnosis:report",
-        "Write one run as one HTML file: verdict, ranks over time, loss, logs.",
-    ),
-    "policy": Verb("amlstack.cli.commands.policy:app", "The rules: list them, export them as Azure Policy."),
-    "gitops": Verb("amlstack.cli.commands.gitops:app", "CI for a team's repository: its files, and the comment."),
-    "prove": Verb(
-        "amlstack.cli.commands.prove:prove", "Walk through a stack's life on a first real subscription, and compare."
-    ),
-    "sandbox": Verb("amlstack.cli.commands.sandbox:app", "Azure on this machine: start it, look at it, end it."),
+_VERBS = {
+    "init": ("repository:init", "Make a repository for a team: a stack and a first job."),
+    "add": ("adding:add", "Add a job, cluster, environment, schedule or stack."),
+    "upgrade": ("repository:upgrade", "Take a newer version of amlstack, and see what changes."),
+    "up": ("stacks:up", "Bring up a stack: the sandbox's own, or any other."),
+    "down": ("stacks:down", "Destroy a stack: the sandbox's own with all it wrote, or any other."),
+    "drift": ("stacks:drift", "Find differences between Azure and what a stack deployed."),
+    "import-ids": ("stacks:import_ids", "Write the import file for existing resources that a stack takes over."),
+    "doctor": ("doctor:doctor", "Look at this machine and at Azure: why does it not work?"),
+    "check": ("check:check", "Validate job files and print everything that is wrong."),
+    "show": ("show:show", "Show what a job file becomes: plan, request body, YAML or command."),
+    "graph": ("show:graph", "Draw a stack: data, jobs, clusters, who waits for whom."),
+    "rehearse": ("rehearse:rehearse", "Run a job file on the sandbox, stream its rank logs, exit like the job."),
+    "migrate": ("migrate:migrate", "Turn files of SDK v1 into job files, settings and patches of v2."),
+    "submit": ("submit:submit", "Submit a job file to a workspace, as its stack would."),
+    "resubmit": ("runs:resubmit", "Submit a run once more, with some values changed."),
+    "status": ("runs:status", "Show the jobs of a workspace, and why one waits."),
+    "compare": ("runs:compare", "Show runs side by side: inputs, metrics, time and cost."),
+    "logs": ("runs:logs", "Print the logs of a job: all ranks, also while it runs."),
+    "shell": ("nodes:shell", "Open a shell on a node of a job that runs on the sandbox."),
+    "forward": ("nodes:forward", "Print the address of a port on which a job listens."),
+    "cancel": ("runs:cancel", "Cancel a job and wait for its end."),
+    "download": ("download:download", "Download logs, files and named outputs of a job."),
+    "open": ("runs:open_studio", "Print where the studio shows a job or the workspace."),
+    "schema": ("schema:schema", "The JSON Schema of YAML job files, for editors."),
+    "sizes": ("catalogue:sizes", "The VM sizes that the catalogue knows: GPUs, fabric, retirement."),
+    "environments": ("catalogue:environments_app", "The curated environments, and what each really contains."),
+    "diagnose": ("diagnosis:diagnose", "Name the first true cause in the logs of a distributed run."),
+    "report": ("diagnosis:report", "Write one run as one HTML file: verdict, ranks over time, loss, logs."),
+    "policy": ("policy:app", "The rules: list them, export them as Azure Policy."),
+    "gitops": ("gitops:app", "CI for a team's repository: its files, and the comment."),
+    "prove": ("prove:prove", "Walk through a stack's life on a first real subscription, and compare."),
+    "sandbox": ("sandbox:app", "Azure on this machine: start it, look at it, end it."),
 }
+VERBS = {name: Verb(f"amlstack.cli.commands.{target}", line) for name, (target, line) in _VERBS.items()}
 """Every verb, in the order in which help lists them. A new verb is one function and one line here."""
 
 INTRO = """\

@@ -85,26 +85,21 @@ def _az(endpoint: Endpoint) -> Iterator[str]:
     yield f"  az login --service-principal {who} {token} --only-show-errors --output none"
 
 
+def _with_token(endpoint: Endpoint) -> dict[str, str]:
+    """The variables of a client, and those of the providers of HashiCorp and Pulumi."""
+    own = {"ARM_METADATA_HOSTNAME": endpoint.url.removeprefix("https://"), "ARM_USE_OIDC": "true"}
+    return {**endpoint.environ(), **own, "ARM_OIDC_TOKEN_FILE_PATH": str(endpoint.token)}
+
+
 def _terraform(endpoint: Endpoint) -> Iterator[str]:
     """Azurerm and azapi: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs (2026-11-22)."""
-    own = {
-        "ARM_METADATA_HOSTNAME": endpoint.url.removeprefix("https://"),
-        "ARM_USE_OIDC": "true",
-        "ARM_OIDC_TOKEN_FILE_PATH": str(endpoint.token),
-        # There is nothing to register in the sandbox.
-        "ARM_RESOURCE_PROVIDER_REGISTRATIONS": "none",
-    }
-    return for_shell({**endpoint.environ(), **own})
+    # There is nothing to register in the sandbox.
+    return for_shell({**_with_token(endpoint), "ARM_RESOURCE_PROVIDER_REGISTRATIONS": "none"})
 
 
 def _pulumi(endpoint: Endpoint) -> Iterator[str]:
     """Any Pulumi program with the genuine azure-native 3.8 or newer; `shell` is for this project's own stack."""
-    own = {
-        "ARM_METADATA_HOSTNAME": endpoint.url.removeprefix("https://"),
-        "ARM_USE_OIDC": "true",
-        "ARM_OIDC_TOKEN_FILE_PATH": str(endpoint.token),
-    }
-    yield from for_shell({**endpoint.environ(), **own})
+    yield from for_shell(_with_token(endpoint))
     yield "# and once in each stack: pulumi config set azure-native:disableInstanceDiscovery true"
 
 

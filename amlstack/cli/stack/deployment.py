@@ -43,13 +43,9 @@ HOLDS: Final = {
 
 TAKES_AWAY: Final = {plan.DELETED: "deletes", plan.FORGOTTEN: "forgets", plan.REPLACED: "replaces"}
 CONVERGING: Final = (
-    "azure-native:",
-    "amlstack:code:",
-    "amlstack:data:",
-    "amlstack:environments:",
-    "amlstack:components:",
+    "azure-native:", "amlstack:code:", "amlstack:data:", "amlstack:environments:", "amlstack:components:",
     "amlstack:schedules:",
-)
+)  # fmt: skip
 """Types that `up` makes again. A run is none of them: one whose record is gone is not run again by itself."""
 
 

@@ -35,12 +35,8 @@ DOES: Final = {
 ORDER: Final = (DELETED, REPLACED, UPDATED, IMPORTED, READ_AGAIN, FORGOTTEN, CREATED)
 """The order of operations: those that take something away come first."""
 NO_RESOURCES: Final = (
-    "pulumi:",
-    "amlstack:infra:",
-    "amlstack:stack:Record",
-    "amlstack:stack:Keeper",
-    "amlstack:runs:Guard",
-)
+    "pulumi:", "amlstack:infra:", "amlstack:stack:Record", "amlstack:stack:Keeper", "amlstack:runs:Guard",
+)  # fmt: skip
 """Types that exist in the state alone, not in Azure: groups of resources, and records of this project."""
 _UNFINISHED: Final = ("delete", "pendingReplacement", "initErrors")
 """The state's marks of a resource that an update has not brought to its end."""

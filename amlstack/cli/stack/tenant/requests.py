@@ -115,16 +115,8 @@ class RegisteredResource:
 
 
 _STATE = (
-    "callbacks",
-    "dry_run",
-    "engine",
-    "monitor",
-    "monitor_features",
-    "organization",
-    "project",
-    "rpc_manager",
-    "stack",
-)
+    "callbacks", "dry_run", "engine", "monitor", "monitor_features", "organization", "project", "rpc_manager", "stack",
+)  # fmt: skip
 """Of the SDK, what a run of the program sets."""
 
 

@@ -18,7 +18,6 @@ from amlstack.base.findings import Finding
 from amlstack.base.paths import is_file
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments, regions
-from infra.settings import CuratedEnvironment, CustomEnvironment
 from jobs.planning.plans import Target
 from jobs.wire.command import is_serverless, secret_of
 
@@ -45,6 +44,8 @@ def environment_of(job: jobs.Job | jobs.Component, settings: Settings, root: Pat
     Returns:
         The job's field ``environment`` where the stack sets more than the job does; else nothing.
     """
+    from infra.settings import CuratedEnvironment, CustomEnvironment  # noqa: PLC0415 - `check` of a file needs neither
+
     wanted = job.environment
     if not isinstance(wanted, str):
         return {}

@@ -9,7 +9,6 @@ from amlstack.base.findings import Finding
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import resources
 from amlstack.catalog.files import rows
-from infra.settings import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +113,8 @@ def access_name(role: Role, principal: Principal, names: Names) -> str:
 
 def check_access(reading: Reading, settings: Settings) -> Iterator[Finding]:
     """Roles that are none of Azure ML's, and principals that get one twice."""
+    from infra.settings import dotted  # noqa: PLC0415 - `check` of a lone job file has no settings to load
+
     seen: dict[tuple[str, str], str] = {}
     for index, entry in enumerate(settings.access):
         if reading.doubts("access", index):

@@ -39,7 +39,7 @@ def _plain(value: Any) -> Any:
 
 
 def listed(value: Any) -> list[Any]:
-    """The values of a list; a value that is none as its only one."""
+    """The values of a list; a single value counts as a list of one."""
     return [*value] if isinstance(value, (list, tuple)) else [] if value is None else [value]
 
 

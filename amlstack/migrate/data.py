@@ -45,8 +45,7 @@ def listed(value: Any) -> list[Any]:
 
 def text(value: Any) -> str:
     """A value as text; a placeholder where it is not known."""
-    value = _plain(value)
-    return value.open(value.kind) if isinstance(value, Made) else str(value)
+    return str(_plain(value))
 
 
 def shown(value: Any) -> Any:
@@ -55,7 +54,7 @@ def shown(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [*map(shown, value)]
     if isinstance(value, dict):
-        return {shown(key): shown(each) for key, each in value.items()}
+        return {key if isinstance(key, int) else text(key): shown(each) for key, each in value.items()}
     return value if value is None or isinstance(value, (int, float)) else text(value)
 
 

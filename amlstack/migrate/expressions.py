@@ -73,13 +73,6 @@ class Expressions:
         """Follow statements."""
         raise NotImplementedError
 
-    def _text(self, value: Any) -> str:
-        """A value as text; objects, whose text may be long, as a placeholder."""
-        if isinstance(value, Made):
-            return value.open(value.kind)
-        plain = known(value) or isinstance(value, (str, Unread, PurePosixPath))
-        return str(value if plain else Unread("object", self.file, self.line))
-
     def spend(self, steps: int) -> None:
         """Count steps; too many end the following."""
         self._steps += steps
@@ -131,15 +124,15 @@ class Expressions:
         return found
 
     def _constant(self, node: ast.Constant, _: NameScope) -> Any:
-        return NotImplemented if node.value is ... else node.value
+        return node.value if known(node.value) else NotImplemented
 
     def _joinedstr(self, node: ast.JoinedStr, scope: NameScope) -> str:
-        return "".join(self._text(self.value(part, scope)) for part in node.values)
+        return "".join(str(self.value(part, scope)) for part in node.values)
 
     def _formattedvalue(self, node: ast.FormattedValue, scope: NameScope) -> str:
         value = self.value(node.value, scope)
-        form = self._text(self.value(node.format_spec, scope)) if node.format_spec else ""
-        return format(value, form) if known(value) else self._text(value)
+        form = str(self.value(node.format_spec, scope)) if node.format_spec else ""
+        return format(value, form) if known(value) else str(value)
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: NameScope) -> Any:
         found = [each for element in node.elts for each in self._elements(element, scope)]
@@ -164,8 +157,8 @@ class Expressions:
         found = scope.find(node.id)
         if found is None:
             if node.id in constructs() and node.id[0].isupper():  # by `import *`, or a part of a whole
-                return Name(f"azureml.{node.id}")
-            return Name(node.id) if node.id in _PLAIN or node.id == "range" else NotImplemented
+                return Name(f"azureml.{node.id}", scope.file, node.lineno)
+            return Name(node.id, scope.file, node.lineno) if node.id in _PLAIN or node.id == "range" else NotImplemented
         return found.names[node.id]
 
     def _elements(self, node: ast.expr, scope: NameScope) -> list[Any]:
@@ -178,7 +171,7 @@ class Expressions:
             inner = self.value(value, scope)
             if key is not None:
                 name = self.value(key, scope)
-                found[name if known(name) else self._text(name)] = inner
+                found[name if known(name) else str(name)] = inner
             elif isinstance(inner, dict):
                 found |= inner
         return found
@@ -186,7 +179,7 @@ class Expressions:
     def _attribute(self, node: ast.Attribute, scope: NameScope) -> Any:
         owner = self.value(node.value, scope)
         if isinstance(owner, Name):
-            return Name(f"{owner.dotted}.{node.attr}")
+            return Name(f"{owner.dotted}.{node.attr}", scope.file, node.lineno)
         if isinstance(owner, Made):
             if owner.kind == "arguments" and node.attr in owner.fields:
                 if known(owner.fields[node.attr]):
@@ -216,15 +209,13 @@ class Expressions:
     def _binop(self, node: ast.BinOp, scope: NameScope) -> Any:
         left, right = self.value(node.left, scope), self.value(node.right, scope)
         if isinstance(left, PurePosixPath) and isinstance(node.op, ast.Div):
-            return left / self._text(right)
+            return left / str(right)
         if isinstance(node.op, ast.Add) and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
             return [*left, *right]
         if isinstance(node.op, ast.Add) and (isinstance(left, str) or isinstance(right, str)):
-            return self._text(left) + self._text(right)
+            return str(left) + str(right)
         if isinstance(node.op, ast.Mod) and isinstance(left, str):
-            if isinstance(right, dict):
-                return left % {name: _shown(value) for name, value in right.items()}
-            return left % tuple(map(_shown, right if isinstance(right, tuple) else (right,)))
+            return left % right
         small = all(isinstance(each, (int, float)) and abs(each) < 1e12 for each in (left, right))
         if isinstance(node.op, ast.Mult) and not small:
             return NotImplemented
@@ -375,18 +366,18 @@ class Expressions:
             args = [*args, words["default"]] if "default" in words else args
             if len(args) < 2 or not known(args[1]):
                 return NotImplemented
-            self.assumed[place] = f"the default of the variable `{self._text(args[0])}`"
+            self.assumed[place] = f"the default of the variable `{args[0]!s}`"
             return args[1]
         if dotted.endswith("ArgumentParser"):
             return Made("parser", {}, *place)
         if dotted in _PATHS and all(isinstance(each, (str, PurePosixPath, Unread)) for each in args):
-            return _PATHS[dotted](*map(self._text, args))
+            return _PATHS[dotted](*map(str, args))
         if dotted == "range" and known(args) and len(range(*args)) <= ROUNDS:
             return [*range(*args)]
         if dotted.startswith("math.") and known(args):
             return getattr(math, dotted[5:])(*args)
         if dotted == "str" and len(args) == 1:
-            return self._text(args[0])
+            return str(args[0])
         if dotted in _PLAIN and not words and (known(args) or dotted in ("list", "dict", "tuple", "enumerate", "zip")):
             found = _PLAIN[dotted](*args)
             return [*found] if dotted in ("enumerate", "zip", "set") else found
@@ -400,9 +391,9 @@ class Expressions:
             return called(owner, name, args, words, place)
         if isinstance(owner, str):
             if name == "format":
-                return owner.format(*map(_shown, args), **{key: _shown(value) for key, value in words.items()})
+                return owner.format(*args, **words)
             if name == "join" and args and isinstance(args[0], (list, tuple)):
-                return owner.join(map(self._text, args[0]))
+                return owner.join(map(str, args[0]))
             plain = name in ("split", "strip", "lstrip", "rstrip", "replace", "lower", "upper", "splitlines", "title",
                              "startswith", "endswith", "rsplit", "capitalize")  # fmt: skip
             return getattr(owner, name)(*args) if plain and known(args) else NotImplemented
@@ -415,7 +406,7 @@ class Expressions:
                 return found if name in ("copy", "get", "index", "count") else [*found]
         if isinstance(owner, PurePosixPath):
             if name in ("joinpath", "with_suffix", "with_name"):
-                return getattr(owner, name)(*map(self._text, args))
+                return getattr(owner, name)(*map(str, args))
             return {"as_posix": str(owner)}.get(name, owner if name in _SAME_PATH else NotImplemented)
         return NotImplemented
 
@@ -438,7 +429,3 @@ class Expressions:
 def methods(of: Class) -> Iterable[ast.FunctionDef]:
     """The methods of a class."""
     return (each for each in of.node.body if isinstance(each, ast.FunctionDef))
-
-
-def _shown(value: Any) -> Any:
-    return str(value) if isinstance(value, (Unread, PurePosixPath)) else value

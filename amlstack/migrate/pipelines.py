@@ -59,7 +59,7 @@ class Writer(Sweeps):
     def documents(self, made: Sequence[Made]) -> Iterator[Document]:
         """The files; what is part of another object, and was not submitted by itself, has none."""
         part = {id(each) for whole in made for each in _parts(whole)}
-        self._all = [each for each in made if each.kind in _STEPS]
+        self._all = [(each, {data.key for data in _written(each)}) for each in made if each.kind in _STEPS]
         stem, seen = slug(self.path.stem, "job"), list[dict[str, Any]]()
         for each in made:
             apart = id(each) in part or "_elsewhere" in each.fields
@@ -74,7 +74,7 @@ class Writer(Sweeps):
             if type_of(each.kind) in TYPES and not {"_used", "_elsewhere"} & each.fields.keys():
                 self.told(each, "distribution-unused", kind=each.kind)
         if not any(each.kind == "Pipeline" for each in made):
-            for each in self._all:
+            for each, _ in self._all:
                 self.told(each, "step-alone", kind=each.kind)
 
     def pipeline_file(self, made: Made) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Writer(Sweeps):
             if not any(each is other for other in found):
                 found.append(each)
                 read = {data.key for data in _read(each)} - {data.key for data in _written(each)}
-                waiting += (other for other in self._all if read & {data.key for data in _written(other)})
+                waiting += (other for other, written in self._all if read & written)
         return found
 
     def _step(self, made: Made, data: JobPorts, makers: Makers, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -149,22 +149,23 @@ class Followed(Expressions):
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: NameScope) -> None:
         base = "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+        place = scope.file, node.lineno
         for alias in node.names:
             if isinstance(node, ast.Import):
                 top = alias.name.partition(".")[0]
-                value = self._module(alias.name, scope) or Name(alias.name if alias.asname else top)
+                value = self._module(alias.name, scope) or Name(alias.name if alias.asname else top, *place)
                 self.put(scope.names, alias.asname or top, value)
                 continue
             module = self._module(base, scope) or self._module(f"{base.rstrip('.')}.{alias.name}", scope)
             if alias.name == "*":
                 rows = (row for row in constructs() if row.isidentifier() and base.startswith("azureml"))
-                names = module.fields if module else {row: Name(f"{base}.{row}") for row in rows}
+                names = module.fields if module else {row: Name(f"{base}.{row}", *place) for row in rows}
                 for imported, value in names.items():
                     if not imported.startswith("__"):
                         self.put(scope.names, imported, value)
             else:
                 found = module.fields.get(alias.name) if module else None
-                foreign = Name(f"{base}.{alias.name}" if base else alias.name)
+                foreign = Name(f"{base}.{alias.name}" if base else alias.name, *place)
                 self.put(scope.names, alias.asname or alias.name, foreign if found is None else found)
 
     def _module(self, name: str, scope: NameScope) -> Made | None:

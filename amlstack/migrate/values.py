@@ -14,8 +14,21 @@ MARK: Final = re.compile(r"<fill:(?P<what>[^<>,]*),(?P<file>[^<>]*):(?P<line>\d+
 _UNSHOWN: Final = re.compile(r"[^\w.\[\]()=+*/-]+")
 
 
-@dataclass(frozen=True)
-class Unread:
+class Open:
+    """A value that no file of v2 can hold: as text, in lists and mappings, too, it is a placeholder."""
+
+    def _said(self) -> tuple[str, str, int]:
+        """Its expression or name, with the file and the line where it stands."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """The placeholder in its place."""
+        text, file, line = self._said()
+        return f"<fill:{_UNSHOWN.sub('_', text)[:60].strip('_')},{_UNSHOWN.sub('_', file)}:{line}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Unread(Open):
     """A value that reading does not find.
 
     Attributes:
@@ -28,20 +41,24 @@ class Unread:
     file: str
     line: int
 
-    def __str__(self) -> str:
-        """The placeholder in its place."""
-        return f"<fill:{_UNSHOWN.sub('_', self.text)[:60].strip('_')},{_UNSHOWN.sub('_', self.file)}:{self.line}>"
+    def _said(self) -> tuple[str, str, int]:
+        return self.text, self.file, self.line
 
 
-@dataclass(frozen=True)
-class Name:
+@dataclass(frozen=True, repr=False)
+class Name(Open):
     """Something that a file imports from elsewhere, by its full name."""
 
     dotted: str
+    file: str = field(default="", compare=False)
+    line: int = field(default=0, compare=False)
+
+    def _said(self) -> tuple[str, str, int]:
+        return self.dotted, self.file, self.line
 
 
-@dataclass
-class Made:
+@dataclass(repr=False)
+class Made(Open):
     """An object of SDK v1.
 
     Attributes:
@@ -55,6 +72,9 @@ class Made:
     fields: dict[str, Any] = field(default_factory=dict)
     file: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
+
+    def _said(self) -> tuple[str, str, int]:
+        return self.kind, self.file, self.line
 
     @property
     def calls(self) -> tuple[tuple[str, dict[Any, Any]], ...]:
@@ -115,29 +135,38 @@ class NameScope:
         return scope
 
 
-@dataclass(eq=False)
-class Function:
+@dataclass(eq=False, repr=False)
+class Function(Open):
     """A function of the program's own, or one of its methods with the object it was taken from."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: NameScope
     of: Instance | None = None
 
+    def _said(self) -> tuple[str, str, int]:
+        return getattr(self.node, "name", "lambda"), self.scope.file, self.node.lineno
 
-@dataclass(eq=False)
-class Class:
+
+@dataclass(eq=False, repr=False)
+class Class(Open):
     """A class of the program's own."""
 
     node: ast.ClassDef
     scope: NameScope
 
+    def _said(self) -> tuple[str, str, int]:
+        return self.node.name, self.scope.file, self.node.lineno
 
-@dataclass(eq=False)
-class Instance:
+
+@dataclass(eq=False, repr=False)
+class Instance(Open):
     """An object of such a class."""
 
     of: Class
     fields: dict[str, Any]
+
+    def _said(self) -> tuple[str, str, int]:
+        return self.of._said()  # noqa: SLF001 - its class stands for it
 
 
 def known(value: Any) -> bool:

@@ -94,7 +94,7 @@ def test_a_cluster_that_is_found_or_made_is_one_and_becomes_a_setting(tmp_path: 
     assert "name: gpu-cluster\n    size: Standard_ND96asr_v4\n    nodes:\n      min: 0\n      max: 2\n" in settings
 
 
-def test_an_object_in_a_text_is_open_where_it_stands(tmp_path: Path) -> None:
+def test_an_imported_name_in_a_text_is_open_with_its_name_and_import(tmp_path: Path) -> None:
     found = migrated(tmp_path, "from elsewhere import y\nx = f'run {y}'" + COMMAND)
-    line = len(HEAD.splitlines()) + 2
-    assert the_job(found)["command"] == f"run <fill:object,submit.py:{line}>"
+    line = len(HEAD.splitlines()) + 1
+    assert the_job(found)["command"] == f"run <fill:elsewhere.y,submit.py:{line}>"

@@ -112,7 +112,7 @@ clients: venv ## 64 clients submit, poll and cancel for two minutes while the sa
 	@CLIENTS=64 CLIENT_KILLS=20 CLIENT_SECONDS=120 $(PY) -m pytest -s tests/sandbox/test_many_clients_and_a_killed_server.py
 
 .PHONY: faults
-faults: venv ## every operation of the provider, then every resource of a stack, under every fault: fails where docs/maintain/faults.md says otherwise (minutes)
+faults: venv ## every operation of the provider, then every resource of a stack, under every fault: fails where tests/support/provider/faults.md says otherwise (minutes)
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.provider.fault_table
 	@GRPC_VERBOSITY=ERROR $(PY) -m tests.support.stack.infrastructure_fault_table
 

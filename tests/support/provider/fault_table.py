@@ -1,4 +1,4 @@
-"""``make faults``: the fault matrix; fails on a bad cell, or one that docs/maintain/faults.md shows otherwise."""
+"""``make faults``: the fault matrix; fails on a bad cell, or one that faults.md beside this module shows otherwise."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def read(lines: Iterable[str], first: tuple[str, ...]) -> Table:
 
 
 def documented(first: tuple[str, ...]) -> Table:
-    """A table of docs/maintain/faults.md."""
-    return read((PROJECT / "docs/maintain/faults.md").read_text("utf-8").splitlines(), first)
+    """A table of faults.md beside this module."""
+    return read((PROJECT / "tests/support/provider/faults.md").read_text("utf-8").splitlines(), first)
 
 
 def differences(printed: Table, page: Table) -> Iterator[str]:

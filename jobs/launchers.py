@@ -347,7 +347,7 @@ class SingleNode(TypedLauncher):
 UNSET = ("WORLD_SIZE", "RANK", "LOCAL_RANK")
 """Azure ML sets these for its one process per node; Lightning then believes that its ranks run already."""
 
-_FLAG = re.compile(r"--(?:trainer\.)?(?P<name>num_nodes|devices)[=\s]+(?P<value>\d+)\b")
+_FLAG = r"--(?:trainer\.)?(?P<name>num_nodes|devices)[=\s]+(?P<value>\d+)\b"
 
 
 class Lightning(TypedLauncher):
@@ -396,7 +396,7 @@ class Lightning(TypedLauncher):
                 "The Trainer waits for as many ranks as its num_nodes and devices say",
                 "Leave it out and set the launcher's `arguments`, or write the job's number.",
             )
-            for match in _FLAG.finditer(command)
+            for match in re.finditer(_FLAG, command)
             if expected[match["name"]] not in (None, int(match["value"]))
         )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import shutil
 import stat
 from pathlib import Path
@@ -63,7 +62,7 @@ def claim(home: Path) -> None:
     check(home)
     try:
         made = _make(home) or home == paths.PROJECT / ".amlstack"
-        fresh = home / f"{MARKER}.{secrets.token_hex(4)}"
+        fresh = home / f"{MARKER}.{os.urandom(4).hex()}"
         fresh.touch(mode=0o600)
         fresh.write_text(json.dumps({"kind": _KIND, "made": made}) + "\n", "utf-8")
         if made:  # also over the marker of a process that found the folder between its making and this line

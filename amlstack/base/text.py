@@ -57,14 +57,14 @@ def camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-_FORM = re.compile(r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_FORM = r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?"
 _SHORT = re.compile(r"(?=\d)(?:(\d+)d)?\s*(?:(\d+)h)?\s*(?:(\d+)m(?:in)?)?\s*(?:(\d+)s)?", re.IGNORECASE)
 _UNITS = (86_400, 3_600, 60, 1)
 
 
 def seconds(text: str) -> float | None:
     """The seconds of a duration such as ``PT10M`` or ``P1DT12H``; None for what is none."""
-    found = _FORM.fullmatch(text)
+    found = re.fullmatch(_FORM, text)
     if found is None:
         return None
     return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _UNITS, strict=True))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import date
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ def load(name: str) -> Any:
     Args:
         name: File name without its ending.
     """
-    return json.loads(files("amlstack.catalog").joinpath("data", f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads(path(name).read_text(encoding="utf-8"))
 
 
 _DAYS = frozenset({"checked", "changed", "closed_since", "taken"})
@@ -35,8 +34,8 @@ def _value(key: str, value: Any) -> Any:
 
 
 def path(name: str) -> Path:
-    """The path of ``data/<name>.json``, for the commands that rewrite it."""
-    return Path(str(files("amlstack.catalog").joinpath("data", f"{name}.json")))
+    """The path of ``data/<name>.json``."""
+    return Path(__file__).with_name("data") / f"{name}.json"
 
 
 def day(text: str) -> date:

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import sys
 import time
 from contextvars import ContextVar
@@ -36,7 +35,7 @@ _PRINTED: ContextVar[list[Finding] | None] = ContextVar("printed", default=None)
 COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.INFO: "cyan"}
 
 
-_OURS = secrets.token_hex(8)
+_OURS = os.urandom(8).hex()
 """Marks our own colours in a text until it is printed: nobody else knows it."""
 _STYLE = re.compile(rf"(\x1b{_OURS}\[[\d;]*m)")
 _REWRITE = "\r\x1b[K"

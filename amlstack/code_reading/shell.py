@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _BINDING = re.compile(r"\$\{\{.*?\}\}|\$?\[\[|\]\]", re.DOTALL)
 _PYTHON = re.compile(r"(?:\S*/)?python(?:3(?:\.\d+)?)?")
-_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+_MODULE = r"[A-Za-z_]\w*(?:\.\w+)*"
 _SHELLS = frozenset({"bash", "sh", "source", "."})
 _PLAIN = re.compile(r"python3?(?: -u)? (?P<script>[\w-][\w./-]*\.py)(?=\s|$)")
 _TAKES_A_VALUE = frozenset({"-W", "-X"})
 _GRAMMAR = re.compile(r"[;&|()<>\n'\"\\]")
 _BLANKS = re.compile(r"[ \t\r]+")
-_SEVERAL = re.compile(r"&(?!&)|\bfor\b|\bwhile\b|\bxargs\b|\bparallel\b")
+_SEVERAL = r"&(?!&)|\bfor\b|\bwhile\b|\bxargs\b|\bparallel\b"
 _PIECE = re.compile(r"""\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|&&|.""", re.DOTALL)
 _PROCESS = re.compile(
     rf"{_PYTHON.pattern}(?:\s+-u(?=\s))?\s+(?P<rest>(?:-m\s+\S|[^\s-]).*)|(?P<script>\S+\.py(?:\s.*)?)", re.DOTALL
@@ -78,7 +78,7 @@ def plain_script(command: str) -> str | None:
     bound = _BINDING.sub("BOUND", command)
     if _GRAMMAR.search(bound) is None and (plain := _PLAIN.match(bound)) is not None:  # as most
         return plain["script"]
-    if _SEVERAL.search(command.replace("&&", "")):
+    if re.search(_SEVERAL, command.replace("&&", "")):
         return None
     *before, last = steps(command) or [()]
     if any(_is_starter(word) for step in (*before, last) for word in step):
@@ -107,7 +107,9 @@ def script_of(step: Sequence[str]) -> str | None:
 def _module_of(step: Sequence[str]) -> str | None:
     """The file of the module that a simple command starts with `-m`, where the code has it; None for a launcher."""
     program, *rest = [word for word in step if not ASSIGNMENT.fullmatch(word)] or [""]
-    named = (name for flag, name in pairwise(rest) if flag == "-m" and name not in MODULES and _MODULE.fullmatch(name))
+    named = (
+        name for flag, name in pairwise(rest) if flag == "-m" and name not in MODULES and re.fullmatch(_MODULE, name)
+    )
     found = next(named, None) if _is_starter(program) or _PYTHON.fullmatch(program) else None
     return None if found is None else f"{found.replace('.', '/')}.py"
 

@@ -204,7 +204,7 @@ def _total_of_machines(value: str, counts: Counts, given: Mapping[str, str]) -> 
     return str(min(int(value), min(int(machines), counts.nodes) * per_machine))
 
 
-_TRAINER = re.compile(r"--(?:trainer\.)?(?P<name>num[_-]nodes|devices)(?:=(?P<value>\d+))?")
+_TRAINER = r"--(?:trainer\.)?(?P<name>num[_-]nodes|devices)(?:=(?P<value>\d+))?"
 
 
 def _lightning(words: list[str], counts: Counts) -> tuple[list[str], list[ScaledCount]]:
@@ -214,7 +214,7 @@ def _lightning(words: list[str], counts: Counts) -> tuple[list[str], list[Scaled
     """
     found: dict[str, tuple[int, str, str]] = {}
     for at, word in enumerate(words):
-        if match := _TRAINER.fullmatch(word):
+        if match := re.fullmatch(_TRAINER, word):
             follows = words[at + 1] if at + 1 < len(words) else ""
             value, place = (match["value"], at) if match["value"] else (follows, at + 1)
             if value.isdigit():
@@ -236,7 +236,7 @@ def trainer_options(words: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     named = False
     for at, word in enumerate(words):
-        if match := _TRAINER.fullmatch(word.partition("=")[0]):
+        if match := re.fullmatch(_TRAINER, word.partition("=")[0]):
             name, equals, value = word.partition("=")
             named |= name.startswith("--trainer.")
             found[match["name"].replace("_", "-")] = value if equals else "".join(words[at + 1 : at + 2])

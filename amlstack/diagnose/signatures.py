@@ -8,7 +8,7 @@ import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final
 
 TEXTS: Final = {
@@ -136,7 +136,7 @@ def table() -> tuple[Signature, ...]:
     before ordinary causes: "RuntimeError: Connection reset by peer" is no exception of the program's own.
     """
     found: list[Signature] = []
-    for file in sorted(resources.files("amlstack.diagnose").joinpath("data").iterdir(), key=lambda each: each.name):
+    for file in sorted(Path(__file__).with_name("data").iterdir()):
         if file.name.endswith(".toml"):
             topic = file.name.removesuffix(".toml")
             found += [_signature(topic, row) for row in tomllib.loads(file.read_text())["signature"]]

@@ -120,7 +120,7 @@ def shown(value: Any) -> str:
     return f"`{shown}`"
 
 
-_DIGITS = re.compile(r"\s*[+-]?\d{1,18}\s*")
+_DIGITS = r"\s*[+-]?\d{1,18}\s*"
 
 
 def text(cursor: Cursor) -> Any:
@@ -165,7 +165,7 @@ def whole(cursor: Cursor) -> Any:
                 level=Level.WARNING,
             )
         return int(value)
-    if isinstance(value, str) and _DIGITS.fullmatch(value):
+    if isinstance(value, str) and re.fullmatch(_DIGITS, value):
         return int(value)
     return cursor.wrong("an integer")
 
@@ -200,7 +200,7 @@ def seconds(cursor: Cursor) -> Any:
     written = cursor.value
     if isinstance(written, str) and (meant := whole_seconds(written)) is not None:
         return cursor.wrong("a whole number of seconds", f"Write {meant}.")
-    if not isinstance(written, int | float) and not (isinstance(written, str) and _DIGITS.fullmatch(written)):
+    if not isinstance(written, int | float) and not (isinstance(written, str) and re.fullmatch(_DIGITS, written)):
         return cursor.wrong("a whole number of seconds")
     value = at_least(0)(cursor)
     if value is not Bad and value > LONGEST:

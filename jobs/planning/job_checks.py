@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jobs.planning.plans import Target
     from jobs.values import Scalar
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"
 PLACEHOLDER = re.compile(r"<[A-Za-z][^<>]*>")
 """Neither a name, an id nor a path holds angle brackets."""
 _INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
@@ -37,7 +37,7 @@ _INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
 
 def run_name(job: Job) -> Iterator[Finding]:
     """The name, which becomes the first part of the run's id."""
-    if job.name is not None and not _NAME.fullmatch(job.name):
+    if job.name is not None and not re.fullmatch(_NAME, job.name):
         yield Finding(
             "name-form",
             "name",
@@ -69,7 +69,7 @@ def placeholders(job: Job) -> Iterator[Finding]:
 
 _BINDING = re.compile(r"\$\{\{\s*(?P<kind>[A-Za-z_]+)\.(?P<name>[\w.-]+?)\s*\}\}")
 _OPTIONAL = re.compile(r"\$\[\[.*?\]\]|\[[\w.\s-]*\$\{\{inputs\.[\w.-]+\}\}\]", re.DOTALL)
-_PORT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PORT_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 KINDS = ("inputs", "outputs", "search_space")
 
 
@@ -124,7 +124,7 @@ def bindings(job: Job) -> Iterator[Finding]:
 
 def _port_names(kind: str, names: Iterable[str]) -> Iterator[Finding]:
     for name in names:
-        if not _PORT_NAME.fullmatch(name):
+        if not re.fullmatch(_PORT_NAME, name):
             yield Finding(
                 "binding-name",
                 f"{kind}.{name}",

@@ -26,7 +26,7 @@ PLAYED = (*COMMANDS, "parallel", "pipeline")
 WITH_PORTS = (*PLAYED, "spark")
 """Kinds whose own keys bind the inputs of their component; those of others bind the pipeline's."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FORMER = re.compile(r"\$\{\{(inputs|outputs|jobs)\..*?\}\}")
+_FORMER = r"\$\{\{(inputs|outputs|jobs)\..*?\}\}"
 
 
 def check(pipeline: Pipeline) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _named(where: str, name: str) -> Iterator[Finding]:
 
 def _former(where: str, text: str) -> Iterator[Finding]:
     """The preview's bindings, without ``parent``: they would arrive in the step as text."""
-    if _FORMER.fullmatch(text):
+    if re.fullmatch(_FORMER, text):
         today = text.replace("{{", "{{parent.")
         yield Finding(
             "binding-former",

@@ -44,10 +44,8 @@ _REDIRECTION = re.compile(r"(?<=\s)[\d&]?(?:>>?|<)(?:&\d|\s*[^\s;&|]+)")
 _OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 _GOES_ON = re.compile(r"[;\n|]|(?<!&)&(?!&)")
 """Between commands of which the next one runs, whatever became of the one before."""
-_ABOVE = re.compile(r"(?:\S*/)?(?:python[\d.]*|bash|sh) (?:-\S+ )*(?P<script>\S+\.(?:py|sh))\b")
-_NEWER = re.compile(
-    r"f-string|\btype\s+\w+\s*(\[|=)|\b(def|class)\s+\w+\[|\bexcept\s+\w+\s*,|\bt[\"']|\bmatch\b|\blazy\b"
-)
+_ABOVE = r"(?:\S*/)?(?:python[\d.]*|bash|sh) (?:-\S+ )*(?P<script>\S+\.(?:py|sh))\b"
+_NEWER = r"f-string|\btype\s+\w+\s*(\[|=)|\b(def|class)\s+\w+\[|\bexcept\s+\w+\s*,|\bt[\"']|\bmatch\b|\blazy\b"
 """Lines that a later Python than this one may read."""
 
 
@@ -101,7 +99,7 @@ def _started(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 def _outside(words: Sequence[str]) -> Iterator[Finding]:
     """A script above the code folder."""
-    found = _ABOVE.match(" ".join(words))
+    found = re.match(_ABOVE, " ".join(words))
     if found is not None and posixpath.normpath(found["script"]).startswith("../"):
         seen = f"The command starts `{found['script']}`, which lies outside of the code folder"
         rule = "Only the code folder is uploaded, and a command runs in its copy"
@@ -139,7 +137,7 @@ def _parsed(text: str, path: str) -> Interface | Finding | None:
     except (SyntaxError, ValueError) as error:
         line, column = getattr(error, "lineno", None) or 1, max(1, getattr(error, "offset", None) or 1)
         said = getattr(error, "msg", str(error))
-        newer = _NEWER.search("\n".join((said, *text.splitlines()[max(0, line - 2) : line])))
+        newer = re.search(_NEWER, "\n".join((said, *text.splitlines()[max(0, line - 2) : line])))
         rule = "A later Python than this one may read it" if newer else "Each process of the job ends at its start"
         remedy = "Run `python -m py_compile` on it in the job's environment." if newer else ""
         found = Finding("script-syntax", "", f"The script is no Python: {said}", rule, remedy)
@@ -169,7 +167,7 @@ def _argument(fault: Fault, interface: Interface, script: str, *, certain: bool)
     return Finding(f"script-argument-{fault.kind}", "command", f"The command {seen}", rule, remedy, level)
 
 
-_MISWRITTEN = re.compile(
+_MISWRITTEN = (
     r"(?<![\w$\\])(?P<open>\$\{\{|\{\{|\$[{(]?)\s*(?P<kind>inputs|outputs|search_space)"
     r"\.(?P<name>\w[\w-]*(?:\.\w[\w-]*)*)\s*(?P<close>\}\}|[})])?"
 )
@@ -213,7 +211,7 @@ def command_words(job: Job, base: Path) -> Iterator[Finding]:
 
 def _miswritten(job: Job) -> Iterator[Finding]:
     seen: set[str] = set()
-    for match in _MISWRITTEN.finditer(job.command) if "puts." in job.command or "search_" in job.command else ():
+    for match in re.finditer(_MISWRITTEN, job.command) if "puts." in job.command or "search_" in job.command else ():
         opened, kind, name = match["open"], match["kind"], match["name"]
         if match[0] in seen or (opened, match["close"]) == ("${{", "}}"):
             continue
@@ -403,8 +401,8 @@ def _of_the_catalogue(name: str) -> Iterator[Finding]:
 
 _LINE = re.compile(r"^\s*(?P<word>ARG|FROM|RUN)\s+(?P<rest>.*)$", re.IGNORECASE)
 _FROM = re.compile(r"(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?\s*(?:#.*)?$", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))")
-_MAY_BRING_TORCH = re.compile(
+_VARIABLE = r"\$(?:\{(\w+)(?::?-([^}]*))?\}|(\w+))"
+_MAY_BRING_TORCH = (
     r"torch|requirement|\s-[re]\b|\.(?:txt|ya?ml|toml|sh|whl|lock)\b|\binstall\s+\.|\b(?:conda|mamba)\b|\bsync\b"
 )
 """Commands after which another PyTorch may run than the image's: they name it, or a file or project that may."""
@@ -436,7 +434,7 @@ def start(text: str) -> Start | None:
             last = earlier or Start(stage["image"], installs=False)
             if stage["stage"]:
                 stages[stage["stage"].lower()] = last
-        elif word == "RUN" and last is not None and _MAY_BRING_TORCH.search(rest.lower()):
+        elif word == "RUN" and last is not None and re.search(_MAY_BRING_TORCH, rest.lower()):
             stages |= {name: Start(one.image, installs=True) for name, one in stages.items() if one is last}
             last = Start(last.image, installs=True)
     return None if last is None or "$" in last.image else last
@@ -473,4 +471,4 @@ def check_build_context(job: Job, target: Target, base: Path) -> Iterator[Findin
 
 
 def _filled(text: str, given: dict[str, str]) -> str:
-    return _VARIABLE.sub(lambda each: given.get(each[1] or each[3]) or each[2] or each[0], text)
+    return re.sub(_VARIABLE, lambda each: given.get(each[1] or each[3]) or each[2] or each[0], text)

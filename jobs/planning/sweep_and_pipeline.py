@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jobs.model.pipeline import AnyStep, Pipeline
     from jobs.planning.plans import Find, Plan
 
-_BOUND = re.compile(r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}")
+_BOUND = r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}"
 _UNSENT = (*RunFields.model_fields, "limits", "services")
 """Fields of a job that its sweep has, or that no sweep sends."""
 SUPPORTED = {"grid": ("choice",), "bayesian": ("choice", "uniform", "quniform")}
@@ -88,7 +88,7 @@ def _bound_elsewhere(finding: Finding) -> bool:
 
 def findings(sweep: Sweep) -> Iterator[Finding]:
     """Findings on a sweep beside those on its trial."""
-    bound = set(_BOUND.findall(sweep.trial.command))
+    bound = set(re.findall(_BOUND, sweep.trial.command))
     level = Level.ERROR if sweep.trial.typed else Level.WARNING
     for name in sorted(bound - sweep.search_space.keys()):
         yield Finding(
@@ -188,7 +188,7 @@ def _lost(trial: Job) -> Iterator[Finding]:
             yield lost(f"trial.{name}", f"The trial has `{name}`", rule, "Write it at the sweep, or leave it out.")
 
 
-_BOUND_INPUT = re.compile(r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}")
+_BOUND_INPUT = r"\$\{\{\s*parent\.inputs\.(?P<name>[^}\s]+?)\s*\}\}"
 _OF_THE_COMPONENT = ("command", "code", "environment", "additional_includes")
 _OF_A_FILE = ("source", "inline", "schema_uri")
 """The file of a component; no part of a run's identity."""
@@ -302,7 +302,7 @@ def _of_a_step(finding: Finding, job: Job) -> Finding:
 
 def _text(pipeline: Pipeline, value: Any) -> str | None:
     """A text, of the pipeline's input where it is bound to one; None for others, and where an outer pipeline knows."""
-    bound = _BOUND_INPUT.fullmatch(value) if isinstance(value, str) else None
+    bound = re.fullmatch(_BOUND_INPUT, value) if isinstance(value, str) else None
     text = pipeline.inputs.get(bound["name"]) if bound else value
     return text if isinstance(text, str) and text and "${{" not in text else None
 
@@ -310,7 +310,7 @@ def _text(pipeline: Pipeline, value: Any) -> str | None:
 def _compute(pipeline: Pipeline, job: Job) -> str | None:
     """The cluster of a step; None for serverless, and for a binding whose value only the outer pipeline knows."""
     named = job.compute or pipeline.default_compute
-    if named is not None and _BOUND_INPUT.fullmatch(named):
+    if named is not None and re.fullmatch(_BOUND_INPUT, named):
         named = _text(pipeline, named)
     return None if named is None or named.lower() == "serverless" else named
 

@@ -507,7 +507,7 @@ NEBULA_GONE_REMEDY = (
 )
 _NAMED = re.compile(r"(?<![\w-])(?:nebulaml|torch_nebula)(?![\w-])")
 _IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+(?P<name>nebulaml|torch_nebula)\b", re.MULTILINE)
-_ENABLED = re.compile(r"\"nebula\"\s*:\s*\{[^{}]*\"enabled\"\s*:\s*true\b")
+_ENABLED = r"\"nebula\"\s*:\s*\{[^{}]*\"enabled\"\s*:\s*true\b"
 
 
 def check_nebula_gone(text: str, *, what: str = "The command", where: str = "command") -> Finding | None:
@@ -531,7 +531,7 @@ def check_nebula_gone_file(text: str, *, name: str, where: str = "command") -> F
         where: Path of what names it in the declaration.
     """
     if name.endswith(".json"):
-        return _finding(f"`{name}` has `nebula` enabled", where) if _ENABLED.search(text) else None
+        return _finding(f"`{name}` has `nebula` enabled", where) if re.search(_ENABLED, text) else None
     found = _IMPORTED.search(text)
     return None if found is None else _finding(f"`{name}` imports `{found['name']}`", where)
 

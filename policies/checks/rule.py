@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Rule(NamedTuple):
 def _words() -> dict[str, Words]:
     import tomllib  # noqa: PLC0415 - as above
 
-    rows = tomllib.loads(files("policies.checks").joinpath("rules.toml").read_text(encoding="utf-8"))
+    rows = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
     for row in rows.values():
         row["not_exported"] = _NOT_EXPORTED.get(row.get("not_exported"), row.get("not_exported", ""))
     return {code: Words(**row) for code, row in rows.items()}

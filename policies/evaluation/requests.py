@@ -143,9 +143,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_AZURE_NATIVE = re.compile(
-    r"(?:azure-native(?:_[a-z]+_v\w+)?|azure-nextgen):(?P<module>\w+)(?:/(?:v\w+|latest))?:(?P<type>\w+)"
-)
+_AZURE_NATIVE = r"(?:azure-native(?:_[a-z]+_v\w+)?|azure-nextgen):(?P<module>\w+)(?:/(?:v\w+|latest))?:(?P<type>\w+)"
 AZAPI = re.compile(r"azapi:(?:[\w/]+:)?\w*(?:Resource|ResourceAction)")
 """azapi's resources, bridged from Terraform's provider, in whatever module the bridge puts them."""
 _TERRAFORM = re.compile(
@@ -173,7 +171,7 @@ _JUDGED = {
     ("resources", "ResourceGroup"),
     ("network", "VirtualNetwork"),
 }
-_TEMPLATES = re.compile(
+_TEMPLATES = (
     r"\w+:(?:DeploymentAt|DeploymentStack|TemplateSpecVersion|TemplateArtifact|PolicyDefinition)\w*|"
     r"\w+:(?:ApplicationDefinition|ContentTemplate|VendorSkus|ManagementConfiguration)|"
     r"resources:Deployment|blueprint:Assignment|solutions:Application"
@@ -204,7 +202,7 @@ def judged(resource_type: str, *, everything: bool = False) -> bool:
 @lru_cache(maxsize=1024)
 def holds_template(module: str, kind: str) -> bool:
     """True where a type of azure-native is given an ARM template."""
-    return _TEMPLATES.fullmatch(f"{module}:{kind}") is not None
+    return re.fullmatch(_TEMPLATES, f"{module}:{kind}") is not None
 
 
 @lru_cache(maxsize=1024)
@@ -217,7 +215,7 @@ def terraform_compute(resource_type: str) -> str:
 @lru_cache(maxsize=1024)
 def azure_native_type(resource_type: str) -> tuple[str, str] | None:
     """Module and type of a token of azure-native's; None for any other."""
-    token = _AZURE_NATIVE.fullmatch(resource_type)
+    token = re.fullmatch(_AZURE_NATIVE, resource_type)
     return None if token is None else (token["module"], token["type"])
 
 

@@ -6,11 +6,11 @@ A subject says what a resource asks for, where it lies, and what is remembered o
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -309,7 +309,7 @@ def clusters_of(subject: Subject, context: Context) -> list[KnownCluster]:
 
 def _tables() -> dict[str, dict[str, tuple[Path, ...]]]:
     """The paths of each fact by the layout that has it: of a job on the wire, and in the words of a job file."""
-    layouts = json.loads(files(__package__).joinpath("facts.json").read_text("utf-8"))
+    layouts = json.loads(pathlib.Path(__file__).with_name("facts.json").read_text("utf-8"))
     return {
         layout: {fact: tuple(tuple(path.split(".")) for path in paths.split()) for fact, paths in facts.items()}
         for layout, facts in layouts.items()
@@ -440,11 +440,9 @@ _HOLD_JOBS = frozenset({"trial", "jobs", "component"})
 _NO_COMMAND = frozenset({"pipeline", "sweep", "spark", "parallel", "automl", "import", "data_transfer"})
 _OVER_NODES = frozenset({"automl", "parallel"})
 """Kinds without a command of their own that spread over nodes."""
-_COMPONENT = re.compile(
-    r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
-)
+_COMPONENT = r"(?:.*/components/(?P<name>[^/]+)/versions/|(?:azureml:)?(?P<short>[^/:@]+):)(?P<version>[^/:@]+)"
 
-_LOOSE = re.compile(r"(?:.*/components/(?P<name>[^/]+)(?:/labels/[^/]+)?|azureml:(?P<short>[^/:@]+)(?:@[^/:@]+)?)")
+_LOOSE = r"(?:.*/components/(?P<name>[^/]+)(?:/labels/[^/]+)?|azureml:(?P<short>[^/:@]+)(?:@[^/:@]+)?)"
 """A reference without a version: Azure takes the latest, or that of a label."""
 
 
@@ -460,7 +458,7 @@ class FoundJob(NamedTuple):
 
 def component_key(reference: Any) -> str | None:
     """Name and version of a component, of its id as of its short reference; None for what names none."""
-    found = _COMPONENT.fullmatch("/".join(segments(reference))) if isinstance(reference, str) else None
+    found = re.fullmatch(_COMPONENT, "/".join(segments(reference))) if isinstance(reference, str) else None
     return f"{found['name'] or found['short']}/{found['version']}" if found else None
 
 
@@ -468,7 +466,7 @@ def _named(reference: Any, components: Mapping[str, Any]) -> Any:
     """The spec that a step names; of a component without a version or with a label, the last one of the stack."""
     if (key := component_key(reference)) is not None:
         return components.get(key)
-    loose = _LOOSE.fullmatch("/".join(segments(reference))) if isinstance(reference, str) else None
+    loose = re.fullmatch(_LOOSE, "/".join(segments(reference))) if isinstance(reference, str) else None
     if loose is None:
         return None
     before = f"{loose['name'] or loose['short']}/"

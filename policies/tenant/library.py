@@ -12,17 +12,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOT_READ = "tenant-policy-file"
 _DEPTH = 60
@@ -402,4 +399,4 @@ def _member(row: Mapping[str, Any], source: str) -> AppliedPolicy:
 @cache
 def read_data(name: str) -> Any:
     """A table of `data`."""
-    return json.loads(resources.files(__package__).joinpath("data", f"{name}.json").read_text("utf-8"))
+    return json.loads((Path(__file__).with_name("data") / f"{name}.json").read_text("utf-8"))

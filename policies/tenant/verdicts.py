@@ -6,7 +6,7 @@ import contextlib
 import json
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.arm_language.effects import ON_OTHERS, Assessment, Ruling, assessed, effect_of
@@ -241,7 +241,7 @@ def answer(field: str, kind: str) -> SettingAnswer | None:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, SettingAnswer]]:
-    text = resources.files(__package__).joinpath("data", "answers.json").read_text("utf-8")
+    text = (Path(__file__).with_name("data") / "answers.json").read_text("utf-8")
     data: Mapping[str, Mapping[str, Any]] = json.loads(text)
     return {
         kind.lower(): {path.lower(): SettingAnswer(one.get("setting", ""), one["say"]) for path, one in rows.items()}

@@ -11,7 +11,7 @@ import hmac
 import json
 import re
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulumi.runtime.proto import provider_pb2
@@ -158,7 +158,7 @@ def _unknown(token: str) -> str:
 
 @functools.cache
 def _rows() -> dict[str, ResourceType]:
-    text = resources.files(__package__).joinpath("types.json").read_text("utf-8")
+    text = Path(__file__).with_name("types.json").read_text("utf-8")
     return {token: ResourceType(token, **row) for token, row in json.loads(text)["types"].items()}
 
 

@@ -6,7 +6,7 @@ import functools
 import json
 import re
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.protocol.refusals import Refused
@@ -152,7 +152,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(-[a-z]+)?")
 @functools.cache
 def known_versions() -> Mapping[str, tuple[str, ...]]:
     """The api-versions of each type (in lower-case letters), oldest first."""
-    text = resources.files(__package__).joinpath("api_versions.json").read_text("utf-8")
+    text = Path(__file__).with_name("api_versions.json").read_text("utf-8")
     return {name.lower(): tuple(row["versions"]) for row in json.loads(text)["rows"] for name in row["types"]}
 
 

@@ -151,8 +151,8 @@ DIALECT_TYPES = {
     "uri_file": "uri_file",
     "mltable": "mltable",
 }
-_OPTIONAL = re.compile(r"(?<!\$)\[(?!\[)([^\[\]]*\{(?:inputs|outputs)\.[^\[\]]*)\](?!\])")
-_BINDING = re.compile(r"(?<!\{)\{\s*(inputs|outputs)\.([^}]*?)\s*\}(?!\})")
+_OPTIONAL = r"(?<!\$)\[(?!\[)([^\[\]]*\{(?:inputs|outputs)\.[^\[\]]*)\](?!\])"
+_BINDING = r"(?<!\{)\{\s*(inputs|outputs)\.([^}]*?)\s*\}(?!\})"
 
 
 def in_older_dialect(data: Any) -> bool:
@@ -260,7 +260,7 @@ def _launched(cursor: Cursor) -> Any:
 
 def _today(text_: str) -> str:
     """``[--x {inputs.x}]`` as ``$[[--x ${{inputs.x}}]]``."""
-    return _BINDING.sub(r"${{\1.\2}}", _OPTIONAL.sub(r"$[[\1]]", text_))
+    return re.sub(_BINDING, r"${{\1.\2}}", re.sub(_OPTIONAL, r"$[[\1]]", text_))
 
 
 if TYPE_CHECKING:

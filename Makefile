@@ -39,7 +39,7 @@ check: venv docs-check ## format, lint, types, workflows, generated pages
 	@tools/actionlint.sh
 
 .PHONY: test-deps
-test-deps: ## Open MPI and a compiler for the tests of MPI jobs, where root and apt are there
+test-deps: ## Open MPI, a compiler and a browser for the tests, where root and apt are there
 	@tools/test_deps.sh
 
 # Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.

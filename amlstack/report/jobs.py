@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.catalog import regions, sizes
-from amlstack.report import logs
+from amlstack.report import logs, performance
 from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report
 from amlstack.sandbox import contract
 from amlstack.sandbox.files import environments
@@ -52,7 +52,7 @@ def folder_report(folder: Path, now: float) -> Report:
         status=status,
         active=False,
         made=now,
-        facts=_folder_facts(folder, record, found.verdict),
+        facts=(*_folder_facts(folder, record, found.verdict), *performance.bandwidth(folder)),
         error=error_of(record),
         verdict=shown(found.verdict, status),
         phases=_folder_phases(record),
@@ -60,6 +60,8 @@ def folder_report(folder: Path, now: float) -> Report:
         series=found.series or lists,
         numbers=numbers,
         excerpts=found.excerpts,
+        usage=performance.usage(folder),
+        steps=performance.steps(found.excerpts),
         outputs=outputs(folder),
         notes=notes(found, status),
     )
@@ -169,7 +171,7 @@ def job_report(store: Store, job: JobRow, now: float) -> Report:
         status=job.status,
         active=job.active,
         made=now,
-        facts=tuple(_facts(store, job)),
+        facts=(*_facts(store, job), *performance.bandwidth(folder)),
         error="" if job.error is None else job.error.message,
         verdict=_verdict(job, found) if found.logs else None,
         phases=_phases(store, job),
@@ -177,6 +179,8 @@ def job_report(store: Store, job: JobRow, now: float) -> Report:
         series=series_found or lists,
         numbers=numbers,
         excerpts=found.excerpts,
+        usage=performance.usage(folder),
+        steps=performance.steps(found.excerpts),
         outputs=(*outputs(folder), *_named_outputs(job)),
         children=children,
         metric=_primary_metric(job),

@@ -6,10 +6,11 @@ import json
 import math
 import re
 import signal
+import statistics
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from amlstack.base.credentials import scrub
 from amlstack.diagnose import Diagnosis, judge, read
@@ -152,6 +153,26 @@ class Excerpt:
         return self.lines - sum(len(part.lines) for part in self.parts)
 
 
+class RankSteps(NamedTuple):
+    """The median time of a step on one rank, in seconds, and of how many it is the median."""
+
+    rank: int
+    seconds: float
+    steps: int
+
+
+class StepTimes(NamedTuple):
+    """The times of all ranks that tell one, and where they come from."""
+
+    source: str
+    ranks: tuple[RankSteps, ...]
+
+    @property
+    def median(self) -> float:
+        """Of two in the middle the quicker, so that one of two ranks can be the slow one."""
+        return statistics.median_low([each.seconds for each in self.ranks])
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that one page shows.
@@ -173,6 +194,8 @@ class Report:
         children: Steps or trials.
         metric: Name of a sweep's primary metric; empty for other jobs.
         notes: What a reader should know about the report itself.
+        usage: The use of each node over time, by measure.
+        steps: The time of a step on each rank; None where no log tells one.
         compared: Runs side by side: a row with their names, then a name and a text of each run.
     """
 
@@ -192,6 +215,8 @@ class Report:
     children: tuple[ChildJob, ...] = ()
     metric: str = ""
     notes: tuple[str, ...] = ()
+    usage: Mapping[str, tuple[Series, ...]] = field(default_factory=dict)
+    steps: StepTimes | None = None
     compared: tuple[tuple[str, ...], ...] = ()
 
 
@@ -333,12 +358,12 @@ MOST_FORMS = 16
 LONGEST_SERIES = 4000
 """The part of one line that is looked at."""
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 # The last word of a metric's name says what it is: train_loss, eval/accuracy, lr-AdamW.
 _KINDS = r"loss|losses|accuracy|acc|perplexity|ppl|learning_rate|lr|grad_norm|tokens_per_second|samples_per_second"
 _METRIC = re.compile(
     rf"(?<![\w./-])['\"]?(?P<name>(?:[A-Za-z][\w./-]{{0,40}}[_/. -])?(?:{_KINDS}))(?:\[[\w ]+\])?['\"]?"
-    rf"\s{{0,4}}[:=]?\s{{0,8}}(?:tensor\()?['\"]?(?P<value>{_NUMBER})(?![\w.]*[A-Za-z(/])",
+    rf"\s{{0,4}}[:=]?\s{{0,8}}(?:tensor\()?['\"]?(?P<value>{NUMBER})(?![\w.]*[A-Za-z(/])",
     re.IGNORECASE,
 )
 _WORTH = re.compile(rb"loss|acc|ppl|perplexity|lr\b|learning_rate|grad_norm|per_second", re.IGNORECASE)

@@ -6,12 +6,14 @@ It is written whole or not at all, and never over a file that is something else.
 from __future__ import annotations
 
 import math
+import statistics
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
 from amlstack.report import logs
+from amlstack.report.performance import SLOWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,10 +104,10 @@ def charts(report: Report) -> Safe | None:
     return section("numbers", "Loss" if losses else "Numbers", shown, *last)
 
 
-def _chart(group: Sequence[Series]) -> Safe:
+def _chart(group: Sequence[Series], caption: str = "") -> Safe:
     finite = [(x, y) for each in group for x, y in each.points if math.isfinite(y)]
     axis = group[0].axis
-    names = ", ".join(each.name for each in group)
+    names = caption or ", ".join(each.name for each in group)
     ends = "; ".join(_span(each) for each in group)
     if not finite:
         picture = element("p", "no finite number")
@@ -214,6 +216,44 @@ def ranks(report: Report) -> Safe | None:
     return section("ranks", "Ranks", element("p", axis + more, class_="quiet"), *groups)
 
 
+def steps(report: Report) -> Safe | None:
+    """The time of a step on each rank as a bar, with those named that the others wait for."""
+    if report.steps is None:
+        return None
+    median, shown = report.steps.median, report.steps.ranks[:MOST_RANKS]
+    longest = max(each.seconds for each in shown)
+    rows = []
+    for each in shown:
+        took = logs.number(each.seconds) + f" s, median of {each.steps}"
+        slow = each.seconds > SLOWER * median
+        more = f" · straggler: {each.seconds / median:.2g} times the median rank" if slow and median else ""
+        kind = "bad" if more else "phase"
+        rows.append(_row(f"rank {each.rank}", took + more, (0.0, each.seconds), (0.0, longest), kind))
+    text = (
+        f"From {report.steps.source}; {logs.number(median)} s on the median rank. A time that ends after a collective "
+        "is the same on all ranks, for they wait for the slowest: only one that ends before it names a straggler."
+    )
+    return section("steps", "Time of a step", element("p", text, class_="quiet"), element("ol", *rows, class_="bars"))
+
+
+def usage(report: Report) -> Safe | None:
+    """The use of each node: the busiest nodes over time, all of them in a table."""
+    if not report.usage:
+        return None
+    means: dict[str, dict[str, str]] = {}
+    figures = []
+    for measure, series in report.usage.items():
+        mean = {each.name: statistics.fmean(y for _, y in each.points) for each in series}
+        for each in series:
+            most = max(y for _, y in each.points)
+            means.setdefault(each.name, {})[measure] = f"{logs.number(mean[each.name])} · {logs.number(most)}"
+        busiest = sorted(series, key=lambda each: -mean[each.name])[:TOGETHER]
+        figures.append(_chart(busiest, measure))
+    rows = [(node, *(of.get(measure, "") for measure in report.usage)) for node, of in list(means.items())[:MOST_RANKS]]
+    head = ("mean · most", *report.usage)
+    return section("nodes", "Nodes", element("div", *figures, class_="charts"), table(head, rows))
+
+
 def _phase(phase: Phase, begin: float, end: float, report: Report) -> Safe:
     last = phase.ended if phase.ended is not None else report.made
     lasted = logs.duration(last - phase.began) + ("" if phase.ended is not None else " so far")
@@ -297,6 +337,8 @@ def render(report: Report) -> str:
             else None,
             phases(report),
             ranks(report),
+            steps(report),
+            usage(report),
             _children(report),
             charts(report),
             _logs(report),

@@ -9,9 +9,13 @@ import random
 import signal
 import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amlstack import processes
 from amlstack.processes import mark_of, started
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MARK", "NODE", "alive", "end_marked", "mark", "marked", "send", "started"]
 
@@ -81,17 +85,24 @@ def _unused(family: socket.AddressFamily, address: str, port: int) -> bool:
     return True
 
 
-def descendants(root: int) -> tuple[int, ...]:
-    """All living processes below one, parents before children."""
-    children: dict[int, list[int]] = {}
+def living() -> dict[int, list[bytes]]:
+    """Every process that is no zombie, by its pid: the fields of /proc/PID/stat from its state on."""
+    found = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - names alone, thrice as fast
-        if not name.isdigit():
-            continue
-        with contextlib.suppress(OSError, IndexError):  # gone meanwhile
-            # The command's name may hold blanks and brackets: split after its last bracket.
-            state, parent = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[:2]
-            if state not in (b"Z", b"X"):
-                children.setdefault(int(parent), []).append(int(name))
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError):  # gone meanwhile
+                # The command's name may hold blanks and brackets: split after its last bracket.
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X"):
+                    found[int(name)] = fields
+    return found
+
+
+def descendants(root: int, among: Mapping[int, list[bytes]] | None = None) -> tuple[int, ...]:
+    """All living processes below one, parents before children; ``among`` is what `living` found."""
+    children: dict[int, list[int]] = {}
+    for pid, fields in (living() if among is None else among).items():
+        children.setdefault(int(fields[1]), []).append(pid)
     found: list[int] = []
     front = [root]
     while front:

@@ -123,6 +123,50 @@ def test_ranks_are_bars_on_one_axis_by_node(page: str) -> None:
     ]
 
 
+def rows(page: str, name: str) -> list[str]:
+    section = next(each for each in parse(page).all("section") if each.attributes["aria-labelledby"] == name)
+    return [row.all("span", class_="outcome")[0].text for row in section.all("li")]
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("step {step} loss 1.0 step_time {time:.2f}s", "times that each rank prints"),
+        (
+            "iteration {step}/100 | elapsed time per iteration (ms): {milli:.1f} | lm loss: 1.0",
+            "times that each rank prints",
+        ),
+        ("{step}/100 [{time:.2f}s/it]", "times that each rank prints"),
+        ("2026-11-20 10:00:{stamp:09.6f} step {step} loss 1.0", "times of each rank's lines"),
+    ],
+)
+def test_a_straggler_is_named_by_the_time_of_its_steps(tmp_path: Path, line: str, source: str) -> None:
+    def log(time: float) -> str:
+        values = ({"step": step, "time": time, "milli": time * 1000, "stamp": step * time} for step in range(5))
+        return "".join(line.format(**each) + "\n" for each in values)
+
+    page = render(jobs.folder_report(job(tmp_path / "job", log(0.2), log(0.2), log(0.5)), NOW))
+    took = rows(page, "steps")
+    assert [each.split(" s,")[0] for each in took] == ["0.2", "0.2", "0.5"]
+    assert [each.partition(" · ")[2] for each in took] == ["", "", "straggler: 2.5 times the median rank"]
+    assert f"From {source}; 0.2 s on the median rank." in parse(page).text
+
+
+def test_what_nodes_used_is_drawn_and_bandwidth_stands_beside_what_was_expected(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job", "step 1\n")
+    lines = [f"{NOW + at},{node},{1 + node},{2**30 * (at + 1)}," for at in (0, 2) for node in range(9)]
+    (folder / "usage.csv").write_text("\n".join(lines) + "\n1,0,cut of")
+    verdict = {"state": "bad", "text": "12 GB/s of busbw is 12.0% of the 100 GB/s expected"}
+    (folder / "outputs" / "bandwidth.json").write_text(json.dumps({"verdict": verdict, "slow": {"text": "node 1"}}))
+    tree = parse(render(jobs.folder_report(folder, NOW)))
+    (section,) = (each for each in tree.all("section") if each.attributes["aria-labelledby"] == "nodes")
+    assert [str(each.attributes["aria-label"])[:38] for each in section.all("svg")] == [
+        "CPU, cores over seconds: node 8: 9 → 9", "memory, GiB over seconds: node 0: 1 → ",
+    ]  # fmt: skip
+    assert [cell.text for cell in section.all("table")[-1].all("tr")[9].all("td")] == ["node 8", "9 · 9", "2 · 3"]
+    assert "bad: 12 GB/s of busbw is 12.0% of the 100 GB/s expected; node 1" in tree.text
+
+
 def test_loss_is_drawn_and_written_as_text(page: str) -> None:
     tree = parse(page)
     (picture,) = tree.all("svg")

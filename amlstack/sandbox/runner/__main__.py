@@ -15,7 +15,7 @@ from amlstack.images.environments import line as line_of
 from amlstack.processes import adopt_orphans
 from amlstack.sandbox import contract, processes
 from amlstack.sandbox.files import environments
-from amlstack.sandbox.runner import finish, fixed_ports, prepare
+from amlstack.sandbox.runner import finish, fixed_ports, prepare, usage
 from amlstack.sandbox.runner.nodes import Cancel, CanceledError, NodeAgents, RunOutcome
 from amlstack.sandbox.store import folders
 from amlstack.sandbox.store.folders import PRIVATE, USUAL, umask
@@ -70,7 +70,8 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             )
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: processes.mark(store.home, job.id)}
-        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, needed=contract.needed(wanted)).run()
+        sampled, needed = usage.Usage(stage.folder / usage.FILE), contract.needed(wanted)
+        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, usage=sampled, needed=needed).run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:

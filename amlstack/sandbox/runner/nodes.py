@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.runner.node_agent import NodePlan
+    from amlstack.sandbox.runner.usage import Usage
 
 
 class CanceledError(Exception):
@@ -150,6 +151,7 @@ class NodeAgents:
         timeout: Seconds that the run may last; None for no limit.
         env: Environment of the agents.
         note: Is called with one line for the runner's log.
+        usage: Samples what the nodes use.
         needed: Ranks with whose ends the run is over, the others being their servers; empty for all.
     """
 
@@ -161,6 +163,7 @@ class NodeAgents:
         env: dict[str, str],
         note: Callable[[str], None],
         *,
+        usage: Usage,
         needed: frozenset[int] = frozenset(),
     ) -> None:
         self.plans = plans
@@ -168,6 +171,7 @@ class NodeAgents:
         self.timeout = timeout
         self.env = env
         self.note = note
+        self.usage = usage
         self.needed = needed
         self.outcome = RunOutcome()
         self.grace = float(os.environ.get("AMLSTACK_SANDBOX_GRACE") or GRACE)
@@ -188,9 +192,9 @@ class NodeAgents:
             while self._nodes:
                 limit = None if self.timeout is None or self._over else began + self.timeout
                 self._due(limit)
-                deadlines = [at for at in (limit, self._stop_at, self._kill_at) if at is not None]
-                wait = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-                for key, _ in self._selector.select(wait):
+                self.usage.sample({number: node.agent.pid for number, node in self._nodes.items()})
+                deadline = min(at for at in (limit, self._stop_at, self._kill_at, self.usage.due) if at is not None)
+                for key, _ in self._selector.select(max(0.0, deadline - time.monotonic())):
                     if key.data is None:
                         self.cancel.drain()
                     else:

@@ -194,3 +194,35 @@ def test_an_exception_as_python_represents_it_is_one(tmp_path: Path) -> None:
 def test_of_a_long_line_the_part_with_the_sign_is_shown(tmp_path: Path) -> None:
     line = f"Job failed. Error: usage: test {'[--option OPTION] ' * 60}test: error: unrecognized arguments: --dash\n"
     assert "--dash" in str(verdict_of(line, tmp_path).text)
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank0]: "])
+def test_of_several_runs_in_one_log_the_last_one_counts(prefix: str, tmp_path: Path) -> None:
+    runs = (traceback(f"ValueError: {each}", prefix=prefix) for each in ("first", "second", "third"))
+    verdict = verdict_of("".join(f"loading\n{each}" for each in runs), tmp_path)
+    assert verdict.text == "ValueError: third"
+
+
+def test_another_rank_is_no_later_run(tmp_path: Path) -> None:
+    text = traceback("ValueError: first", prefix="[rank3]: ") + traceback("KeyError: 'later'", prefix="[rank1]: ")
+    verdict = verdict_of(text, tmp_path)
+    assert {verdict.text, *(each.text for each in verdict.pointers)} == {"ValueError: first", "KeyError: 'later'"}
+
+
+def test_what_a_second_launcher_starts_is_the_last_run(tmp_path: Path) -> None:
+    end = "E0206 torch/distributed/elastic/multiprocessing/api.py:874] failed (exitcode: 1) local_rank: 0 (pid: 7)\n"
+    first = traceback("ValueError: first", prefix="[rank0]: ") + end
+    second = "loading\n" * 120 + traceback("KeyError: 'second'", prefix="[rank1]: ") + end
+    assert verdict_of(first + second, tmp_path).text == "KeyError: 'second'"
+
+
+def test_what_was_raised_while_an_exception_was_handled_is_shown_with_it(tmp_path: Path) -> None:
+    again = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    text = traceback("IndexError: 0") + again + traceback("ValueError: no run in logs/x")
+    verdict = verdict_of(text, tmp_path)
+    assert [each.text for each in verdict.events[:2]] == ["IndexError: 0", "ValueError: no run in logs/x"]
+
+
+def test_a_record_of_a_low_level_is_no_end(tmp_path: Path) -> None:
+    record = '{"time":"2025-02-25T23:59:33+08:00","level":"INFO","msg":"connection closed by peer","id":"127.0.0.1"}\n'
+    assert not verdict_of(record, tmp_path).fatal

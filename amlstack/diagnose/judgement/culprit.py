@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
@@ -254,4 +255,5 @@ def _lines_behind(evidence: Evidence, first: Event) -> tuple[Event, ...]:
         and event.rank == first.rank
         and abs(event.line - first.line) <= CONSEQUENCE
     ]
-    return (first, *near[:4])
+    final = [replace(first, text=str(first.facts["finally"]))] if "finally" in first.facts else []
+    return (first, *final, *near[:4])

@@ -470,8 +470,9 @@ def gather(logs: Sequence[Log]) -> Evidence:
     # A launcher knows the hosts' names, which are one and the same on one machine; the service numbers its nodes.
     events = [event if event.rank not in recorded else _at(event, recorded) for event in events]
     places |= recorded
+    by_name = {log.name: log for log in ordered}
     return Evidence(
-        events=tuple(demoted(gated(_with_nodes(events), {log.name: log for log in ordered}))),
+        events=tuple(demoted(gated(_last_runs(_with_nodes(events), by_name), by_name))),
         ranks=frozenset(ranks),
         world=max(worlds, default=None),
         owners=frozenset(log.rank for log in ordered if log.rank is not None),
@@ -488,6 +489,39 @@ def _last_attempt(logs: list[Log]) -> list[Log]:
     """The logs of the last attempt, and those that belong to none: what ended an earlier one did not end the run."""
     last = max((log.attempt for log in logs if log.attempt is not None), default=None)
     return [log for log in logs if log.attempt in (None, last)]
+
+
+def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
+    """The events, those of earlier runs in one log as notes.
+
+    A process ends with one exception, the last one. What is raised well after a launcher's end is another run's.
+    """
+    begins: dict[str, int] = {}
+    raised: dict[str, int] = {}
+    ends: dict[tuple[str, int | str | None], int] = {}
+    for event in events:
+        if (log := logs.get(event.file)) is None:
+            continue
+        if event.role is EventRole.SUMMARY and event.origin is Origin.LINE and event.facts.get("exit", 0) > 0:
+            ended = ends.get((event.file, event.code), event.line)
+            again = raised.get(event.file, 0) - ended > APART
+            ends[event.file, event.code] = event.line
+        elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
+            ended = ends.get((event.file, event.rank), 0)
+            again = event.rank is not None or not _several(log)
+            raised[event.file] = ends[event.file, event.rank] = event.line
+        else:
+            continue
+        if again:
+            begins[event.file] = max(begins.get(event.file, 0), ended)
+    return [
+        replace(event, role=EventRole.NOTE) if event.line <= begins.get(event.file, 0) else event for event in events
+    ]
+
+
+def _several(log: Log) -> bool:
+    """True where a log may hold the output of several processes without a name."""
+    return log.launcher or bool(log.ranks) or (log.world or 1) > 1
 
 
 def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:

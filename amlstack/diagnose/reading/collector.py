@@ -148,7 +148,7 @@ class Collector:
                 source=raised.frame or root.source, time=root.time or time,
             )  # fmt: skip
             return
-        final = {**root.facts, "finally": _cut(raised.text)}
+        final = {**root.facts, "finally": _cut(raised.text), **({"main": True} if raised.main else {})}
         known = signature.code != "python-exception"
         better = root.code == "python-exception" and known
         if root.role is EventRole.VICTIM and signature.role is EventRole.CULPRIT and known:

@@ -83,6 +83,7 @@ class Raised:
         own_command: The source shows that the command in the message is the failed process's own. Some versions of
             torch's launcher show the one that they started last instead.
         meets: It came while the rank met the others for the first time.
+        main: It came through the program's top level: it ends the process, unless it was caught there.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -96,6 +97,7 @@ class Raised:
     packages: tuple[str, ...] = ()
     own_command: bool = False
     meets: bool = False
+    main: bool = False
 
 
 @dataclass(slots=True)
@@ -116,6 +118,7 @@ class TracebackReader:
     _chained: bool = False
     _original: bool = False
     _own_command: bool = False
+    _main: bool = False
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -162,6 +165,7 @@ class TracebackReader:
             self._frames[-1] = replace(self._frames[-1], line=int(found["line"]))
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self._cells else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
+            self._main |= not self._frames and frame.function == "<module>" and frame.file != "<string>"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
@@ -173,7 +177,7 @@ class TracebackReader:
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
-            raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets)
+            raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets, main=self._main)
             self._end()
             return raised
         self._foreign += 1
@@ -183,7 +187,7 @@ class TracebackReader:
 
     def _begin(self, *, original: bool) -> None:
         self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
-        self._original, self._own_command = original, False
+        self._original, self._own_command, self._main = original, False, False
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, False, False

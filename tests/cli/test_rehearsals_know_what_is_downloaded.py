@@ -104,6 +104,25 @@ def test_a_value_that_is_given_as_a_folder_of_this_machine_is_not_fetched(
     assert blocking("--input", "model=gpt2") == ["blocks"], "another name is fetched as well"
 
 
+def test_a_settings_file_as_an_input_is_not_taken_for_the_model(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A model that the program names by a setting is fetched, unless a folder among the inputs may be that model."""
+    (here / "model.json").write_text("{}")
+    (here / "src" / "train.py").write_text(
+        "from transformers import AutoModel\n\ndef build(model_name):\n"
+        "    return AutoModel.from_pretrained(model_name)\n\nbuild(load()['name'])\n"
+    )
+    states = []
+    for kind, path in (("uri_file", "model.json"), ("uri_folder", "src")):
+        given = {"type": kind, "path": path}
+        job = {"command": "python train.py ${{inputs.given}}", "code": "src", "compute": "azureml:a"}
+        image = {"image": "mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04"}
+        (here / "job.yml").write_text(json.dumps({**job, "environment": image, "inputs": {"given": given}}))
+        main(["rehearse", "job.yml", "--dry-run", "--json", "--yes"])
+        (answer,) = json.loads(capfd.readouterr().out)["jobs"]
+        states += [each["state"] for each in answer["aspects"] if each["about"] == "internet"]
+    assert states == ["blocks", "note"]
+
+
 def test_the_hosts_of_all_steps_are_asked_together(
     here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

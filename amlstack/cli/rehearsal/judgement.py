@@ -39,8 +39,11 @@ _SECONDS: Final = 0.4
 
 def _downloads(part: jobs.Plan, chosen: Mapping[str, Path]) -> list[Download]:
     """The downloads of a part, where a value that is given as a path of this machine names nothing to fetch."""
-    values = {name: jobs.Input(path=str(path)) if path.exists() else str(path) for name, path in chosen.items()}
-    folder, job = scales.code_folder(part), part.enriched.model_copy(update={"inputs": part.enriched.inputs | values})
+    inputs = {**part.enriched.inputs}
+    for name, path in chosen.items():
+        if not isinstance(inputs.get(name), jobs.Input):  # one that is declared as data keeps its type
+            inputs[name] = jobs.Input(path=str(path)) if path.exists() else str(path)
+    folder, job = scales.code_folder(part), part.enriched.model_copy(update={"inputs": inputs})
     command = shell.steps(filled(job))
     given = downloads.given_by(command, job.environment_variables)
     models = any(isinstance(each, jobs.Input) and each.type != "uri_file" for each in job.inputs.values())

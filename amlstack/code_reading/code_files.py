@@ -93,7 +93,7 @@ def modules(folder: Path, importing: Path, module: str) -> Iterator[Path]:
         for length in range(len(parts) + 1):
             place = top.joinpath(*parts[:length])
             candidates = [place / "__init__.py"] if length == 0 else [place.with_suffix(".py"), place / "__init__.py"]
-            yield from (path for path in candidates if path.is_relative_to(folder) and path.is_file())
+            yield from (path for path in candidates if path.is_file() and path.is_relative_to(folder))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

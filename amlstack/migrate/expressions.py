@@ -91,7 +91,7 @@ class Expressions:
             case ast.Tuple() | ast.List():
                 values = value if isinstance(value, (list, tuple)) and len(value) == len(target.elts) else None
                 for place, each in enumerate(target.elts):
-                    unknown = Unread(ast.unparse(each), scope.file, target.lineno)
+                    unknown = Unread(each, scope.file, target.lineno)
                     self.bind(each, values[place] if values else unknown, scope)
             case ast.Attribute():
                 owner = self.value(target.value, scope)
@@ -120,7 +120,7 @@ class Expressions:
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, ZeroDivisionError, OverflowError):
             found = NotImplemented  # the program would raise, or does what is not followed
         if found is NotImplemented or (isinstance(found, (str, list, tuple, dict)) and len(found) > _LONGEST):
-            return Unread(ast.unparse(node) if self.depth < DEPTH else "", scope.file, node.lineno)
+            return Unread(node, scope.file, node.lineno)
         return found
 
     def _constant(self, node: ast.Constant, _: NameScope) -> Any:

@@ -17,10 +17,10 @@ from amlstack.migrate.constructs import constructs
 from amlstack.migrate.data import free, shown
 from amlstack.migrate.pipelines import Writer
 from amlstack.migrate.report import Item, noted
-from amlstack.migrate.scopes import Followed
+from amlstack.migrate.scopes import Followed, Shared
 from amlstack.migrate.settings import settings_of
 from amlstack.migrate.training_code import difference, patched
-from amlstack.migrate.values import MARK, Bindings, Made
+from amlstack.migrate.values import MARK, Made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,14 +40,14 @@ class Migration:
         items: What became of each construct.
         patches: New text of training code by its path.
         read: The files that name SDK v1.
-        modules: The names of modules without v1, which programs share.
+        modules: The modules that programs share.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     items: list[Item] = field(default_factory=list)
     patches: dict[Path, str] = field(default_factory=dict)
     read: int = 0
-    modules: dict[Path, Bindings] = field(default_factory=dict)
+    modules: Shared = field(default_factory=lambda: Shared({}, {}))
 
 
 def sources(paths: Iterable[Path], out: Path) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.code_reading.code_files import modules, text_of, tree_of
 from amlstack.migrate.constructs import constructs
@@ -21,14 +21,26 @@ if TYPE_CHECKING:
 _ON: Final = ""
 
 
+class Shared(NamedTuple):
+    """The modules of folders, as their programs share them.
+
+    Attributes:
+        places: The file of each name, by the folder and the folder of the file that imports it.
+        names: The names of modules without v1.
+    """
+
+    places: dict[tuple[str, str, str], Path | None]
+    names: dict[Path, Bindings]
+
+
 class Followed(Expressions):
     """One program as it is followed."""
 
-    def __init__(self, folder: Path, shared: dict[Path, Bindings] | None = None) -> None:
+    def __init__(self, folder: Path, shared: Shared | None = None) -> None:
         self.folder = folder
         super().__init__()
         self._modules: dict[Path, Bindings] = {}
-        self._shared = {} if shared is None else shared
+        self._shared = shared or Shared({}, {})
         self._classes: list[Class] = []
 
     def follow(self, parts: Iterable[tuple[str, ast.Module]], path: Path) -> None:
@@ -123,7 +135,7 @@ class Followed(Expressions):
                 if left not in (_ON, "Continue"):
                     return left
             return self.block(node.orelse, scope)
-        self.bind(node.target, Unread(ast.unparse(node.target), scope.file, node.lineno), scope)
+        self.bind(node.target, Unread(node.target, scope.file, node.lineno), scope)
         self._fork(node, scope, node.body, [])
         return _ON
 
@@ -174,14 +186,17 @@ class Followed(Expressions):
             return None
         own = scope.find("__file__")
         place = own.names["__file__"] if own else None
-        importing = Path(place) if isinstance(place, str) else self.folder
-        last = name.rpartition(".")[2]
-        found = (each for each in modules(self.folder, importing, name) if last in (each.stem, each.parent.name))
-        path = next(found, None)
+        importing = place if isinstance(place, str) else str(self.folder)
+        key = str(self.folder), importing.rpartition("/")[0], name
+        if key not in self._shared.places:
+            last, files = name.rpartition(".")[2], modules(self.folder, Path(importing), name)
+            found = (each for each in files if last in (each.stem, each.parent.name))
+            self._shared.places[key] = next(found, None)
+        path = self._shared.places[key]
         if path is None:
             return None
         if path not in self._modules:
-            self._modules[path] = self._shared.get(path) or self._followed(path, name)
+            self._modules[path] = self._shared.names.get(path) or self._followed(path, name)
         return Made("module", self._modules[path])
 
     def _followed(self, path: Path, name: str) -> Bindings:
@@ -191,7 +206,7 @@ class Followed(Expressions):
         if (tree := tree_of(text)) is None:
             return names
         if "azureml" not in text:
-            self._shared[path] = names
+            self._shared.names[path] = names
         outer, before, functions, classes = self.touched, len(self.made), self.functions, self._classes
         self.touched, self.functions, self._classes = {}, [], []
         try:

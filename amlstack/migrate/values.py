@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    import ast
+from typing import Any, Final
 
 MARK: Final = re.compile(r"<fill:(?P<what>[^<>,]*),(?P<file>[^<>]*):(?P<line>\d+)>")
 """A value that a person has to fill in, with the place that did not say it."""
@@ -32,17 +30,21 @@ class Unread(Open):
     """A value that reading does not find.
 
     Attributes:
-        text: The expression.
+        of: The expression, or its text.
         file: The file in which it stands.
         line: Its line.
     """
 
-    text: str
+    of: ast.expr | str
     file: str
     line: int
 
     def _said(self) -> tuple[str, str, int]:
-        return self.text, self.file, self.line
+        try:  # few of them are ever written down
+            text = self.of if isinstance(self.of, str) else ast.unparse(self.of)
+        except RecursionError:
+            text = ""
+        return text, self.file, self.line
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,9 +1,8 @@
-"""A job of the guides in SDK v1, its training code logging to a run: migrated, patched and rehearsed on the sandbox."""
+"""The jobs of the guides in SDK v1, their training code logging to a run: migrated, patched and rehearsed."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -14,49 +13,72 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from amlstack.sandbox.store.store import Store
-from tests.support.migrate.programs import HEAD
+from tests.support.migrate.guides import GUIDES, program
 from tests.support.running import running_sandbox
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.running import Sandbox
 
 pytestmark = [pytest.mark.ranks, pytest.mark.training, pytest.mark.timeout(3600)]
 
-SUBMIT = HEAD + (
-    "pytorch = Environment.get(ws, 'AzureML-acpt-pytorch-2.8-cuda12.6', version='13')\n"
-    "pytorch.environment_variables = {'CUDA_VISIBLE_DEVICES': '0,1'}\n"
-    "run = ScriptRunConfig('src', 'train.py', ['--epochs', 2, '--world-size', 4], compute_target='a100',\n"
-    "    environment=pytorch, distributed_job_config=PyTorchConfiguration(process_count=4, node_count=2),\n"
-    "    max_run_duration_seconds=3600)\n"
-    "Experiment(ws, 'migrated').submit(run)\n"
-)
-LINE = "        losses.append(mean(total / len(batches)))\n"
+TRAIN = """\
+import json, os
+
+cluster = json.loads(os.environ.get("TF_CONFIG", "{}"))
+ranks = os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("WORLD_SIZE") or len(cluster["cluster"]["worker"])
+rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("RANK") or cluster["task"]["index"]
+if int(rank) == 0:
+    from azureml.core import Run
+
+    run = Run.get_context()
+    run.log("ranks", int(ranks))
+    run.tag("started", "by v1")
+    run.complete()
+"""
+LAUNCH = "import runpy, sys\nrunpy.run_path(sys.argv[-1], run_name='__main__')\n"
+ONCE = [name for name, guide in GUIDES.items() if guide.ranks]
+"""Of jobs that start their ranks in the same way one is rehearsed."""
 
 
-def test_the_ranks_of_v1_train_and_the_patched_code_logs_its_loss(tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    shutil.copytree(
-        PROJECT / "examples" / "ddp_torchrun", old / "src", ignore=shutil.ignore_patterns("job.py", "__pycache__")
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with running_sandbox(tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+def test_each_way_of_the_guides_is_rehearsed() -> None:
+    def way(name: str) -> tuple[object, ...]:
+        guide = GUIDES[name]
+        return guide.command.split(" ")[0], (guide.distribution or {}).get("type"), guide.nodes
+
+    assert {way(name) for name in GUIDES} == {way(name) for name in ONCE}
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_the_ranks_of_v1_start_and_the_patched_code_logs(tmp_path: Path, sandbox: Sandbox, name: str) -> None:
+    code = tmp_path / "old" / "src"
+    (code / "text-classification").mkdir(parents=True)
+    for script in ("train.py", "text-classification/run_glue.py"):
+        (code / script).write_text(TRAIN, "utf-8")
+    (code / "launch.py").write_text(LAUNCH, "utf-8")
+    (tmp_path / "old" / "submit.py").write_text(program(GUIDES[name]), "utf-8")
+    assert main(["migrate", str(tmp_path / "old"), "--write"]) == 1  # the environment is another
+    assert "import azureml" not in (code / "train.py").read_text("utf-8")
+
+    with closing(Store(sandbox.home)) as store:
+        before = {job.id for job in store.jobs.list()}
+    ended = subprocess.run(
+        [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(tmp_path / "old-v2" / "submit.yml"), "-j", "2x1"],
+        cwd=PROJECT,
+        env={**os.environ, "AMLSTACK_HOME": str(sandbox.home)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    code = (old / "src" / "train.py").read_text("utf-8")
-    logged = code.replace(LINE, f"{LINE}        if dist.get_rank() == 0:\n            run.log('loss', losses[-1])\n")
-    logged = logged.replace(
-        "FEATURES, CLASSES", "from azureml.core import Run\nrun = Run.get_context()\nFEATURES, CLASSES", 1
-    )
-    (old / "src" / "train.py").write_text(logged, "utf-8")
-    (old / "submit.py").write_text(SUBMIT, "utf-8")
-    assert main(["migrate", str(old), "--write"]) == 0
-
-    with running_sandbox(tmp_path / "home") as sandbox:
-        ended = subprocess.run(
-            [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(tmp_path / "old-v2" / "submit.yml")],
-            cwd=PROJECT,
-            env={**os.environ, "AMLSTACK_HOME": str(sandbox.home)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        with closing(Store(sandbox.home)) as store:
-            [job] = store.jobs.list()
-            assert len(store.metrics.values(job.id, "loss")) == 2
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    with closing(Store(sandbox.home)) as store:
+        [job] = [job for job in store.jobs.list() if job.id not in before]
+        assert store.metrics.values(job.id, "ranks") == (GUIDES[name].ranks,)

@@ -1,4 +1,4 @@
-"""SDK v1's way of starting each example becomes the body that the example itself has."""
+"""The jobs of the guides and the examples, written for SDK v1, become the bodies that their v2 versions have."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 import jobs
 from amlstack.base.paths import PROJECT
 from amlstack.migrate.migration import migrate
-from tests.support.migrate.programs import HEAD
+from tests.support.migrate.guides import GUIDES, job, program
+from tests.support.migrate.programs import HEAD, hands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,3 +100,17 @@ def test_a_guides_job_in_v1_has_the_body_of_its_example(tmp_path: Path, example:
     (tmp_path / "v2" / "submit.yml").write_text(found.files["submit.yml"], "utf-8")
     assert body_of(tmp_path / "v2" / "submit.yml") == body_of(file)
     assert [item for item in found.items if item.state == "hand"] == []
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_a_job_of_the_guides_has_the_body_of_its_v2_version(tmp_path: Path, name: str) -> None:
+    guide = GUIDES[name]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "submit.py").write_text(program(guide), "utf-8")
+    found = migrate([tmp_path / "submit.py"], tmp_path / "v2")
+    (tmp_path / "v2" / "submit.yml").write_text(found.files["submit.yml"], "utf-8")
+    (tmp_path / "v2" / "expected.yml").write_text(yaml.safe_dump(job(guide)), "utf-8")
+    assert body_of(tmp_path / "v2" / "submit.yml") == body_of(tmp_path / "v2" / "expected.yml")
+    launcher = ["torch.distributed.launch"] if guide.command.startswith("python -m") else []
+    assert sorted(hands(found)) == ["AzureML-PyTorch-1.6-GPU", *launcher]

@@ -36,7 +36,6 @@ PolicyConfig = Annotated[
     Path | None,
     typer.Option(
         "--policy-config",
-        "--policy-pack-config",
         metavar="FILE",
         envvar=CONFIG_VARIABLE,
         help="Configuration of the rules, as the policy pack takes it; unset: the stack's (amlstack:policies).",

@@ -43,20 +43,29 @@ def folder_report(folder: Path, now: float) -> Report:
     if not found.logs:
         message = f"{folder} holds no log: texts such as user_logs/std_log_process_00.txt or 70_driver_log_0.txt."
         raise NoLogsError(message)
-    status = str(record.get("status") or "")
+    read = _read(folder, found, record, str(record.get("status") or ""), now)
     nodes = {log.rank: log.node for log in found.logs if log.rank is not None}
-    ranks = ranks_of(record) or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes))
+    return replace(
+        read,
+        title=str(record.get("job") or folder.name),
+        facts=(*_folder_facts(folder, record, found.verdict), *read.facts),
+        error=error_of(record),
+        phases=_folder_phases(record),
+        ranks=read.ranks or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes)),
+    )
+
+
+def _read(folder: Path, found: logs.FolderLogs, record: Mapping[str, Any], status: str, now: float) -> Report:
+    """The content of any folder."""
     lists, numbers = metrics(folder, record)
     return Report(
-        title=str(record.get("job") or folder.name),
+        title=folder.name,
         status=status,
         active=False,
         made=now,
-        facts=(*_folder_facts(folder, record, found.verdict), *performance.bandwidth(folder)),
-        error=error_of(record),
+        facts=tuple(performance.bandwidth(folder)),
         verdict=shown(found.verdict, status),
-        phases=_folder_phases(record),
-        ranks=ranks,
+        ranks=ranks_of(record),
         series=found.series or lists,
         numbers=numbers,
         excerpts=found.excerpts,
@@ -159,37 +168,27 @@ def job_report(store: Store, job: JobRow, now: float) -> Report:
     """The facts that are known of a job, ended or not."""
     folder = job_folder(store.home, job.id)
     found = logs.read_folder(folder)
-    record = {} if job.active else record_of(folder)
-    lists, numbers = metrics(folder, record)
+    read = _read(folder, found, {} if job.active else record_of(folder), job.status, now)
     logged = _logged(store.metrics.of(job.id))
     names = {each.name for each in logged}
-    series_found = (*logged, *(each for each in found.series if each.name not in names))
+    printed = () if logged and not found.series else read.series
     children = tuple(_children(store, job))
     quiet = () if children else ("It has written no log yet.",)
-    return Report(
+    return replace(
+        read,
         title=job.name,
-        status=job.status,
         active=job.active,
-        made=now,
-        facts=(*_facts(store, job), *performance.bandwidth(folder)),
+        facts=(*_facts(store, job), *read.facts),
         error="" if job.error is None else job.error.message,
-        verdict=_verdict(job, found) if found.logs else None,
+        verdict=None if not found.logs or (job.active and not found.verdict.found) else read.verdict,
         phases=_phases(store, job),
-        ranks=ranks_of(record) or _ranks(store, job),
-        series=series_found or lists,
-        numbers=numbers,
-        excerpts=found.excerpts,
-        usage=performance.usage(folder),
-        steps=performance.steps(found.excerpts),
-        outputs=(*outputs(folder), *_named_outputs(job)),
+        ranks=read.ranks or _ranks(store, job),
+        series=(*logged, *(each for each in printed if each.name not in names)),
+        outputs=(*read.outputs, *_named_outputs(job)),
         children=children,
         metric=_primary_metric(job),
-        notes=notes(found, job.status) if found.logs else quiet,
+        notes=read.notes if found.logs else quiet,
     )
-
-
-def _verdict(job: JobRow, found: logs.FolderLogs) -> Diagnosis | None:
-    return None if job.active and not found.verdict.found else shown(found.verdict, job.status)
 
 
 def _phases(store: Store, job: JobRow) -> tuple[Phase, ...]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import signal
-import statistics
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from amlstack.base.credentials import scrub
 from amlstack.diagnose import Diagnosis, judge, read
@@ -18,6 +16,7 @@ from amlstack.diagnose.events import Origin
 from amlstack.diagnose.reading.messages import counter
 from amlstack.diagnose.reading.writers import strip
 from amlstack.diagnose.signatures import EventRole
+from amlstack.sandbox.runner.finish import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -147,31 +146,6 @@ class Excerpt:
     parts: tuple[LogPart, ...]
     marks: Mapping[int, str] = field(default_factory=dict)
 
-    @property
-    def hidden(self) -> int:
-        """The number of lines that are left out."""
-        return self.lines - sum(len(part.lines) for part in self.parts)
-
-
-class RankSteps(NamedTuple):
-    """The median time of a step on one rank, in seconds, and of how many it is the median."""
-
-    rank: int
-    seconds: float
-    steps: int
-
-
-class StepTimes(NamedTuple):
-    """The times of all ranks that tell one, and where they come from."""
-
-    source: str
-    ranks: tuple[RankSteps, ...]
-
-    @property
-    def median(self) -> float:
-        """Of two in the middle the quicker, so that one of two ranks can be the slow one."""
-        return statistics.median_low([each.seconds for each in self.ranks])
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -195,7 +169,7 @@ class Report:
         metric: Name of a sweep's primary metric; empty for other jobs.
         notes: What a reader should know about the report itself.
         usage: The use of each node over time, by measure.
-        steps: The time of a step on each rank; None where no log tells one.
+        steps: Where the times of a step come from, and those of each rank in seconds.
         compared: Runs side by side: a row with their names, then a name and a text of each run.
     """
 
@@ -216,7 +190,7 @@ class Report:
     metric: str = ""
     notes: tuple[str, ...] = ()
     usage: Mapping[str, tuple[Series, ...]] = field(default_factory=dict)
-    steps: StepTimes | None = None
+    steps: tuple[str, Mapping[int, list[float]]] = ("", {})
     compared: tuple[tuple[str, ...], ...] = ()
 
 
@@ -256,12 +230,7 @@ def ended(code: int | None, *, running: bool) -> str:
     """The end of a process."""
     if code is None:
         return "running" if running else "end unknown"
-    if code >= 0:
-        return f"exit {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
+    return f"exit {code}" if code >= 0 else signal_name(-code)
 
 
 def count(amount: int, what: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -218,40 +219,39 @@ def ranks(report: Report) -> Safe | None:
 
 def steps(report: Report) -> Safe | None:
     """The time of a step on each rank as a bar, with those named that the others wait for."""
-    if report.steps is None:
+    source, of_rank = report.steps
+    if not of_rank:
         return None
-    median, shown = report.steps.median, report.steps.ranks[:MOST_RANKS]
-    longest = max(each.seconds for each in shown)
+    took = {rank: statistics.median(values) for rank, values in list(of_rank.items())[:MOST_RANKS]}
+    # Of two in the middle the quicker, so that one of two ranks can be the slow one.
+    median, longest = statistics.median_low(took.values()), max(took.values())
     rows = []
-    for each in shown:
-        took = logs.number(each.seconds) + f" s, median of {each.steps}"
-        slow = each.seconds > SLOWER * median
-        more = f" · straggler: {each.seconds / median:.2g} times the median rank" if slow and median else ""
-        kind = "bad" if more else "phase"
-        rows.append(_row(f"rank {each.rank}", took + more, (0.0, each.seconds), (0.0, longest), kind))
-    text = (
-        f"From {report.steps.source}; {logs.number(median)} s on the median rank. A time that ends after a collective "
-        "is the same on all ranks, for they wait for the slowest: only one that ends before it names a straggler."
+    for rank, seconds in took.items():
+        text, kind = f"{logs.number(seconds)} s, median of {len(of_rank[rank])}", "phase"
+        if seconds > SLOWER * median > 0:
+            text, kind = f"{text} · straggler: {seconds / median:.2g} times the median rank", "bad"
+        rows.append(_row(f"rank {rank}", text, (0.0, seconds), (0.0, longest), kind))
+    note = (
+        f"From {source}; {logs.number(median)} s on the median rank. A time that ends after a collective is the same "
+        "on all ranks, for they wait for the slowest: only one that ends before it names a straggler."
     )
-    return section("steps", "Time of a step", element("p", text, class_="quiet"), element("ol", *rows, class_="bars"))
+    return section("steps", "Time of a step", element("p", note, class_="quiet"), element("ol", *rows, class_="bars"))
 
 
 def usage(report: Report) -> Safe | None:
     """The use of each node: the busiest nodes over time, all of them in a table."""
     if not report.usage:
         return None
-    means: dict[str, dict[str, str]] = {}
+    cells: dict[str, list[str]] = defaultdict(list)
     figures = []
     for measure, series in report.usage.items():
-        mean = {each.name: statistics.fmean(y for _, y in each.points) for each in series}
-        for each in series:
-            most = max(y for _, y in each.points)
-            means.setdefault(each.name, {})[measure] = f"{logs.number(mean[each.name])} · {logs.number(most)}"
-        busiest = sorted(series, key=lambda each: -mean[each.name])[:TOGETHER]
-        figures.append(_chart(busiest, measure))
-    rows = [(node, *(of.get(measure, "") for measure in report.usage)) for node, of in list(means.items())[:MOST_RANKS]]
-    head = ("mean · most", *report.usage)
-    return section("nodes", "Nodes", element("div", *figures, class_="charts"), table(head, rows))
+        busy = {each: statistics.fmean(y for _, y in each.points) for each in series}
+        for each, mean in busy.items():
+            cells[each.name].append(f"{logs.number(mean)} · {logs.number(max(y for _, y in each.points))}")
+        figures.append(_chart(sorted(series, key=busy.__getitem__, reverse=True)[:TOGETHER], measure))
+    rows = [(node, *each) for node, each in list(cells.items())[:MOST_RANKS]]
+    shown = table(("mean · most", *report.usage), rows)
+    return section("nodes", "Nodes", element("div", *figures, class_="charts"), shown)
 
 
 def _phase(phase: Phase, begin: float, end: float, report: Report) -> Safe:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.events import comparable, find_stamp
 from amlstack.diagnose.reading.messages import counter
-from amlstack.report.logs import NUMBER, RankSteps, Series, StepTimes, read_json
+from amlstack.report.logs import NUMBER, Series, read_json
 from amlstack.sandbox.runner.usage import FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from amlstack.report.logs import Excerpt
@@ -66,20 +65,18 @@ def bandwidth(folder: Path) -> Iterator[tuple[str, str]]:
         yield "all-reduce", f"{verdict.get('state')}: {verdict.get('text')}{more}"
 
 
-def steps(excerpts: Iterable[Excerpt]) -> StepTimes | None:
+def steps(excerpts: Sequence[Excerpt]) -> tuple[str, dict[int, list[float]]]:
     """Times of a step that ranks print themselves, else those between stamped lines with a counter of steps."""
-    printed: dict[int, list[float]] = {}
-    stamped: dict[int, list[float]] = {}
-    for log in excerpts:
-        if log.rank is None:
-            continue
-        lines = [line for part in log.parts for line in part.lines]
-        for found, values in ((printed, list(_printed(lines))), (stamped, list(_between(lines)))):
-            if len(values) > len(found.get(log.rank, ())):
+    ways = (("times that each rank prints", _printed), ("times of each rank's lines", _between))
+    found: dict[int, list[float]] = {}
+    for source, values_of in ways:
+        for log in excerpts:
+            values = list(values_of([line for part in log.parts for line in part.lines]))
+            if log.rank is not None and len(values) > len(found.get(log.rank, ())):
                 found[log.rank] = values
-    found, source = (printed, "times that each rank prints") if printed else (stamped, "times of each rank's lines")
-    ranks = tuple(RankSteps(rank, statistics.median(values), len(values)) for rank, values in sorted(found.items()))
-    return StepTimes(source, ranks) if ranks else None
+        if found:
+            return source, dict(sorted(found.items()))
+    return "", {}
 
 
 def _printed(lines: Iterable[str]) -> Iterator[float]:

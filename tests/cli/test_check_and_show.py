@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -362,3 +363,19 @@ def test_a_stack_whose_settings_are_wrong_is_checked_without_files(
     (here / "Pulumi.prod.yaml").write_text(STACK.replace("nodes:", "nods:"))
     assert main(["check", "--stack", "prod", "--format", "github"]) == 1
     assert "::error file=Pulumi.prod.yaml,line=7" in capsys.readouterr().out
+
+
+def test_the_policy_says_no_in_the_words_of_the_readme(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (PROJECT / "README.md").read_text("utf-8").split("\n## The policy says no\n", 1)[1]
+    command, *shown = page.split("```text\n", 1)[1].split("```", 1)[0].splitlines()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("print(1)\n")
+    (tmp_path / "job.yml").write_text(
+        "code: src\ncommand: python train.py --lr ${{inputs.lrr}}\ninputs: {lr: 0.1}\n"
+        "environment: azureml:AzureML-acpt-pytorch-2.8-cuda12.6:13\ncompute: azureml:gpu\n"
+        "distribution: {type: pytorch, process_count_per_instance: 4}\nresources: {instance_count: 2}\n"
+    )
+    assert main(command.removeprefix("$ amlstack ").split()) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    wanted = ".*".join(re.escape(part.strip()) for part in " ".join(" ".join(shown).split()).split("…"))
+    assert re.search(wanted, said), said

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 
 import pytest
+from typer.testing import CliRunner
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.main import VERBS, main
+from amlstack.cli.main import VERBS, app_of, main
 
 
 def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,6 +29,24 @@ def test_every_verb_is_there_and_helps(name: str, capsys: pytest.CaptureFixture[
     assert hasattr(import_module(module), attribute)
     assert main([name, "--help"]) == 0
     assert "Usage:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_80_columns_without_colour_say_what_a_wide_screen_says(name: str) -> None:
+    """Lines are broken, words may be; nothing is cut off."""
+    app = app_of(VERBS[name])
+    several = len(app.registered_commands) > 1
+    for below in [
+        [],
+        *([one.name or getattr(one.callback, "__name__", "")] for one in app.registered_commands if several),
+    ]:
+        narrow, wide = (
+            CliRunner().invoke(app, [*below, "--help"], env={"COLUMNS": f"{columns}", "NO_COLOR": "1"}).output
+            for columns in (80, 400)
+        )
+        assert [line for line in narrow.splitlines() if len(line) > 80] == []
+        assert "\x1b" not in narrow
+        assert Counter(re.sub(r"[\s─-╿]", "", narrow)) == Counter(re.sub(r"[\s─-╿]", "", wide)), narrow
 
 
 def test_the_short_option_helps_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,10 +23,14 @@ def made(path: Path, marks: dict[int, str] | None = None, size: int = TAIL) -> E
     return excerpt(path, "log.txt", rank=0, node="0", marks=marks or {}, size=size)
 
 
+def hidden(found: Excerpt) -> int:
+    return found.lines - sum(len(part.lines) for part in found.parts)
+
+
 def test_a_short_log_is_shown_whole(tmp_path: Path) -> None:
     found = made(log(tmp_path, "one\ntwo\n\nfour"))
     assert [(part.first, part.lines) for part in found.parts] == [(1, ("one", "two", "", "four"))]
-    assert (found.lines, found.hidden, found.size) == (4, 0, 13)
+    assert (found.lines, hidden(found), found.size) == (4, 0, 13)
 
 
 def test_of_a_long_log_the_end_is_shown_with_true_numbers(tmp_path: Path) -> None:
@@ -34,7 +38,7 @@ def test_of_a_long_log_the_end_is_shown_with_true_numbers(tmp_path: Path) -> Non
     (part,) = found.parts
     assert part.lines[0] == f"line {part.first}"
     assert part.lines[-1] == "line 5000"
-    assert (found.lines, found.hidden) == (5000, part.first - 1)
+    assert (found.lines, hidden(found)) == (5000, part.first - 1)
     assert sum(len(line) + 1 for line in part.lines) <= 1000
 
 
@@ -45,7 +49,7 @@ def test_an_early_error_is_shown_with_its_neighbours(tmp_path: Path) -> None:
     assert early.lines[AROUND] == "line 700"
     assert early.after == 700 + AROUND + 1
     assert late.after == 5001
-    assert found.hidden == 5000 - len(early.lines) - len(late.lines)
+    assert hidden(found) == 5000 - len(early.lines) - len(late.lines)
 
 
 @pytest.mark.parametrize("offset", range(-14, 3))

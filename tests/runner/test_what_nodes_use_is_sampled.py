@@ -40,7 +40,7 @@ def test_cpu_and_memory_are_those_of_the_processes_below_the_agent(
     tools = tmp_path / "bin"
     tools.mkdir()
     monkeypatch.setenv("PATH", str(tools))
-    sampled = usage.Usage(tmp_path / usage.FILE, began=time.monotonic() - 4.0)
+    sampled = usage.Usage(tmp_path / usage.FILE, began=time.monotonic() - 4.0, due=0.0)
     sampled.sample({0: 10})
     (tools / "nvidia-smi").write_text("#!/bin/sh\necho '11, 512'\necho '11, 1024'\necho '99, 7'\n")
     (tools / "nvidia-smi").chmod(0o755)
@@ -54,6 +54,6 @@ def test_cpu_and_memory_are_those_of_the_processes_below_the_agent(
 
 
 def test_samples_become_rarer_in_a_long_run(tmp_path: Path) -> None:
-    sampled = usage.Usage(tmp_path / "no folder" / usage.FILE, began=time.monotonic() - 24 * 3600)
+    sampled = usage.Usage(tmp_path / "no folder" / usage.FILE, began=time.monotonic() - 24 * 3600, due=0.0)
     sampled.sample({})  # a folder that cannot be written ends nothing
     assert sampled.due == pytest.approx(time.monotonic() + 432, abs=5)

@@ -1,4 +1,4 @@
-"""`make up` in a fresh clone: faulty settings, everything killed once, a real training, one that fails, the end."""
+"""README's two commands in a fresh clone, empty HOME: faulty settings, everything killed once, training, failure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.base import paths
+from amlstack.base.paths import PROJECT
 from tests.support.running import ended_with_us, left_of_jobs
-from tests.support.stack.fresh_clone import Clone
+from tests.support.stack import printed_commands
+from tests.support.stack.fresh_clone import Clone, Output
 from tests.support.stack.small_jobs import IMAGE, runs, store_of
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from amlstack.sandbox.store.store import JobRow
     from tests.support.running import Engine
-    from tests.support.stack.fresh_clone import Output, Verb
+    from tests.support.stack.fresh_clone import Verb
 
 pytestmark = [pytest.mark.engine, pytest.mark.training, pytest.mark.timeout(3600)]
 
@@ -62,7 +64,13 @@ class Visit:
         return self.ended(step, self.clone.start(*words))
 
     def ended(self, step: str, verb: Verb) -> Output:
-        self.outputs[step] = output = verb.end()
+        return self.noted(step, verb.end())
+
+    def typed(self, step: str, line: str) -> Output:
+        return self.noted(step, Output(*printed_commands.typed([line], self.clone.folder, self.clone.environ)))
+
+    def noted(self, step: str, output: Output) -> Output:
+        self.outputs[step] = output
         # One of the training script's own stands behind the number of its rank.
         assert not re.search(r"^Traceback", output.text, re.MULTILINE), f"{step}:\n{output.text}"
         self.known[step] = runs(self.clone.home) if (self.clone.home / "sandbox" / "state.db").exists() else {}
@@ -81,6 +89,7 @@ def visit(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def visited(clone: Clone) -> Visit:
     visit, home = Visit(clone), clone.home
+    _clone, make_up, make_down = printed_commands.of_section((PROJECT / "README.md").read_text("utf-8"), "Two commands")
     job = clone.folder / "examples" / "ddp_torchrun" / "job.py"
     good, files = job.read_text(), clone.files()
 
@@ -119,7 +128,7 @@ def visited(clone: Clone) -> Visit:
     (run,) = visit.known["converged"]
     metrics = home / "sandbox" / "jobs" / run / "outputs" / "metrics.json"
     visit.seen["losses"] = json.loads(metrics.read_text())["losses"]
-    visit.do("unchanged", "up")
+    visit.typed("unchanged", make_up)
 
     (state,) = (home / "pulumi" / ".pulumi" / "stacks").glob("*/sandbox.json")
     whole = state.read_bytes()
@@ -159,7 +168,7 @@ def visited(clone: Clone) -> Visit:
     visit.ended("rehearsed", rehearsal)
     visit.seen["rehearsed"] = left_of_jobs(home)
 
-    visit.do("down", "down")
+    visit.typed("down", make_down)
     visit.seen["left"] = clone.processes()
     visit.seen["files"] = clone.files() - files
     visit.do("down again", "down")

@@ -86,8 +86,8 @@ class Story:
             return {row.id: row.type for row in store.resources.all()}
 
 
-def printed() -> list[str]:
-    return printed_commands.of_section((PROJECT / "README.md").read_text("utf-8"), "On Azure")
+def printed(heading: str = "On Azure") -> list[str]:
+    return printed_commands.of_section((PROJECT / "README.md").read_text("utf-8"), heading)
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +143,22 @@ def test_every_line_of_the_section_ends_well(story: Story) -> None:
     assert output.code == 0, output.text
     assert output.text.count("Apply this to `dev` on") == 2
     assert "amlstack 0" in output.text, "plain Pulumi names the pack that judged"
+
+
+def test_your_own_job_begins_in_a_clone(tmp_path: Path) -> None:
+    """With an empty HOME; the rehearsal and `up` of the section are the tutorial's, played from a wheel."""
+    page = (PROJECT / "README.md").read_text("utf-8").split("\n## Your own job\n", 1)[1].split("\n## ", 1)[0]
+    begin, then = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    checked = [line for line in then.splitlines() if line.startswith(("amlstack check", "amlstack show"))]
+    assert len(checked) == 2
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / ".venv").symlink_to(PROJECT / ".venv")
+    env = {**Clone(clone, clone).environ, "MAKEFLAGS": ""}
+    env = {name: value for name, value in env.items() if not name.startswith("P") or name == "PATH"}
+    code, printed = printed_commands.typed([*begin.splitlines(), *checked], clone, env)
+    assert code == 0, printed
+    assert "shm_size = 450g  (fabric)" in printed, printed
 
 
 def test_the_same_settings_are_tried_apart_from_the_real_stack(story: Story) -> None:

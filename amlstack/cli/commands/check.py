@@ -32,9 +32,7 @@ Files = Annotated[
         "folders of Azure Policy.",
     ),
 ]
-Size = Annotated[
-    str | None, typer.Option("--size", "--cluster-size", help="VM size of the cluster, instead of a stack's.")
-]
+Size = Annotated[str | None, typer.Option(help="VM size of the cluster, instead of a stack's.")]
 Stack = Annotated[
     str | None, typer.Option(help="Stack whose clusters are meant; unset: the only one of this folder, else sandbox.")
 ]

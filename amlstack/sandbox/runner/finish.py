@@ -70,7 +70,7 @@ def first(ends: Iterable[End]) -> End | None:
 
 def sentence(end: End, ranks: int) -> str:
     """One sentence for the job's error: rank, node, code or signal, the exception's line, the log."""
-    how = f"exited with code {end.code}" if end.code >= 0 else f"was killed by {_signal(-end.code)}"
+    how = f"exited with code {end.code}" if end.code >= 0 else f"was killed by {signal_name(-end.code)}"
     raised = _RAISED.findall(end.words)
     reason = f": {raised[-1].strip()[:300]}" if raised and end.code > 0 else ""
     place = f"node {end.node}, local rank {end.local_rank}"
@@ -88,7 +88,8 @@ def tail(path: Path, size: int = TAIL) -> str:
         return ""
 
 
-def _signal(number: int) -> str:
+def signal_name(number: int) -> str:
+    """``SIGKILL``, or the number of a signal without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -37,11 +37,8 @@ class Usage:
 
     file: Path
     began: float = field(default_factory=time.monotonic)
-    due: float = 0.0
+    due: float = field(default_factory=lambda: time.monotonic() + EVERY)
     last: dict[int, tuple[float, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.due = self.began + EVERY
 
     def sample(self, agents: Mapping[int, int]) -> None:
         """Takes a sample when it is due: the processes below each node's agent, whose pid is given by node.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from amlstack.base import paths
 from amlstack.base.paths import PROJECT
 from tests.support.harness import answering_python
 from tests.support.running import FAULTS
@@ -112,10 +113,14 @@ class Clone:
 
     @property
     def environ(self) -> dict[str, str]:
-        foreign = ("PULUMI_", "AZURE_", "ARM_", "AMLSTACK_")
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign) or k == "AMLSTACK_CACHE"}
+        foreign = ("PULUMI_", "AZURE_", "ARM_", "AMLSTACK_", "XDG_")
+        empty = self.folder.with_name(f"{self.folder.name}-home")
+        empty.mkdir(exist_ok=True)
         return {
-            **kept,
+            **{k: v for k, v in os.environ.items() if not k.startswith(foreign)},
+            "HOME": str(empty),
+            "AMLSTACK_CACHE": str(paths.cache()),
+            "MAKEFLAGS": "-o .venv/.synced",  # the environment is this clone's, which is as it should be
             FAULTS[0]: FAULTS[1],
             "PYTHONPATH": str(self.folder),
             "NO_COLOR": "1",

@@ -226,3 +226,46 @@ def test_what_was_raised_while_an_exception_was_handled_is_shown_with_it(tmp_pat
 def test_a_record_of_a_low_level_is_no_end(tmp_path: Path) -> None:
     record = '{"time":"2025-02-25T23:59:33+08:00","level":"INFO","msg":"connection closed by peer","id":"127.0.0.1"}\n'
     assert not verdict_of(record, tmp_path).fatal
+
+
+AFTERWARDS = [
+    "Segmentation fault (core dumped)",
+    "/var/spool/slurmd/job1/slurm_script: line 9: 33 Segmentation fault      (core dumped) python train.py",
+    "double free or corruption (!prev)\nAborted (core dumped)",
+    "rm: cannot remove '/tmp/x': Permission denied",
+    "cp: cannot stat 'out/model.pt': No such file or directory",
+    "/var/spool/slurmd/job1/slurm_script: line 12: publish: command not found",
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "[rank2]: "])
+@pytest.mark.parametrize("line", AFTERWARDS)
+def test_what_a_process_or_its_script_does_after_an_exception_is_no_cause(
+    line: str, prefix: str, tmp_path: Path
+) -> None:
+    verdict = verdict_of(steps(30) + traceback("ValueError: bad batch", prefix=prefix) + f"{line}\n", tmp_path)
+    assert verdict.text == "ValueError: bad batch"
+
+
+CAUGHT = traceback("ModuleNotFoundError: No module named 'apex'").replace("<module>", "_try_import")
+BEFORE = [
+    CAUGHT,
+    "/home/u/.bashrc: line 12: module: command not found\n",
+    "Failed to initialize NVML: Driver/library version mismatch\n",
+    "RuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n",
+]
+
+
+@pytest.mark.parametrize("text", BEFORE)
+def test_what_a_process_went_on_from_is_not_the_cause_of_its_own_mistake(text: str, tmp_path: Path) -> None:
+    assert verdict_of(text + traceback("KeyError: 'labels'"), tmp_path).text == "KeyError: 'labels'"
+
+
+@pytest.mark.parametrize("text", BEFORE[:2])
+def test_what_it_caught_is_not_the_cause_of_what_it_raised(text: str, tmp_path: Path) -> None:
+    assert verdict_of(text + traceback("ValueError: bad batch"), tmp_path).text == "ValueError: bad batch"
+
+
+def test_a_program_that_an_exception_is_about_may_be_what_is_missing(tmp_path: Path) -> None:
+    text = "build.sh: line 3: nvcc: command not found\n" + traceback("RuntimeError: nvcc failed")
+    assert verdict_of(text, tmp_path).cause == "missing-launcher"

@@ -109,6 +109,7 @@ def _nearest_cause(first: Event, ordered: list[Event]) -> Event:
         for event in ordered
         if (event.file, event.rank) == (first.file, first.rank)
         and event.weight > first.weight
+        and event.soft <= first.soft
         and abs(event.line - first.line) <= CONSEQUENCE
     ]
     return min(near, key=_by_weight, default=first)

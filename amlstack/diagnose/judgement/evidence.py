@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -306,10 +307,15 @@ def _after_the_end(events: list[Event]) -> list[Event]:
     ]
 
 
+_OF_SCRIPT = re.compile(r": line \d+: [^:]+: ")
+
+
 def _led_to(event: Event, raised: list[Event], exits: list[Event], again: list[Event]) -> bool:
+    if event.code == "missing-launcher" and _OF_SCRIPT.search(event.text):  # and the script went on
+        return any(each.file == event.file and event.text.split(": ")[-2] not in each.shown for each in raised)
+    if event.signature.kind == "crash":  # it crashed when it was ended: its, or another one's, exception was before
+        return any(each.file == event.file and 0 < event.line - each.line <= OUTLIVED for each in raised)
     if "exit" in event.facts and "signal" in event.facts:
-        if event.signature.kind == "crash":  # it crashed when it was ended: its, or another one's, exception was before
-            return any(each.file == event.file and each.line < event.line for each in raised)
         moments = [(each.time, comparable([each.time, event.time])) for each in exits if each.time and event.time]
         return any(both is not None and both[1] - both[0] > SETTLED for _, both in moments)
     # Who has ended is not interrupted any more: that was started later.
@@ -498,6 +504,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
     """
     begins: dict[str, int] = {}
     raised: dict[str, int] = {}
+    mistakes: dict[Writer, tuple[int, bool]] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
     for event in events:
         if (log := logs.get(event.file)) is None:
@@ -510,13 +517,33 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ended = ends.get((event.file, event.rank), 0)
             again = event.rank is not None or not _several(log)
             raised[event.file] = ends[event.file, event.rank] = event.line
+            if again and (kind := _MISTAKE.match(event.text)):
+                mistakes[event.file, event.rank] = event.line, kind["data"] is None
         else:
             continue
         if again:
             begins[event.file] = max(begins.get(event.file, 0), ended)
     return [
-        replace(event, role=EventRole.NOTE) if event.line <= begins.get(event.file, 0) else event for event in events
+        replace(event, role=EventRole.NOTE)
+        if event.line <= begins.get(event.file, 0)
+        or _went_on(event, *mistakes.get((event.file, event.rank), (0, False)))
+        else event
+        for event in events
     ]
+
+
+_MISTAKE = re.compile(
+    r"(?:Key|Type|Attribute|Index|Name|UnboundLocal|ZeroDivision|NotImplemented|ModuleNotFound|"
+    r"(?P<data>Value|Assertion|FileNotFound))Error\b"
+)
+"""Exceptions of a program itself. Those of data may come from what a resource, a service or a device did before."""
+
+
+def _went_on(event: Event, end: int, own: bool) -> bool:
+    """True where the process that wrote an event raised a mistake of its own later: the event had ended nothing."""
+    ended = event.signature.ends or event.signature.kind or "signal" in event.facts
+    caught = own or (event.origin is Origin.TRACEBACK and "main" not in event.facts)
+    return event.line < end and event.role is EventRole.CULPRIT and caught and not ended
 
 
 def _several(log: Log) -> bool:

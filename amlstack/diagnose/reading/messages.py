@@ -43,8 +43,8 @@ RULE = "-" * 74
 _NEXT = re.compile(
     r"^(?:\W{0,2}(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|NOTICE|FATAL)\b|\[[EWIF][\d \]]|[EWIF]\d{4} "
     r"|[=\-*_+]{5,}|Traceback\b|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
-    r"|srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling|The above exception"
-    r"|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
+    r"|[\w./~-]+: line \d+: |srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling"
+    r"|The above exception|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
 )
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
 
@@ -84,6 +84,8 @@ def better(than: Signature, text: str) -> tuple[Signature, dict[str, str]] | Non
     if found is None:
         return None
     signature = found[0]
+    if signature.kind == "crash" or soft(text):  # the process's own end, or what its script did afterwards
+        return None
     if signature.role is EventRole.VICTIM:
         return found if than.depth <= 1 and signature.kind != "stop" else None
     if signature.role is not EventRole.CULPRIT or hedged(text, signature):

@@ -515,7 +515,8 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ends[event.file, event.code] = event.line
         elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
             ended = ends.get((event.file, event.rank), 0)
-            again = event.rank is not None or not _several(log)
+            # Without a name it may be one of several processes.
+            again = event.rank is not None or not (log.launcher or log.ranks or (log.world or 1) > 1)
             raised[event.file] = ends[event.file, event.rank] = event.line
             if again and (kind := _MISTAKE.match(event.text)):
                 mistakes[event.file, event.rank] = event.line, kind["data"] is None
@@ -544,11 +545,6 @@ def _went_on(event: Event, end: int, own: bool) -> bool:
     ended = event.signature.ends or event.signature.kind or "signal" in event.facts
     caught = own or (event.origin is Origin.TRACEBACK and "main" not in event.facts)
     return event.line < end and event.role is EventRole.CULPRIT and caught and not ended
-
-
-def _several(log: Log) -> bool:
-    """True where a log may hold the output of several processes without a name."""
-    return log.launcher or bool(log.ranks) or (log.world or 1) > 1
 
 
 def _failed_ranks(logs: Iterable[Log]) -> dict[str, list[Event]]:

@@ -46,7 +46,7 @@ def add(
     A job comes with its code in workloads/NAME; a cluster shrinks to no node; a stack begins with the settings of
     another one, without its secrets. Settings that would have an error are not written.
 
-    Exit status: 0 written or shown, 1 the answer was no, 2 it cannot be added.
+    Exit status: 0 written or shown, 1 the answer was no, 2 wrong use.
 
     Examples:
         amlstack add job finetune --stack dev --stack prod --cluster a100 --nodes 4

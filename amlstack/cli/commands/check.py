@@ -134,7 +134,7 @@ def check(
 
     Advice that nearly every file gets stands once, with a count. `--fix` writes it: a timeout of a day, and of each
     environment the newest version that a workspace has, else, of a curated one, a version that the catalogue knows.
-    Nothing else of a file changes, and the difference is shown.
+    It shows the difference and changes nothing else of a file.
 
         amlstack check workloads/*.yml --only errors
 

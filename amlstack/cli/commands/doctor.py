@@ -9,11 +9,11 @@ from amlstack.cli.workspace.options import AskedWorkspace
 
 
 def doctor(asked: AskedWorkspace, *, as_json: Json = False) -> int:
-    """Look at this machine and, where a stack or a workspace is named, at the way to Azure.
+    """Look at this machine and, for a stack or a workspace, at the way to Azure.
 
     The machine: Python, engine, Open MPI, disk, folders, the sandbox. Azure: sign-in, subscription, resource providers,
-    your rights, quota for the stack's clusters, and whether the workspace's hosts are reached from here, by a public or
-    by a private address. Nothing is changed.
+    your rights, quota for the stack's clusters, and whether this machine reaches the workspace's hosts, by a public or
+    by a private address. It changes nothing.
 
     Exit status: 0 nothing is wrong, 1 something is, 2 there is no such workspace.
 

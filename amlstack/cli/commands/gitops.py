@@ -90,7 +90,7 @@ def guards(
 
     The checkout is that of the branch which a pull request goes into. Its tools, rules, lock file and workflows count.
 
-    Exit status: 0 also where guards are changed, 2 wrong use.
+    Exit status: 0 also with changed guards, 2 wrong use.
 
     Examples:
         amlstack gitops guards "$GITHUB_SHA" --stack prod --take --rules rules > guards.json
@@ -122,7 +122,7 @@ def comment(
     """Print the comment of a pull request as Markdown: changes, verdicts, cost before and after, rehearsals.
 
     It is made of the JSON of the other verbs: `check.json`, `rehearsal/FILE.json`, `review.json`, `preview.json` and
-    `guards.json` in one folder. What was not run is named. The first line is a mark by which the comment is found and
+    `guards.json` in one folder. It names what did not run. The first line is a mark by which the comment is found and
     edited in place.
 
     Examples:

@@ -27,12 +27,12 @@ def migrate(
 ) -> int:
     """Migrate what was written for SDK v1: each construct becomes its like in v2, or a person is told what to do.
 
-    Programs are read, never run. ScriptRunConfig, estimators, HyperDrive and pipelines become job files in YAML,
+    It reads programs and runs none. ScriptRunConfig, estimators, HyperDrive and pipelines become job files in YAML,
     clusters that programs make become stack settings, and training code that logs to a run gets a patch for MLflow.
     What reading does not find is a placeholder, which `amlstack check` refuses until somebody fills it in. Files that
     are there already stay as they are, and the same input gives the same files.
 
-    Exit status: 0 when all is migrated, 1 when something needs a hand.
+    Exit status: 0 when nothing is left to do, 1 when something needs a hand.
 
     Examples:
         amlstack migrate submit.py

@@ -26,7 +26,7 @@ def shell(asked: AskedWorkspace, job: Job, *, node: Node = 0) -> int:
     """Open a shell on a node of a job that runs on the sandbox, as its first process there sees the node.
 
     It has that process's variables, its folder and its inputs, and ends with the job. Without a terminal it runs the
-    commands that come on the standard input. On Azure `az ml job connect-ssh` does this; the command is printed.
+    commands that come on the standard input. On Azure it prints the `az ml job connect-ssh` that does this.
 
     Exit status: that of the shell; 1 the job does not run there, or the service refused; 2 wrong use, or on Azure.
 

@@ -41,7 +41,7 @@ def prove(
     For the first person who has a subscription. It says what it will make and what that costs (less than 5 USD, less
     than an hour), and asks. It makes workspaces open and closed, a cluster of two CPU nodes, an environment, data,
     jobs by torchrun and by mpirun, a sweep, a pipeline, a schedule; edits, cancels, looks for drift, assigns policies,
-    and destroys all of it. Every exchange is recorded without tokens, keys, signatures and the subscription's id.
+    and destroys all of it. It records every exchange without tokens, keys, signatures and the subscription's id.
 
     The same walk is then played on a sandbox. One page says what was alike, what differed, which questions are
     answered. Everything lies in resource groups of its own, which are written down before they are made and deleted at

@@ -88,9 +88,9 @@ def rehearse(
 ) -> int:
     """Run a job file on the sandbox, stream its rank logs, exit like the job.
 
-    The file is checked first; then the same body that Azure would get goes to the sandbox, which starts every rank of
+    It checks the file first; then the same body that Azure would get goes to the sandbox, which starts every rank of
     every node as a real process on this machine. Of a sweep every trial runs, of a pipeline every step. Ctrl-C cancels
-    the job. With `-j 2x2` no more than two nodes with two ranks each are started, whatever the file declares.
+    the job. With `-j 2x2` at most two nodes with two ranks each start, whatever the file declares.
 
     Examples:
         amlstack rehearse examples/ddp_torchrun/job.py

@@ -74,10 +74,10 @@ def upgrade(
 ) -> int:
     """Take a newer version of amlstack: the pin in pyproject.toml, and the files that it has written and changed since.
 
-    It first shows what changes: each file, where your own edits are kept and a conflict is marked; and for each stack,
+    It first shows what changes: each file, with your own edits and marked conflicts; and for each stack,
     tried in a copy of the repository, new findings and what the plan has otherwise. Then it asks.
 
-    Exit status: 0 written, or nothing to do; 1 conflicts are to be settled, or the answer was no; 2 wrong use.
+    Exit status: 0 written, or nothing to do; 1 conflicts are left, or the answer was no; 2 wrong use.
 
     Examples:
         amlstack upgrade 0.2.0

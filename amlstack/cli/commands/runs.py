@@ -149,7 +149,7 @@ class Plain:
 def cancel(asked: AskedWorkspace, job: Job, *, no_wait: NoWait = False) -> int:
     """Cancel a job and wait for its end.
 
-    A job's name means its active run; where several are active the verb lists them and ends none. The beginning of a
+    A job's name means its active run; of two or more active ones the verb lists them and ends none. The beginning of a
     name is never enough. Which workspace: see `amlstack status --help`.
 
     Exit status: 0 when the job is canceled (with --no-wait: asked to end), 1 when it ended in another way or the

@@ -129,7 +129,7 @@ def quota(
     ] = "",
     clear: Annotated[bool, typer.Option("--clear", help="Forget what was set.")] = False,
 ) -> None:
-    """Show or set what a subscription may use of a region; nothing that was set is no limit.
+    """Show or set what a subscription may use of a region; without a setting there is no limit.
 
     Examples:
         amlstack sandbox quota --region westeurope --family standardNDv5H100Family --limit 96
@@ -179,7 +179,7 @@ def serve() -> None:
 def reset(*, yes: Yes = False) -> None:
     """Forget everything: end the sandbox, remove its state, logs and keys.
 
-    What goes is named first. The stack stays recorded: the next `amlstack up` sees what is missing and makes it anew.
+    It names first what goes. The stack stays recorded: the next `amlstack up` sees what is missing and makes it anew.
     """
     from amlstack.sandbox.server import daemon
 

@@ -51,7 +51,7 @@ def show(
     `plan` lists nodes, ranks and every value that was added, by whom and why. `arm` is the body of the REST request.
     `yaml` is the same job for `az ml job create -f`; of a YAML file comments and order stay. `command` is the command
     line that each node runs. `components` are the bodies of the component versions that a pipeline's steps refer to.
-    A file of Azure ML's own CLI is passed through unchanged: `--enrich` shows what would be added to it.
+    A file of Azure ML's own CLI passes through unchanged: `--enrich` shows the additions of a typed launcher.
 
     Examples:
         amlstack show job.py --size Standard_ND96isr_H100_v5

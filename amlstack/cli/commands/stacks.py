@@ -57,11 +57,11 @@ def up(
     policy_config: PolicyConfig = None,
     without_secrets: WithoutSecrets = False,
 ) -> int:
-    """Bring a stack up: without `--stack` the sandbox's own, whose jobs are followed to their end.
+    """Bring a stack up: without `--stack` the sandbox's own, and follow its jobs to their end.
 
-    It shows the plan and its cost first. Of the sandbox's own stack it asks only where something would be deleted or
-    replaced that holds data or records of runs; of any other it asks always. Without a terminal it then refuses,
-    unless `--yes` is given.
+    It shows the plan and its cost first. For the sandbox's own stack it asks only before it deletes
+    or replaces what holds data or records of runs; for any other it always asks. Without a terminal it then refuses,
+    unless you give `--yes`.
 
     Exit status: 0 the stack is up and no job failed, 1 otherwise, 2 wrong use, 3 another command works on it, 130
     Ctrl-C.
@@ -93,7 +93,7 @@ Foreign = Annotated[
 def down(*, stack: DownStack = None, sandbox: Sandbox = False, yes: Yes = False, delete_foreign: Foreign = None) -> int:
     """Destroy a stack: without `--stack` the sandbox's own, with the sandbox and what it wrote; the caches stay.
 
-    Records of runs and files that jobs left in mounted outputs are counted and named first. On a terminal it asks
+    It first counts and names records of runs, and files that jobs left in mounted outputs. On a terminal it asks
     whether they may go, unless there are none; from a script it goes on.
 
     Exit status: 0 nothing is left, 1 the stack could not be destroyed (what the sandbox wrote is removed all the same),
@@ -131,12 +131,12 @@ def drift(
     """Find differences between Azure and what the stack deployed, and how to mend each.
 
     The engine reads every resource and changes neither it nor the state. Each difference shows the declared value, the
-    present value, the setting that adopts it, and the command that puts it back. A resource that is gone is drift too.
-    Properties that the service writes by itself (node counts, status) are left out and counted.
+    present value, the setting that adopts it, and the command that puts it back. A missing resource is drift too.
+    It counts, and leaves out, properties that the service writes by itself (node counts, status).
 
-    Runs are no drift. A run that ended, was cancelled, or whose record is gone is listed; `up` does not run it again.
+    Runs are no drift. It lists runs that have ended or lost their record; `up` runs none again.
 
-    Exit status: 0 no drift, 1 drift, 2 it could not be checked (no login, no stack, another command at work).
+    Exit status: 0 no drift, 1 drift, 2 no answer (no login, no stack, another command at work).
 
     Examples:
         amlstack drift                                # the sandbox's own stack
@@ -180,10 +180,10 @@ Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Wh
 def import_ids(*, stack: ImportStack, output: Output = Path("import.json")) -> int:
     """Write the file for `pulumi import --file` of what exists: group, workspace, parts, clusters, schedules.
 
-    Azure is asked for what the settings name. What is absent is named, and so are the settings to write where they say
-    another thing than what there is: these alone go to the standard output. Nothing is changed.
+    It asks Azure for what the settings name, and names what is absent. Where settings differ from Azure, it prints the
+    settings to write, alone on standard output. It changes nothing.
 
-    Exit status: 0 the file is written, 1 settings have to be written first, or Azure cannot be asked, 2 wrong use.
+    Exit status: 0 the file is there, 1 write the settings first, or Azure does not answer, 2 wrong use.
     """
     answer = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):

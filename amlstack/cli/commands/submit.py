@@ -55,15 +55,15 @@ def submit(
 ) -> int:
     """Submit a job file to a workspace.
 
-    The file is judged as `pulumi up` judges it, before anything is sent; its cost is shown, and on a terminal it asks
-    (without one it needs --yes; on the sandbox nothing costs anything). Code and data are uploaded once for each
+    It judges the file as `pulumi up` does, before it sends anything, shows the cost, and on a terminal asks
+    (without one it needs --yes; on the sandbox nothing costs anything). It uploads code and data once for each
     content.
 
     With --stack the run has the id that `amlstack up --stack NAME` would give it, and a later `up` of a stack that
     lists the file adopts it. What runs already, or has run, is not submitted again: --rerun WORD runs it once more.
 
     On the sandbox `-j 2x2` starts no more than two nodes with two ranks each, as a rehearsal does; the body keeps its
-    counts, and so does the id. On Azure every declared rank is started.
+    counts, and so does the id. On Azure every declared rank starts.
 
     Which workspace: a stack's (--stack), else --workspace with --resource-group and --subscription, else
     .azureml/config.json, else the environment, else the sandbox (docs/how-to/workspaces.md). `up` makes schedules.

@@ -12,7 +12,6 @@ from azure.storage.blob import ContainerClient
 
 from amlstack.cli.logs.files import RefusedNameError, inside
 from amlstack.cli.workspace.downloads import Downloads, RemoteFile
-from amlstack.cli.workspace.workspace_place import WorkspacePlace
 from amlstack.provider.arm import ArmClient
 from amlstack.provider.blobs import ContainerAccess
 from amlstack.rpc import ProviderError
@@ -48,7 +47,7 @@ class Container:
 
 
 def downloads(container: Container) -> Downloads:
-    made = Downloads(WorkspacePlace(ArmClient("https://arm"), ("/w",), ""), "/w", lambda _: None)
+    made = Downloads(ArmClient("https://arm"), "/w", lambda _: None)
     made._clients[ACCESS.url] = container
     return made
 

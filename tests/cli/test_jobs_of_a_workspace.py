@@ -338,6 +338,37 @@ def test_what_a_job_wrote_is_downloaded_once(space: Workspace) -> None:
     assert re.fullmatch(rf"https://ml\.azure\.com/runs/writes-\w+\?wsid={short}\n", opened.out)
 
 
+def test_data_of_a_workspace_are_fetched_for_a_rehearsal(space: Workspace) -> None:
+    command = (
+        "mkdir -p ${{outputs.data}}/deep && echo rows > ${{outputs.data}}/deep/a.csv && echo > ${{outputs.data}}/b"
+    )
+    job = space.job("source", command, outputs={"data": {"type": "uri_folder"}})
+    (name,) = re.findall(r"submitted (source-\w+)", space.verbs("submit", str(job), "--watch").ok().out)
+    below = f"datastores/workspaceblobstore/paths/azureml/{name}/data/"
+    uri = f"azureml:/{space.id}/{below}"
+    properties = {"dataType": "uri_folder", "dataUri": uri}
+    Arm(space.sandbox.endpoint).put(f"{space.id}/data/rows/versions/3", {"properties": properties})
+    inputs = {
+        "asset": {"type": "uri_folder", "path": "azureml:rows:3"},
+        "latest": {"type": "uri_folder", "path": "azureml:rows@latest"},
+        "long": {"type": "uri_folder", "path": uri},
+        "file": {"type": "uri_file", "path": f"azureml://{below}deep/a.csv"},
+        "none": {"type": "uri_folder", "path": f"azureml://{below}nothing"},
+    }
+    curated = "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/12"
+    reads = " ".join(f"${{{{inputs.{each}}}}}" for each in inputs)
+    file = space.job("reads", f"cat {reads}", environment=curated, inputs=inputs)
+    verbs = Verbs(space.folder, space.sandbox.environ, {"AMLSTACK_CACHE": str(space.folder / "cache")})
+    ran = verbs("rehearse", str(file), "--size", "Standard_ND96asr_v4", "--dry-run", "--fetch")
+    assert ran.code == 2
+    assert "nothing` was not fetched: nothing lies there" in " ".join(ran.printed.split()), ran.printed
+    there = sorted(each.name for each in (space.folder / "cache" / "inputs").rglob("*") if each.is_file())
+    assert there == [".whole"] * 4 + ["a.csv"] * 4 + ["b"] * 3
+    again = verbs("rehearse", str(file), "--size", "Standard_ND96asr_v4", "--dry-run", "--input", "none=.")
+    assert again.code == 0, again.printed
+    assert "fetching" not in again.err
+
+
 def test_a_lost_answer_and_a_throttled_request_submit_a_job_once(space: Workspace) -> None:
     lost = {"fault": CUT_STORED, "method": "PUT", "path": ".*/jobs/faulty-.*", "times": 1}
     busy = {"fault": THROTTLED, "method": "GET", "path": ".*/jobs/faulty-.*", "times": 1}

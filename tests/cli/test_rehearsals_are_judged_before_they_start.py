@@ -108,7 +108,7 @@ def test_what_is_in_the_way_is_named_all_at_once(here: Path, capfd: pytest.Captu
     assert found.keys() == {"data", "environment", "GPU", "size"}
     assert "`azureml:mine:3` was looked for in the sandbox's workspace" in found["environment"]["text"]
     assert (found["data"]["file"], found["data"]["line"]) == ("job.yml", 6)
-    assert found["data"]["remedy"].startswith("Give `--input corpus=PATH`")
+    assert found["data"]["remedy"].startswith("Fetch it with `--fetch`, or give `--input corpus=PATH`")
     assert (found["GPU"]["file"], found["GPU"]["line"]) == ("src/train.py", 2)
     assert "128 ranks at once on 2 cores" in found["size"]["text"]
     assert found["size"]["remedy"] == "Give -j 2x2 for fewer, or --yes for all of them."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,15 @@ from amlstack.cli.rehearsal import fetching
 from amlstack.sandbox.files import storage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.running import Sandbox
     from tests.support.sandbox.sandbox_client import Arm
+
+
+SCOPE = fetching.FetchScope(Path("/"))
+
+
+def wanted(url: str, *, is_file: bool = True) -> fetching.WantedInput:
+    return fetching.WantedInput(url, "data", is_file, SCOPE)
 
 
 @pytest.fixture
@@ -38,24 +44,42 @@ def url(
 def test_a_private_file_is_fetched_once_with_the_sign_in_that_was_agreed_to(url: str) -> None:
     asked: list[str] = []
     told: list[str] = []
-    refusal = fetching.fetch(url, "data", 10**6, told.append, lambda what: bool(asked.append(what)))
-    assert (refusal, fetching.cached(url), told) == (None, None, [])
+
+    def decline(what: str) -> bool:
+        asked.append(what)
+        return False
+
+    refusal = fetching.fetch(wanted(url), 10**6, told.append, decline)
+    assert (refusal, fetching.cached(url, SCOPE), told) == (None, None, [])
     assert asked == [f"{url} with your sign-in to Azure"]
 
-    assert fetching.fetch(url, "data", 10**6, told.append) is None
-    kept = fetching.cached(url)
+    assert fetching.fetch(wanted(url), 10**6, told.append) is None
+    kept = fetching.cached(url, SCOPE)
     assert kept is not None
     assert kept.read_bytes() == b"a,b\n1,2\n"
-    assert fetching.fetch(url, "data", 10**6, told.append) is None
+    assert fetching.fetch(wanted(url), 10**6, told.append) is None
     assert told[-1] == f"{url} is as it was fetched: {kept}"
+
+
+@pytest.mark.parametrize("form", ["https://{0}.blob.{1}/{2}/", "https://{0}.dfs.{1}/{2}", "wasbs://{2}@{0}.blob.{1}/"])
+def test_a_private_folder_is_fetched_and_follows_what_changes(url: str, form: str) -> None:
+    address = form.format("private", "core.windows.net", url.split("/")[3])
+    assert fetching.fetch(wanted(address, is_file=False), 3, lambda _: None) is not None, "it is too large"
+    assert fetching.cached(address, SCOPE) is None
+    for _ in range(2):
+        assert fetching.fetch(wanted(address, is_file=False), 10**6, lambda _: None) is None
+        folder = fetching.cached(address, SCOPE)
+        assert folder is not None
+        assert [path.name for path in folder.iterdir()] == ["rows.csv"]
+        (folder / "gone.csv").touch()  # as one that was fetched before and is deleted in the storage
 
 
 def test_what_is_too_large_or_not_there_is_said(url: str) -> None:
     for address, most, said in ((url, 3, "`--fetch-at-most` allows"), (f"{url}.gz", 10**6, "404")):
-        refusal = fetching.fetch(address, "data", most, lambda _: None)
+        refusal = fetching.fetch(wanted(address), most, lambda _: None)
         assert refusal is not None
         assert said in refusal.seen
-        assert fetching.cached(address) is None
+        assert fetching.cached(address, SCOPE) is None
 
 
 def test_no_other_host_gets_the_token(monkeypatch: pytest.MonkeyPatch) -> None:

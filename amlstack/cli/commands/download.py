@@ -56,7 +56,7 @@ def download(asked: AskedWorkspace, job: Job, *, outputs: Outputs = None, logs: 
         found = job_search.find(where, job)
         folder = (to or Path(found.name)).absolute()
         reached.interrupted = "interrupted; the same command goes on from here"
-        downloads = Downloads(where, found.workspace, progress.note)
+        downloads = Downloads(where.arm, found.workspace, progress.note)
         copied = 0
         try:
             for each, below in _jobs(where, found, folder):
@@ -100,7 +100,7 @@ def _outputs(
     job: WorkspaceJob, folder: Path, wanted: list[str] | None, downloads: Downloads, progress: Progress
 ) -> list[RemoteFile]:
     declared = set(job.record.properties.get("outputs") or ())
-    found = Runs(downloads.place.arm).plane.outputs(job.workspace, job.name) if declared or wanted else {}
+    found = Runs(downloads.arm).plane.outputs(job.workspace, job.name) if declared or wanted else {}
     files: list[RemoteFile] = []
     for name in wanted if wanted is not None else sorted(found):
         if name not in found:

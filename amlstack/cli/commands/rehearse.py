@@ -37,7 +37,8 @@ Outputs = Annotated[
 Fetch = Annotated[
     bool,
     typer.Option(
-        "--fetch", help="Fetch inputs at https addresses into the user's cache, each once; unset: ask on a terminal."
+        "--fetch",
+        help="Fetch inputs at https addresses and in Azure storage into the user's cache; unset: ask on a terminal.",
     ),
 ]
 FetchAtMost = Annotated[int, typer.Option(metavar="MB", min=1, help="Fetch no larger one.")]

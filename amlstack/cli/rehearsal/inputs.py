@@ -89,6 +89,16 @@ class DeclaredPort:
         return f"{outer}{found['step']}.{found['name']}"
 
     @property
+    def kind(self) -> str:
+        """The type of its data, such as ``uri_folder``; empty for a value."""
+        return str(getattr(self.value, "type", ""))
+
+    @property
+    def is_file(self) -> bool:
+        """True where its data are one file."""
+        return self.kind == "uri_file"
+
+    @property
     def is_data(self) -> bool:
         """True where it is data, or bound to some; else it is a value."""
         return hasattr(self.value, "path") or bool(self.bound) or "${{" in str(self.value)
@@ -150,7 +160,6 @@ def given_steps(
     return frozenset(given), tuple(found)
 
 
-_FILES = frozenset({"uri_file"})
 _FOLDERS = frozenset({"uri_folder", "mltable"})
 
 
@@ -268,7 +277,7 @@ def resolve(
     for each in inputs:
         if within(each.step, given):
             continue
-        path, origin = _substitute(each, chosen, mapped, where)
+        path, origin = _substitute(each, chosen, mapped, where, scope_of(where, job))
         step, _, output = each.written.rpartition(".")
         if path is None and output in written.get(step, {}):
             path = written[step][output]
@@ -310,10 +319,10 @@ def _outputs(
         if path is None:
             path, origin = put.mapped.get(each.path, (None, ""))
         if path is not None:
-            there, file = next(one for one in (path, *path.parents) if exists(one)), _kind(each) in _FILES
+            there, file = next(one for one in (path, *path.parents) if exists(one)), each.is_file
             if is_dir(there) == (file and there == path) or not os.access(there, os.W_OK):
                 seen = f"`{path}` cannot be written as a {'file' if file else 'folder'}"
-                rule = f"The output `{each.label}` is of the type {_kind(each)}"
+                rule = f"The output `{each.label}` is of the type {each.kind}"
                 found.append(Finding("output-substitute", each.where, seen, rule, "Correct the path.", file=str(job)))
             lines.append(f"output {each.label}: {path}{f', instead of {each.path}' if each.path else ''} ({origin})")
             by_step.setdefault(each.step, {})[each.name] = path
@@ -352,37 +361,38 @@ def without_substituted(
 
 
 def _substitute(
-    each: DeclaredPort, chosen: Mapping[str, Path], mapped: Mapping[str, tuple[Path, str]], where: Targets | None
+    each: DeclaredPort,
+    chosen: Mapping[str, Path],
+    mapped: Mapping[str, tuple[Path, str]],
+    where: Targets | None,
+    scope: fetching.FetchScope,
 ) -> tuple[Path | None, str]:
     for label in (each.label, each.written):
         if label in chosen:
             return chosen[label], OPTION
     if each.path in mapped:
         return mapped[each.path]
-    if can_be_fetched(each) and (path := fetching.cached(each.path)) is not None:
+    if can_be_fetched(each) and (path := fetching.cached(each.path, scope)) is not None:
         return path, "fetched"
     return _of_stack(each.path, where)
 
 
 def _unusable(each: DeclaredPort, path: Path, origin: str, job: Path) -> Iterator[Finding]:
-    kind = _kind(each)
     where, at = (f"{OPTION} {each.label}", str(job)) if origin == OPTION else (each.where, origin)
     if not exists(path):
         seen, rule = f"`{path}` does not exist", f"The input `{each.label}` is read from there"
         yield Finding("input-substitute", where, seen, rule, "Correct the path.", file=at)
-    elif (kind in _FILES and is_dir(path)) or (kind in _FOLDERS and is_file(path)):
-        got, wanted = ("folder", "file") if kind in _FILES else ("file", "folder")
-        seen, rule = f"`{path}` is a {got}", f"The input `{each.label}` is of the type {kind}"
+    elif (each.is_file and is_dir(path)) or (each.kind in _FOLDERS and is_file(path)):
+        got, wanted = ("folder", "file") if each.is_file else ("file", "folder")
+        seen, rule = f"`{path}` is a {got}", f"The input `{each.label}` is of the type {each.kind}"
         yield Finding("input-substitute", where, seen, rule, f"Name a {wanted}.", file=at)
 
 
 def can_be_fetched(each: DeclaredPort) -> bool:
-    """True for an input that is one file at an https address."""
-    return each.side == "inputs" and each.path.startswith("https://") and _kind(each) in _FILES
-
-
-def _kind(each: DeclaredPort) -> str:
-    return str(getattr(each.value, "type", ""))
+    """True for an input that is one file at an https address, or data in Azure storage."""
+    if each.side != "inputs" or each.kind not in (*_FOLDERS, "uri_file"):
+        return False
+    return (each.is_file and each.path.startswith("https://")) or fetching.in_azure(each.path)
 
 
 def _without(each: DeclaredPort, job: Path) -> Finding:
@@ -417,6 +427,20 @@ def rehearsal_workspace() -> str:
     from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 
     return Names(SUBSCRIPTION, GROUP, GROUP).workspace_id
+
+
+def scope_of(where: Targets | None, job: Path) -> fetching.FetchScope:
+    """The scope of what a job file names."""
+    return (
+        fetching.FetchScope(job.absolute().parent)
+        if where is None
+        else fetching.FetchScope(where.root.absolute(), where.stack)
+    )
+
+
+def is_here(each: DeclaredPort, where: Targets | None) -> bool:
+    """True where a stack's local data or the sandbox's storage has what an input names."""
+    return _of_stack(each.path, where)[0] is not None or is_stored(each.path)
 
 
 def is_stored(uri: str) -> bool:

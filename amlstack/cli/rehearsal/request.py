@@ -115,7 +115,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     chosen, wrong = inputs.options(request.inputs, plans)
     written, also_wrong = inputs.options(request.outputs, plans, "outputs")
     put = inputs.Puts(written, mapped.outputs)
-    also_wrong = (*also_wrong, *_fetched(request, plans, {*chosen, *mapped.inputs}))
+    also_wrong = (*also_wrong, *_fetched(request, plans, {*chosen, *mapped.inputs}, where.of_file(file)))
     secrets, of_secrets = mapping_file.secret_values(plans, checked.source, request.secrets, mapped.secrets)
     # A component is alone in its file, and a pipeline would give its inputs.
     alone = any(each.code == "component-alone" for each in checked.findings)
@@ -138,18 +138,22 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
     )
 
 
-def _fetched(request: RehearsalRequest, plans: Sequence[jobs.Planned], given: Collection[str]) -> Iterator[Finding]:
-    """Fetches what the jobs read at https addresses and nothing else gives, each once; yields what was not fetched."""
-    offer = request.offer if on_a_terminal() else 0
+def _fetched(
+    request: RehearsalRequest, plans: Sequence[jobs.Planned], given: Collection[str], on: Targets | None
+) -> Iterator[Finding]:
+    """Fetches what the jobs read elsewhere and nothing else gives, each once; yields what was not fetched."""
+    offer, scope = request.offer if on_a_terminal() else 0, inputs.scope_of(on, request.file)
     ports = {each.path: each for plan in plans for each in inputs.declared(plan) if inputs.can_be_fetched(each)}
     for each in ports.values() if request.fetch or offer else ():
-        if {each.label, each.path} & {*given} or (not request.fetch and fetching.cached(each.path)):
+        here = inputs.is_here(each, on) or (not request.fetch and fetching.cached(each.path, scope))
+        if here or {each.label, each.path} & {*given}:
             continue
 
         def agreed(what: str, label: str = each.label) -> bool:
             return bool(request.fetch) or confirmed(f"Fetch the input `{label}` from {what}?")
 
-        wrong = fetching.fetch(each.path, each.label, request.fetch or offer, _say, agreed)
+        wanted = fetching.WantedInput(each.path, each.label, each.is_file, scope)
+        wrong = fetching.fetch(wanted, request.fetch or offer, _say, agreed)
         if wrong is not None:
             yield wrong.at(str(request.file))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from amlstack.cli.workspace.workspace_place import WorkspacePlace
+    from amlstack.provider.arm import ArmClient
 
 ARTIFACTS: Final = "workspaceartifactstore"
 """The datastore in which Azure ML keeps what a run writes by itself."""
@@ -34,7 +34,7 @@ _ATTEMPTS: Final = 4
 """A download goes on this many times after its connection broke; the storage client repeats requests by itself."""
 _LOOK: Final = 0.2
 _SHORT: Final = re.compile(r"azureml://(?:.+/)?datastores/(?P<store>[^/]+)/paths/(?P<path>.*)", re.IGNORECASE)
-_BLOB: Final = re.compile(r"(?P<account>https://[^/]+\.blob\.[^/]+)/(?P<container>[^/]+)/(?P<path>.*)")
+_BLOB: Final = re.compile(r"(?P<account>https://[^/]+\.blob\.[^/]+)/(?P<container>[^/]+)/?(?P<path>.*)")
 
 
 class UnreadableAddressError(Exception):
@@ -82,14 +82,14 @@ class Downloads:
     """Downloads of one workspace.
 
     Attributes:
-        place: The workspace's.
-        workspace: Its ARM id.
+        arm: Signed in to the resource manager.
+        workspace: Its ARM id; empty where only addresses of blobs are asked for.
         report: Takes progress.
         done: Files that are there now, with those that were before.
         received: Bytes that came over the wire.
     """
 
-    place: WorkspacePlace
+    arm: ArmClient
     workspace: str
     report: Callable[[str], None]
     done: int = 0
@@ -121,7 +121,7 @@ class Downloads:
         else:
             raise UnreadableAddressError(f"It lies at {scrub(uri)}, and only blobs are downloaded.")
         path = found["path"].strip("/")
-        files = list(self._listed(access, f"{path}/", folder))
+        files = list(self._listed(access, f"{path}/" if path else "", folder))
         return files or [
             each for each in self._listed(access, path, folder, whole=True) if each.blob.strip("/") == path
         ]
@@ -233,7 +233,7 @@ class Downloads:
 
     @property
     def _services(self) -> Services:
-        return Services(self.place.arm, Runs(self.place.arm), ProgressHost(self.report), threading.Event())
+        return Services(self.arm, Runs(self.arm), ProgressHost(self.report), threading.Event())
 
 
 class ProgressHost(Host):

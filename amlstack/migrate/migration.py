@@ -114,7 +114,7 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
         if row is not None and "_elsewhere" not in each.fields:
             found.items.append(Item(each.file, each.line, row.name, row.state, row.becomes, row.how))
     for document in writer.documents(made):
-        name = free(document.stem, found.files, "{}.yml")
+        name = document.name = free(document.stem, found.files, "{}.yml")
         head = f"From {document.file}, line {document.line}." if document.line else f"From {document.file}."
         found.files[name] = _dumped(document.content, head, found)
     found.items += writer.items

@@ -25,7 +25,7 @@ _STEPS: Final = frozenset(name for name, row in constructs().items() if name.end
 _HANDED_ON: Final = ("arguments", "estimator_entry_script_arguments", "command", "script_params", "side_inputs",
                      "inputs")  # fmt: skip
 _PARTS: Final = ("run_config", "estimator", "runconfig", "hyperdrive_config", "parallel_run_config", "steps",
-                 "pipeline", "pipeline_id")  # fmt: skip
+                 "pipeline")  # fmt: skip
 
 
 @dataclass
@@ -37,12 +37,14 @@ class Document:
         content: What stands in it.
         file: The program that it comes from.
         line: The line there.
+        name: The name that the file gets, by which later ones refer to it.
     """
 
     stem: str
     content: dict[str, Any]
     file: str
     line: int
+    name: str = ""
 
 
 @dataclass
@@ -60,18 +62,20 @@ class Writer(Sweeps):
         """The files; what is part of another object, and was not submitted by itself, has none."""
         part = {id(each) for whole in made for each in _parts(whole)}
         self._all = [(each, {data.key for data in _written(each)}) for each in made if each.kind in _STEPS]
-        stem, seen = slug(self.path.stem, "job"), list[dict[str, Any]]()
+        stem, self._written = slug(self.path.stem, "job"), dict[int, Document]()
         for each in made:
             apart = id(each) in part or "_elsewhere" in each.fields
             row = constructs().get(each.kind)
             if row is None or not row.file or (apart and not each.fields.get("_submitted")):
                 continue
             content = getattr(self, f"{row.file}_file")(each)
-            if content not in seen:
-                seen.append(content)
-                yield Document(stem, content, each.file, each.line)
+            found = next((other for other in self._written.values() if other.content == content), None)
+            self._written[id(each)] = found or Document(stem, content, each.file, each.line)
+            if found is None:
+                yield self._written[id(each)]
         for each in made:
-            if type_of(each.kind) in TYPES and not {"_used", "_elsewhere"} & each.fields.keys():
+            holds = type_of(each.kind) in TYPES or each.kind == "ParallelRunConfig"
+            if holds and not {"_used", "_elsewhere"} & each.fields.keys():
                 self.told(each, "distribution-unused", kind=each.kind)
         if not any(each.kind == "Pipeline" for each in made):
             for each, _ in self._all:
@@ -140,6 +144,7 @@ class Writer(Sweeps):
 
     def _parallel(self, made: Made, data: JobPorts, parameter: Parameter) -> dict[str, Any]:
         config = made.part("parallel_run_config", kind="ParallelRunConfig")
+        config.fields["_used"] = True
         words = [*commands.words_of(made.get("arguments"), data, parameter)]
         read = [data.word(each, "data") for each in objects(made.get("inputs"))]
         for each in objects(made.get("side_inputs")):
@@ -180,8 +185,17 @@ class Writer(Sweeps):
             self.told(made, "Schedule.create")
             trigger = {"type": made.open("recurrence")}
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", text(made.get("name") or "schedule")).strip("-")
-        started: Any = self.pipeline_file(pipeline) if pipeline.kind == "Pipeline" else made.open("pipeline_id")
-        content = {"description": made.get("description"), "trigger": trigger, "create_job": started}
+        written = self._written.get(id(pipeline))
+        started = {
+            "type": "pipeline",
+            "job": f"./{written.name}" if written else made.open("pipeline_id"),
+            "experiment_name": made.get("experiment_name") and text(made.get("experiment_name")),
+        }
+        content = {
+            "description": made.get("description"),
+            "trigger": trigger,
+            "create_job": {key: value for key, value in started.items() if value},
+        }
         said = {key: value for key, value in content.items() if value is not None}
         return {"$schema": f"{SCHEMAS}/schedule.schema.json", "name": name, **said}
 

@@ -61,7 +61,7 @@ class _Reader(ImportedNames):
         self.runs: set[str] = set()
         self.items: list[Item] = []
         self._tree, self._file = tree, file
-        self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self._parents: dict[ast.AST, ast.AST] = {}
         self._data = text.encode()
         self._lines = [0, *accumulate(map(len, self._data.splitlines(keepends=True)))]
         self._assigned: list[ast.Assign] = []
@@ -90,8 +90,10 @@ class _Reader(ImportedNames):
 
     def edits(self) -> Iterator[Edit]:
         """The edits: calls, then the run itself and its import where nothing else needs them."""
+        self._parents = {child: node for node in ast.walk(self._tree) for child in ast.iter_child_nodes(node)}
+        self._ends = {each.rpartition(".")[2] for each in self.runs}
         assigned = {id(part) for each in self._assigned for part in (each.value, *each.targets)}
-        nodes = [node for node in ast.walk(self._tree) if id(node) not in assigned]
+        nodes = [node for node in self._parents if id(node) not in assigned]
         uses = [*filter(self._is_run, nodes), *filter(self._is_context, nodes)]
         found = [edit for node in uses for edit in self._use(node)]
         if not found and not self._leaves:
@@ -115,7 +117,8 @@ class _Reader(ImportedNames):
         return uses > sum(map(self._is_context, ast.walk(self._tree)))
 
     def _is_run(self, node: ast.AST) -> TypeGuard[ast.expr]:
-        return isinstance(node, (ast.Name, ast.Attribute)) and ast.unparse(node) in self.runs
+        end = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+        return end in self._ends and ast.unparse(node) in self.runs
 
     def _use(self, node: ast.expr) -> Iterator[Edit]:
         parent = self._parents.get(node)

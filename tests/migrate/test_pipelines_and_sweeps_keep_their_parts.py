@@ -62,8 +62,11 @@ def read(folder: Path, content: Any) -> Any:
 
 
 def test_a_pipeline_takes_its_steps_along_and_binds_what_they_hand_on(tmp_path: Path) -> None:
-    schedule = the_job(migrated(tmp_path, STEPS))
-    whole = schedule["create_job"]
+    found = migrated(tmp_path, STEPS)
+    whole, schedule = (yaml.safe_load(found.files[name]) for name in ("submit.yml", "submit_2.yml"))
+    assert schedule["create_job"] == {"type": "pipeline", "job": "./submit.yml", "experiment_name": "e"}
+    (tmp_path / "submit.yml").write_text(found.files["submit.yml"], "utf-8")
+    assert isinstance(read(tmp_path, schedule), jobs.Schedule)
     assert schedule["trigger"] == {
         "type": "recurrence", "frequency": "day", "interval": 1, "schedule": {"hours": [2], "minutes": [30]},
     }  # fmt: skip

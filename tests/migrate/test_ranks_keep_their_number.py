@@ -86,6 +86,7 @@ def test_older_ways_mean_the_same(tmp_path: Path, program: str, distribution: An
         ("def f(nodes=2):\n    return MpiConfiguration(node_count=nodes)\n" + SUBMIT.format("f(**given)"), "nodes"),
         ("def f(nodes=2):\n    " + SUBMIT.format("MpiConfiguration(node_count=nodes)"), "nodes"),
         ("MpiConfiguration(node_count=2)\n" + SUBMIT.format("None"), "MpiConfiguration"),
+        ("from azureml.pipeline.steps import *\nParallelRunConfig(node_count=2)", "ParallelRunConfig"),
         ("ScriptRunConfig('src', 'a.py', run_config=given)", "given"),
         (ESTIMATE.format("PyTorch", "process_count_per_node=4, distributed_training=Mpi()"), "process_count_per_node"),
     ],

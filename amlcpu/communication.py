@@ -1,5 +1,7 @@
 """Processes that ask for NCCL meet over gloo; what gloo lacks is put together from what it has.
 
+The rank and world size of a process are noted when it joins others, by whatever library.
+
 A process that met others over gloo ends only when gloo's threads have let go of what belongs to Python. A thread that
 has just finished a transfer still frees the transfer's tensors. If the interpreter ends first, the thread ends the
 process with SIGABRT ("terminate called without an active exception", https://github.com/pytorch/pytorch/pull/179291).
@@ -9,13 +11,14 @@ Busy machines show it often; with NCCL, on Azure, it does not happen.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlcpu import callers, devices, worlds
+from amlcpu import callers, devices
 from amlcpu.hooks import replace
 
 if TYPE_CHECKING:
@@ -122,7 +125,7 @@ def _groups(dist: Any) -> None:
         kwargs.pop("pg_options", None)
         wait_at_exit()
         result = init(gloo(backend), *args, **kwargs)
-        worlds.note(lambda: (dist.get_rank(), dist.get_world_size()))
+        note(lambda: (dist.get_rank(), dist.get_world_size()))
         return result
 
     @functools.wraps(new)
@@ -251,3 +254,49 @@ class Done:
     def is_completed(self) -> bool:
         """Always."""
         return True
+
+
+WORLDS = "AMLSTACK_SANDBOX_WORLDS"
+"""Variable with the folder in which each process leaves its rank and world size."""
+
+
+def note(seen: Callable[[], tuple[int, int]]) -> None:
+    """Leaves a file that says which rank of how many this process has become, where the job is asked for that."""
+    if folder := os.environ.get(WORLDS):
+        with contextlib.suppress(OSError):
+            (Path(folder) / f"{time.time_ns()}-{os.getpid()}").write_text("{} {}\n".format(*seen()))
+
+
+def _noted(owner: Any, name: str, seen: Callable[[Any], tuple[int, int]]) -> None:
+    """Has a function or method leave what is seen after it: of the module, or of its own object."""
+    made, is_method = getattr(owner, name), isinstance(owner, type)
+
+    @functools.wraps(made)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = made(*args, **kwargs)
+        note(lambda: seen(args[0] if is_method else owner))
+        return result
+
+    setattr(owner, name, call)
+
+
+def _of_mpi(module: Any) -> tuple[int, int]:
+    return module.COMM_WORLD.Get_rank(), module.COMM_WORLD.Get_size()
+
+
+def change_mpi(module: Any) -> None:
+    """mpi4py joins when it is imported, or else when it is asked to."""
+    if module.Is_initialized():
+        note(lambda: _of_mpi(module))
+    for name in ("Init", "Init_thread"):
+        _noted(module, name, _of_mpi)
+
+
+def change_horovod(module: Any) -> None:
+    """Of any of its frameworks."""
+    _noted(module.HorovodBasics, "init", lambda basics: (basics.rank(), basics.size()))
+
+
+def change_tensorflow(module: Any) -> None:
+    """MultiWorkerMirroredStrategy; without a cluster in TF_CONFIG it is one worker."""
+    _noted(module.CollectiveAllReduceExtended, "__init__", lambda made: (made._id_in_cluster, made._num_workers))

@@ -7,14 +7,13 @@ import sys
 import threading
 from pathlib import Path
 
-from amlparallel import arguments, inputs, messages
-from amlparallel.master import Master, Server, last, say
-from amlparallel.slots import Slot
+from amlparallel import inputs, messages
+from amlparallel.master import Master, Server, Slot, last, say
 
 
 def main(argv: list[str]) -> int:
     """Runs one node; 0 when the step went well, 1 when it failed, 2 when it cannot be run."""
-    settings = arguments.read(argv)
+    settings = inputs.read(argv)
     node, nodes = int(os.environ.get("NODE_RANK") or 0), int(os.environ.get("WORLD_SIZE") or 1)
     host, port = os.environ.get("MASTER_ADDR") or "127.0.0.1", int(os.environ.get("MASTER_PORT") or 0)
     if node:
@@ -33,9 +32,7 @@ def main(argv: list[str]) -> int:
     return _lead(settings, batches, (host, port), nodes)
 
 
-def _lead(
-    settings: arguments.StepSettings, batches: list[inputs.MiniBatch], address: tuple[str, int], nodes: int
-) -> int:
+def _lead(settings: inputs.StepSettings, batches: list[inputs.MiniBatch], address: tuple[str, int], nodes: int) -> int:
     """The first node."""
     master = Master(settings, batches, nodes * settings.workers)
     server = Server(address, master)
@@ -63,7 +60,7 @@ def _lead(
     os._exit(1)  # threads may still wait for processes that were ended
 
 
-def _started(settings: arguments.StepSettings, address: tuple[str, int], node: int) -> list[Slot]:
+def _started(settings: inputs.StepSettings, address: tuple[str, int], node: int) -> list[Slot]:
     slots = [Slot(settings, address, node, number) for number in range(settings.workers)]
     for slot in slots:
         slot.start()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack import run_identity
 from amlstack.base import yamltext
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.base.text import did_you_mean, near
 from amlstack.snapshot import folder
 from infra.roles import Role, needed
@@ -131,30 +131,12 @@ def _judged(spec: Datastore, *, created: bool) -> tuple[str, Finding | None]:
     """The key that a finding is about, and the finding."""
     word = _WORDS[spec.kind]
     if created and spec.kind == "adls_gen2":
-        return "kind", Finding(
-            "datastore-without-namespace",
-            "",
-            f"`{spec.name}` is of the kind adls_gen2, in the storage account of the workspace",
-            "A file system needs an account with hierarchical namespace, and Azure ML takes none such as the account "
-            "of a workspace",
-            "Write kind: blob, or name another account by `account`",
-        )
+        return "kind", stated("datastore-without-namespace", "", spec=spec)
     if created and not _NAME.match(spec.container):
-        return "container", Finding(
-            "datastore-container-name",
-            "",
-            f"`{spec.container}` is no name for a {word}",
-            "The stack creates it, and a name has 3 to 63 lower-case letters, digits and single hyphens, none at "
-            "either end",
-        )
+        return "container", stated("datastore-container-name", "", spec=spec, word=word)
     if spec.account is None and not created:
-        return "container", Finding(
-            "datastore-container-exists",
-            "",
-            f"The {word} `{spec.container}` is expected in the storage account of the workspace",
-            f"The stack creates no {word} in an account that it does not create: it names the one that is there",
-            f"Create it before a job reads or writes there, if it is not there yet: {_command(spec)}",
-            Level.INFO,
+        return "container", stated(
+            "datastore-container-exists", "", Level.INFO, word=word, spec=spec, command=_command(spec)
         )
     return "", None
 
@@ -375,10 +357,8 @@ def _resolved(reference: re.Match[str], known: StackData) -> tuple[PlannedAsset 
     versions = known.assets.get(name)
     if versions is None:
         close = () if known.doubtful else near(name, known.assets)
-        seen = f"`{reference[0]}` is no data of the stack"
-        rule = "It can be data that somebody else has registered in the workspace; what a job names must be there"
-        return None, Finding(
-            "data-unknown", "", seen, rule, did_you_mean(name, close), Level.WARNING
+        return None, stated(
+            "data-unknown", "", Level.WARNING, reference=reference[0], remedy=did_you_mean(name, close)
         ) if close else None
     latest = versions[-1]
     if label == LATEST:
@@ -401,9 +381,7 @@ def _resolved(reference: re.Match[str], known: StackData) -> tuple[PlannedAsset 
 def _other_type(value: Input, asset: PlannedAsset) -> Finding | None:
     if value.type == asset.spec.type:
         return None
-    seen = f"The input is of the type {value.type}, and `{asset.spec.name}` is of the type {asset.spec.type}"
-    rule = "A job reads a data asset as what it is registered as"
-    return Finding("data-type", "", seen, rule, f"Write `type: {asset.spec.type}`.", Level.WARNING)
+    return stated("data-type", "", Level.WARNING, value=value, asset=asset)
 
 
 def _datastores(plan: jobs.Planned, known: StackData) -> Iterator[Finding]:
@@ -426,6 +404,4 @@ def _unknown_datastore(name: str, where: str, known: StackData) -> Finding | Non
     names = (*known.datastores, *OWN)
     if name in names or "{{" in name or known.doubtful or not (close := near(name, names)):
         return None
-    seen = f"`{name}` is no datastore of the stack, and none that every workspace has"
-    rule = "It can be one that somebody else has registered in the workspace; what a job names must be there"
-    return Finding("datastore-unknown", where, seen, rule, did_you_mean(name, close), Level.WARNING)
+    return stated("datastore-unknown", where, Level.WARNING, name=name, remedy=did_you_mean(name, close))

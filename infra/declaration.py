@@ -1,20 +1,26 @@
-"""Everything that the stack will be, and everything that is wrong with it, before a single resource is registered."""
+"""Everything that the stack will be, and everything that is wrong with it, before a single resource is registered.
+
+The assignment of the rules as an initiative of Azure Policy is made here as well.
+"""
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack.base.findings import Finding, Level, errors
+from amlstack import __version__
+from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.base.paths import POLICY_CONFIG, PROJECT, is_dir, is_file, names_in
 from amlstack.base.startup import rarely_collected
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments
-from infra import azure_policy_assignment, judgement, roles, runs, security
 from infra import data as data_module
+from infra import judgement, roles, runs, security
 from infra.data import StackData, check_containers
 from infra.network import findings
 from infra.runs import Run, registration
@@ -22,15 +28,17 @@ from infra.runs import order as order_module
 from infra.runs.order import Order, environment_of, resolve_target
 from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
 from jobs.local_data import MISSING, DataFolders
-from policies import gate
+from policies import azure_policy, gate
+from policies.config import ALL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
 
     from infra.data import PlannedAsset
+    from infra.names import Names
     from infra.runs.order import OrderedRun
-    from infra.settings import JobFile, Reading, Settings
+    from infra.settings import AzurePolicy, JobFile, Reading, Settings
     from policies.config import Config
 
 
@@ -104,7 +112,7 @@ def declare(reading: Reading, *, on: date, root: Path = PROJECT, place: str = ""
     found += order.findings
     found += (reading.locate(("jobs", index), finding) for index, finding in runs.named_alike(listed))
     if reading.partial.azure_policy is not None:
-        found += azure_policy_assignment.check(reading, reading.partial.azure_policy)
+        found += check(reading, reading.partial.azure_policy)
     found += findings.check(reading, reading.partial)
     if not reading.doubts("workspace"):
         checked = security.check(reading.partial, place.partition("::")[0] or reading.stack)
@@ -169,12 +177,11 @@ class _Stack:
                 near = did_you_mean(environment.curated, (each.name for each in environments.all_environments()))
                 yield self.reading.locate(
                     (*loc, "curated"),
-                    Finding(
-                        "environment-unknown",
+                    stated(
+                        "environment-unknown/environments",
                         dotted((*loc, "curated")),
-                        f"`{environment.curated}` is no curated environment that the catalogue knows",
-                        "A curated environment is one of Azure ML's registry; your own has `name` and `image`",
-                        near,
+                        environment=environment,
+                        remedy=near,
                     ),
                 )
             if isinstance(environment, CustomEnvironment) and environment.conda:
@@ -284,18 +291,80 @@ class _Stack:
 
 def _not_deployable(job: jobs.Job) -> Iterator[Finding]:
     if isinstance(job.environment, jobs.Environment) and job.environment.build is not None:
-        yield Finding(
-            "environment-build",
-            "environment.build",
-            "The environment is built from a Docker context",
-            "A stack registers environments of an image and a conda file",
-            "Push the image to a registry and name it, or register the environment and refer to it",
-        )
+        yield stated("environment-build", "environment.build")
     if job.compute is not None and job.compute.lower() == "local":
-        yield Finding(
-            "compute-local",
-            "compute",
-            "The job runs on `local`",
-            "A stack runs jobs on clusters or serverless",
-            "Name a cluster; `amlstack rehearse` runs a job on this machine",
-        )
+        yield stated("compute-local", "compute")
+
+
+_TITLES = {rule.code: rule.title for rule in ALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Azure Policy of one stack.
+
+    Attributes:
+        definitions: ``{"name", "properties"}`` each, as `amlstack policy export` writes them, under this stack's names.
+        initiative: The set of them, likewise.
+        initiative_id: Its ARM id.
+        scope: ARM id of what it is assigned to.
+        effects: The assignment's parameters: the effect of each definition.
+        messages: Why Azure refuses, by the definition's reference.
+    """
+
+    definitions: tuple[dict[str, Any], ...]
+    initiative: dict[str, Any]
+    initiative_id: str
+    scope: str
+    effects: Mapping[str, str]
+    messages: Mapping[str, str]
+
+
+def assigned(spec: AzurePolicy, config: Config, names: Names, *, on: date) -> Assigned:
+    """The assignments that the settings ask for.
+
+    Args:
+        spec: The settings.
+        config: The rules' configuration: levels, and values that become parameters.
+        names: The stack's names.
+        on: The day as of which sizes are retired.
+    """
+    subscription = f"/subscriptions/{names.subscription}"
+    suffix = hashlib.sha256(names.group_id.lower().encode()).hexdigest()[:8]
+    exported = azure_policy.definitions(config, on=on, version=__version__)
+    made = tuple({**one, "name": _named(one["name"], suffix)} for one in exported)
+    initiative = copy.deepcopy(azure_policy.initiative(list(made), scope=subscription, version=__version__))
+    initiative["name"] = _named(initiative["name"], suffix)
+    codes = {one["name"]: azure_policy.code_of(was["name"]) for one, was in zip(made, exported, strict=True)}
+    return Assigned(
+        definitions=made,
+        initiative=initiative,
+        initiative_id=f"{subscription}/providers/Microsoft.Authorization/policySetDefinitions/{initiative['name']}",
+        scope=names.group_id if spec.scope == "resourceGroup" else subscription,
+        effects={f"effect-{name}": _effect(spec, config, code) for name, code in codes.items()},
+        messages={name: f"{_TITLES[code]} [{code}] docs/reference/policies.md#{code}" for name, code in codes.items()},
+    )
+
+
+def check(reading: Reading, spec: AzurePolicy) -> Iterator[Finding]:
+    """Codes under ``exclude`` that no definition is made of."""
+    for index, code in enumerate(spec.exclude):
+        if code in azure_policy.EXPRESSIBLE:
+            continue
+        loc = ("azurePolicy", "exclude", index)
+        why = azure_policy.NOT_EXPRESSIBLE.get(code)
+        seen = f"`{code}` is never assigned: {why}" if why else f"There is no rule `{code}`"
+        rule = "Left out are rules that Azure Policy can express, by their code"
+        remedy = "Leave it out" if why else did_you_mean(code, azure_policy.EXPRESSIBLE)
+        yield reading.locate(loc, Finding("azure-policy-exclude", dotted(loc), seen, rule, remedy))
+
+
+def _effect(spec: AzurePolicy, config: Config, code: str) -> str:
+    by_level = azure_policy.EFFECTS[config.level(code)]
+    if code in spec.exclude:
+        return "Disabled"
+    return "Audit" if spec.effect == "audit" and by_level == "Deny" else by_level
+
+
+def _named(name: str, suffix: str) -> str:
+    return f"{name[: azure_policy.NAME_LENGTH - len(suffix) - 1]}-{suffix}"

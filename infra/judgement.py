@@ -14,13 +14,7 @@ from infra import properties, resource_types
 from jobs.planning.program_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
-from policies.checks.cluster import (
-    LOCAL_AUTH_REMEDY,
-    MANAGED_IDENTITY_REMEDY,
-    PUBLIC_IP_REMEDY,
-    SSH_REMEDY,
-    SUBNET_PRESENT_REMEDY,
-)
+from policies.checks import cluster
 from policies.checks.job import JOB_TIMEOUT_REMEDY, RESTART_CHECKPOINT_RULE
 from policies.checks.size import KNOWN_SIZE_RULE
 from policies.gate import NO_COMPUTE
@@ -50,11 +44,12 @@ _LOCATED = {
 """Resources beside the clusters that carry the stack's region and tags."""
 
 _IN_SETTINGS: Mapping[str, str] = {
-    MANAGED_IDENTITY_REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
-    SUBNET_PRESENT_REMEDY: "Write the subnet's ARM id, subnet: /subscriptions/…/virtualNetworks/NET/subnets/NAME",
-    PUBLIC_IP_REMEDY: "Write node_public_ip: false",
-    LOCAL_AUTH_REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
-    SSH_REMEDY: "Write public_access: false in `ssh`",
+    cluster.MANAGED_IDENTITY_REMEDY: "Write identity: stack, identity: system, or identity: {user_assigned: [ID]}",
+    cluster.SUBNET_PRESENT_REMEDY: "Write the subnet's ARM id, subnet: "
+    "/subscriptions/…/virtualNetworks/NET/subnets/NAME",
+    cluster.PUBLIC_IP_REMEDY: "Write node_public_ip: false",
+    cluster.LOCAL_AUTH_REMEDY: "Write disable_local_auth: true, and no `ssh`: its accounts are local ones",
+    cluster.SSH_REMEDY: "Write public_access: false in `ssh`",
 }
 """Advice of the rules for a resource, in the words of the settings; a test applies them."""
 

@@ -17,7 +17,7 @@ from infra.components import registration
 from infra.components.registration import end, show
 from infra.declaration import declare
 from infra.settings import from_engine, stackfile
-from infra.settings.secrets import hidden
+from infra.settings.checks import hidden
 
 
 def main() -> None:

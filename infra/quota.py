@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
 
 if TYPE_CHECKING:
@@ -148,23 +148,9 @@ def unchecked(answers: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
     """One warning for each region that could not be asked."""
     for region, answer in answers.items():
         if answer["problem"]:
-            yield Finding(
-                "quota-unchecked",
-                "",
-                f"Quota and sizes of `{region}` were not checked: {answer['problem']}",
-                "A cluster beyond the quota is made, and its jobs wait in the queue",
-                "Reading them takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
-                Level.WARNING,
-            )
+            yield stated("quota-unchecked", "", Level.WARNING, region=region, answer=answer["problem"])
         elif answer.get("grantedProblem"):
-            yield Finding(
-                "quota-unchecked",
-                "",
-                f"The workspace's own part of the quota of `{region}` was not checked: {answer['grantedProblem']}",
-                "A workspace may be given less than the subscription has; nodes beyond it never come",
-                "Reading it takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
-                Level.WARNING,
-            )
+            yield stated("quota-unchecked/unchecked", "", Level.WARNING, region=region, answer=answer["grantedProblem"])
 
 
 _IN_USE: Final = frozenset({"Registered", "Registering"})
@@ -175,29 +161,15 @@ def unregistered(states: Mapping[str, str], subscription: str, level: Level) -> 
     """One finding for each resource provider that is not registered."""
     for name, state in states.items():
         if state not in _IN_USE:
-            yield Finding(
-                "provider-not-registered",
-                "",
-                f"The resource provider `{name}` is `{state or 'unknown'}` in the subscription {subscription}",
-                "Azure makes resources only of providers that the subscription has registered, and refuses others with "
-                "409 MissingSubscriptionRegistration",
-                f"`az provider register --namespace {name} --wait --subscription {subscription}`, which takes the role "
-                "Contributor on the subscription",
-                level,
+            yield stated(
+                "provider-not-registered", "", level, name=name, state=state or "unknown", subscription=subscription
             )
 
 
 def not_asked(problem: str) -> Iterator[Finding]:
     """A warning where the states of resource providers could not be read."""
     if problem:
-        yield Finding(
-            "providers-unchecked",
-            "",
-            f"Whether the subscription has registered its resource providers was not checked: {problem}",
-            "Azure refuses to make a resource of a provider that is not registered",
-            "Reading them takes the role Reader on the subscription. `amlstack:quota: off` asks no more.",
-            Level.WARNING,
-        )
+        yield stated("providers-unchecked", "", Level.WARNING, problem=problem)
 
 
 def shortages(
@@ -260,24 +232,10 @@ def _beyond_part(use: _Use, limit: int) -> Shortage | None:
 def _unoffered(demand: Demand, answer: Mapping[str, Any]) -> Shortage | None:
     offered = answer["sizes"].get(demand.size)
     if offered is None and answer["listed"]:
-        finding = Finding(
-            "size-not-offered",
-            "",
-            f"`{demand.size}` is not among the {int(answer['listed'])} sizes that Azure ML offers this subscription in "
-            f"`{demand.location}`",
-            "A size has to be offered where a cluster is made; new subscriptions no longer get sizes that are to be "
-            "retired",
-            f"Choose another size or region: `az ml compute list-sizes --location {demand.location}` lists them",
-        )
+        finding = stated("size-not-offered", "", demand=demand, answer=int(answer["listed"]))
         return Shortage(demand.index, ("size",), finding)
     if offered and demand.low_priority and not offered["lowPriority"]:
-        finding = Finding(
-            "size-not-low-priority",
-            "",
-            f"`{demand.size}` is not offered as low priority in `{demand.location}`",
-            "Azure says of each size whether it can be low priority",
-            "Write `priority: dedicated`",
-        )
+        finding = stated("size-not-low-priority", "", demand=demand)
         return Shortage(demand.index, ("priority",), finding)
     return None
 

@@ -14,7 +14,7 @@ from amlstack.base.findings import Level
 from amlstack.base.text import did_you_mean
 from amlstack.catalog.files import rows
 from infra.settings import CustomEnvironment
-from infra.settings.repair import finding_at
+from infra.settings.repair import stated_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,40 +169,16 @@ def check(settings: Settings, stack: str) -> Iterator[Found]:
 def _logs(settings: Settings) -> Iterator[Found]:
     asked, insights = settings.workspace.diagnostics, settings.workspace.insights
     if asked is not None and asked.enabled and (insights.existing or insights.absent):
-        yield finding_at(
-            ("workspace", "diagnostics"),
-            "diagnostics-without-logs",
-            "`diagnostics` is set, and the stack has no log analytics",
-            "They come with application insights: with `insights.existing` or without insights the stack makes none, "
-            "and what others write to is not known",
-            "Leave `diagnostics` out, and set it where the log analytics are",
-        )
+        yield stated_at(("workspace", "diagnostics"), "diagnostics-without-logs")
 
 
 def _reach(settings: Settings, secured: Security) -> Iterator[Found]:
     loc: Loc = ("workspace", "public_network")
     if not secured.public and not _has_private_endpoints(settings):
         uploads = f" What {_listed(settings)} read from this machine is not uploaded then." if settings.jobs else ""
-        yield finding_at(
-            loc,
-            "workspace-unreachable",
-            "Nobody gets in from the internet, and no private endpoint is declared",
-            "From anywhere the resource manager still makes, changes and deletes resources and takes jobs. Uploads of "
-            f"code and data, downloads, logs, metrics and the studio need a network with private endpoints.{uploads}",
-            "Run `up` and work from such a network, or write public_network: {allow: [YOUR ADDRESS]} or true",
-            level=Level.WARNING,
-        )
+        yield stated_at(loc, "workspace-unreachable", Level.WARNING, uploads=uploads)
     if secured.allowed and not settings.workspace.adopted:
-        yield finding_at(
-            (*loc, "allow"),
-            "workspace-allow-list",
-            "The addresses are set on storage account, key vault and registry, and not on the workspace itself",
-            "The REST version that azure-native speaks (2025-12-01) has no property for them; the workspace answers "
-            "from anywhere, to Entra ID only",
-            "`az ml workspace network-rule add --ip-address ADDRESS` sets them; whether a later `up` keeps them is not "
-            "known",
-            level=Level.WARNING,
-        )
+        yield stated_at((*loc, "allow"), "workspace-allow-list", Level.WARNING)
 
 
 def _has_private_endpoints(settings: Settings) -> bool:
@@ -220,23 +196,11 @@ def _images(settings: Settings, secured: Security) -> Iterator[Found]:
     builder, loc = settings.workspace.image_build_compute, ("workspace", "image_build_compute")
     names = [cluster.name for cluster in settings.clusters]
     if builder is not None and builder.lower() not in {name.lower() for name in names}:
-        yield finding_at(
-            loc,
-            "image-build-compute-unknown",
-            f"`{builder}` is none of the stack's clusters",
-            "Azure ML builds images on a cluster of the workspace",
-            did_you_mean(builder, names),
-        )
+        yield stated_at(loc, "image-build-compute-unknown", builder=builder, remedy=did_you_mean(builder, names))
     built = [each.name for each in settings.environments if isinstance(each, CustomEnvironment) and each.conda]
     if builder is None and built and secured.limited:
-        yield finding_at(
-            loc,
-            "image-build-compute-missing",
-            f"The registry is closed to the internet, and {', '.join(f'`{name}`' for name in built)} must be built",
-            "Azure ML builds images outside of the network unless a cluster does it, and then cannot store them in a "
-            "closed registry",
-            "Write image_build_compute: CLUSTER, a small one without GPUs",
-            level=Level.WARNING,
+        yield stated_at(
+            loc, "image-build-compute-missing", Level.WARNING, built=", ".join(f"`{name}`" for name in built)
         )
 
 
@@ -245,39 +209,11 @@ def _encryption(settings: Settings, secured: Security) -> Iterator[Found]:
     if spec is None:
         return
     if secured.identity == "system":
-        yield finding_at(
-            loc,
-            "encryption-without-identity",
-            "The workspace has no identity of its own before it exists",
-            "Whoever encrypts needs a role on the key's vault before the workspace is made, so that it is a "
-            "user-assigned identity",
-            "Write identity: stack",
-        )
+        yield stated_at(loc, "encryption-without-identity")
     if spec.own and not settings.workspace.key_vault.purge_protection:
-        yield finding_at(
-            ("workspace", "key_vault", "purge_protection"),
-            "encryption-without-purge-protection",
-            "The vault of the customer-managed key has no purge protection",
-            "Azure takes a key only from a vault with soft delete and purge protection: without its key the "
-            "workspace's metadata are lost",
-            "Leave `purge_protection` out",
-        )
+        yield stated_at(("workspace", "key_vault", "purge_protection"), "encryption-without-purge-protection")
     if spec.own and spec.service_side and not secured.public:
-        yield finding_at(
-            (*loc, "service_side"),
-            "encryption-service-side",
-            "The vault of the key is closed to the internet",
-            "Encryption on Microsoft's side (preview) does not work with such a vault "
-            "(learn.microsoft.com/azure/machine-learning/concept-customer-managed-keys)",
-            "Leave `service_side` out, or open the vault",
-        )
+        yield stated_at((*loc, "service_side"), "encryption-service-side")
     if not spec.own:
         vault = str(spec.key_vault).rsplit("/", 1)[-1]
-        yield finding_at(
-            (*loc, "key_vault"),
-            "encryption-vault-unknown",
-            f"Whether `{vault}` has soft delete and purge protection is known to Azure only",
-            "Azure takes a key only from such a vault, in the workspace's subscription",
-            f"`az keyvault show --name {vault} --query properties.enablePurgeProtection` prints it",
-            level=Level.INFO,
-        )
+        yield stated_at((*loc, "key_vault"), "encryption-vault-unknown", Level.INFO, vault=vault)

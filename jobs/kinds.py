@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from jobs.model.job import Job, Sweep
 from jobs.model.pipeline import Declared, Pipeline, Recurrence, Schedule
 from jobs.planning.job import plan_job
@@ -71,36 +71,16 @@ def schedule_findings(schedule: Schedule) -> Iterator[Finding]:
     """Findings on a schedule beside those on what it starts."""
     if not isinstance(schedule.create_job, Pipeline | str):
         kind = type(schedule.create_job).__name__.lower()
-        yield Finding(
-            "schedule-kind",
-            "create_job",
-            f"The schedule starts a {'command job' if kind == 'job' else kind}",
-            "azure-ai-ml schedules pipelines, and refuses this",
-            "Make it a pipeline of one step.",
-        )
+        yield stated("schedule-kind", "create_job", text="command job" if kind == "job" else kind)
     yield from _trigger(schedule.trigger)
     if schedule.trigger.start_time is None and schedule.is_enabled is not False:
-        yield Finding(
-            "schedule-starts-at-once",
-            "trigger",
-            "The trigger has no `start_time`",
-            "Azure ML then starts the first job as soon as the schedule is made",
-            "Write one to be sure of the first start.",
-            Level.INFO,
-        )
+        yield stated("schedule-starts-at-once", "trigger", Level.INFO)
 
 
 def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
     if not isinstance(trigger, Recurrence):
         if len(trigger.expression.split()) != 5:
-            yield Finding(
-                "cron-expression",
-                "trigger.expression",
-                f"`expression` must have five fields, got `{trigger.expression}`",
-                "The fields of cron are minute, hour, day of the month, month, day of the week",
-                "Write `0 8 * * 1` for every Monday at eight.",
-                Level.WARNING,
-            )
+            yield stated("cron-expression", "trigger.expression", Level.WARNING, trigger=trigger)
         return
     pattern = trigger.schedule
     for key, values, most in (

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.code_reading.shell import last_step, split, starter
 from jobs.values import Count, Model
 
@@ -138,15 +138,7 @@ def starts_itself(command: str, ranks: int, launcher: str) -> tuple[Finding, ...
     program = starter(command)
     if program is None or ranks <= 1:
         return ()
-    return (
-        Finding(
-            "launcher-in-command",
-            "command",
-            f"The command starts ranks itself with `{program}`, and would be run {ranks} times",
-            f"Under {launcher} every process is one rank",
-            "Write the command as for one process, or use TorchRun, which launches per node.",
-        ),
-    )
+    return (stated("launcher-in-command", "command", program=program, ranks=ranks, launcher=launcher),)
 
 
 def put_before(program: str, command: str, launcher: str) -> tuple[str, tuple[Finding, ...]]:
@@ -163,21 +155,9 @@ def put_before(program: str, command: str, launcher: str) -> tuple[str, tuple[Fi
 
 def _not_python(command: str, launcher: str) -> Finding:
     if program := starter(command):
-        return Finding(
-            "launcher-in-command",
-            "command",
-            f"The command starts the ranks itself with `{program}`",
-            f"{launcher} writes that part, so that nodes and processes agree with the job",
-            "Write the command as for one process (`python train.py …`), or leave the launcher out.",
-        )
+        return stated("launcher-in-command/not-python", "command", program=program, launcher=launcher)
     step = command[last_step(command) :].strip()
-    return Finding(
-        "command-not-python",
-        "command",
-        f"The last step of the command, `{step if len(step) <= 60 else step[:57] + '…'}`, is not a python process",
-        f"{launcher} starts a python script or module",
-        "End the command with `python train.py …` or `python -m package …`.",
-    )
+    return stated("command-not-python", "command", text=step if len(step) <= 60 else step[:57] + "…", launcher=launcher)
 
 
 Ranks = Annotated[StrictInt, Field(ge=1)]
@@ -328,15 +308,7 @@ class SingleNode(TypedLauncher):
         ranks = self.processes_per_node or shape.gpus or 1
         findings: tuple[Finding, ...] = ()
         if shape.nodes > 1:
-            findings += (
-                Finding(
-                    "single-node",
-                    "nodes",
-                    f"{shape.nodes} nodes under SingleNode",
-                    "SingleNode's ranks know only their own node, and each node would train the same alone",
-                    "Write one node, or use TorchRun.",
-                ),
-            )
+            findings += (stated("single-node", "nodes", shape=shape),)
         lowered = command
         if ranks > 1:
             lowered, wrong = put_before(f"torchrun --standalone --nproc_per_node {ranks}", command, "SingleNode")
@@ -389,13 +361,7 @@ class Lightning(TypedLauncher):
     def _disagreements(self, command: str, nodes: int, ranks: int | None) -> tuple[Finding, ...]:
         expected = {"num_nodes": nodes, "devices": ranks}
         return tuple(
-            Finding(
-                "lightning-counts",
-                "command",
-                f"`{match[0]}` in the command, and the job has {expected[match['name']]}",
-                "The Trainer waits for as many ranks as its num_nodes and devices say",
-                "Leave it out and set the launcher's `arguments`, or write the job's number.",
-            )
+            stated("lightning-counts", "command", match=match[0], expected=expected[match["name"]])
             for match in re.finditer(_FLAG, command)
             if expected[match["name"]] not in (None, int(match["value"]))
         )
@@ -472,16 +438,7 @@ class TensorFlow(TypedLauncher):
         workers = self.workers or shape.nodes
         findings = starts_itself(command, workers, "TensorFlow")
         if workers % shape.nodes:
-            findings += (
-                Finding(
-                    "workers-on-nodes",
-                    "launcher.workers",
-                    f"{workers} workers on {shape.nodes} nodes",
-                    "Workers are spread evenly, and each wants its GPUs for itself",
-                    f"Write {shape.nodes}, or leave it out.",
-                    Level.WARNING,
-                ),
-            )
+            findings += (stated("workers-on-nodes", "launcher.workers", Level.WARNING, workers=workers, shape=shape),)
         spread = TensorFlowDistribution(worker_count=workers, parameter_server_count=self.parameter_servers)
         return Lowered(command, spread, max(1, workers // shape.nodes), {}, findings)
 
@@ -525,16 +482,7 @@ class Mpi(TypedLauncher):
         ranks = self.processes_per_node or shape.gpus or 1
         findings = starts_itself(command, ranks, "Mpi")
         if self.backend is None and shape.gpus and shape.nodes > 1:
-            findings += (
-                Finding(
-                    "backend-unsaid",
-                    "launcher.backend",
-                    "The job does not say what carries its collectives",
-                    "Under mpirun both MPI and NCCL can; NCCL's variables are added only when the job says so",
-                    "Write backend='nccl' for PyTorch, Horovod or DeepSpeed with NCCL, backend='mpi' otherwise.",
-                    Level.INFO,
-                ),
-            )
+            findings += (stated("backend-unsaid", "launcher.backend", Level.INFO),)
         return Lowered(command, MpiDistribution(process_count_per_instance=ranks), ranks, {}, findings)
 
 
@@ -609,15 +557,7 @@ class DeepSpeed(TypedLauncher):
         tuner = f"python -m amlnode deepspeed --nproc {ranks} --autotuning {self.autotuning}"
         lowered, findings = put_before(tuner, command, "DeepSpeed")
         if not re.search(r"--deepspeed_config(?=\s|=)|--deepspeed[\s=]+[^\s-]", command):
-            findings += (
-                Finding(
-                    "autotuning-config",
-                    "launcher.config",
-                    "Autotuning without a configuration",
-                    "The tuner varies a DeepSpeed configuration that the command names",
-                    "Write config='ds_config.json', a file in the code folder.",
-                ),
-            )
+            findings += (stated("autotuning-config", "launcher.config"),)
         per_node = PyTorchDistribution(process_count_per_instance=1) if shape.nodes > 1 else None
         return Lowered(lowered, per_node, ranks, {}, findings)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import ValidationError
 
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.base.text import hint
 from jobs.model.pipeline import PASSED_THROUGH, Declared
 from jobs.values import Source
@@ -72,13 +72,7 @@ def load(path: Path | str) -> Loaded:
         from amlstack.base.yamltext import read  # noqa: PLC0415 - a Python job needs no YAML
 
         return from_text(read(path), path.parent)
-    finding = Finding(
-        "file-kind",
-        "",
-        f"`{path.name}` is neither Python nor YAML",
-        "A job file ends in .py, .yml or .yaml",
-        file=str(path),
-    )
+    finding = stated("file-kind", "", path=path).changed(file=str(path))
     return Loaded((), (finding,), Source(str(path), path.parent))
 
 
@@ -114,13 +108,7 @@ def from_text(text: Text, base: Path) -> Loaded:
 
 
 def _to_fill(keys: tuple[Any, ...], value: str) -> Finding:
-    return Finding(
-        "to-fill",
-        ".".join(map(str, keys)),
-        f"`{value}` is left open",
-        "What `amlstack migrate` did not find in the program is filled in by a person",
-        "Write the value in the place of `<fill:…>`.",
-    )
+    return stated("to-fill", ".".join(map(str, keys)), value=value)
 
 
 def _other(text: Text) -> Finding | None:
@@ -144,21 +132,9 @@ def _unknown(cursor: Cursor) -> Finding:
 
     kind = cursor.value.get("type")
     if kinds.is_component(cursor.value):
-        return Finding(
-            "file-type",
-            "type",
-            f"The file is a component of type `{kind}`",
-            "A component runs as a step of a pipeline",
-            f"Name it in a pipeline: `jobs: {{{kind}_step: {{type: {kind}, component: FILE}}}}`.",
-        )
+        return stated("file-type", "type", kind=kind)
     if kind in AS_STEPS:
-        return Finding(
-            "file-type",
-            "type",
-            f"The file is of type `{kind}`",
-            f"A job of type {kind} is read as a step of a pipeline only",
-            f"Write a pipeline, `type: pipeline`, and put this under `jobs: {{{kind}_step: …}}`.",
-        )
+        return stated("file-type/unknown", "type", kind=kind)
     return Finding(
         "file-type",
         "type",
@@ -287,16 +263,11 @@ def _from_module(ran: _Ran, path: Path, content: bytes, source: Source) -> Loade
         return Loaded(tuple(values), (), source)
     if ran.sdk is not None and ran.sdk.jobs:
         return _of_sdk(ran.sdk, path, content)
-    seen = "There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}"
-    finding = Finding(
-        "job-missing",
+    finding = stated(
+        "job-missing/from-module",
         "",
-        seen,
-        "A Python job file has a module-level `job` (a Job, Sweep or Pipeline) or `jobs` (a list of them), or makes "
-        "jobs of azure-ai-ml",
-        "Write `job = Job(…)`.",
-        file=str(path),
-    )
+        seen="There is neither `job` nor `jobs`" if value is None else f"`job` is a {type(value).__name__}",
+    ).changed(file=str(path))
     return Loaded((), (finding,), source)
 
 
@@ -339,35 +310,17 @@ def _line_in(error: BaseException, path: Path) -> int | None:
 
 def _raised(error: BaseException, path: Path) -> Finding:
     if isinstance(error, SyntaxError) and error.filename == str(path):
-        return Finding(
-            "python-syntax",
-            "",
-            f"This is not Python: {error.msg}",
-            "A .py job file is a Python program",
-            "",
-            file=str(path),
-            line=error.lineno,
-            column=error.offset,
-        )
+        return stated("python-syntax", "", error=error).changed(file=str(path), line=error.lineno, column=error.offset)
     if isinstance(error, OSError) and error.filename == str(path):
-        return Finding(
-            "file-unreadable",
-            "",
-            f"The file cannot be read: {error.strerror}",
-            "A job file must exist",
-            "",
-            file=str(path),
-        )
+        return stated("file-unreadable", "", error=error).changed(file=str(path))
     try:
         lines = str(error).splitlines()
     except Exception:  # noqa: BLE001 - an error of the file's own may be unable to say what it is
         lines = []
-    return Finding(
+    return stated(
         "python-raised",
         "",
-        f"Running the file raised {type(error).__name__}{f': {lines[0]}' if lines else ''}",
-        "A Python job file runs to its end and leaves `job` behind",
-        "Install the module into the environment of amlstack." if isinstance(error, ModuleNotFoundError) else "",
-        file=str(path),
-        line=_line_in(error, path),
-    )
+        __name__=type(error).__name__,
+        text=f": {lines[0]}" if lines else "",
+        remedy="Install the module into the environment of amlstack." if isinstance(error, ModuleNotFoundError) else "",
+    ).changed(file=str(path), line=_line_in(error, path))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -94,6 +96,21 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """Plain data for ``--json``."""
         return {**asdict(self), "level": str(self.level), "message": self.message}
+
+
+@cache
+def texts() -> dict[str, tuple[str, str, str]]:
+    """The words of findings (seen, rule, remedy) by code; of one that says several things by `code/word`."""
+    import json  # noqa: PLC0415 - where nothing is wrong nothing is read
+
+    rows: dict[str, list[str]] = json.loads(files("amlstack.base").joinpath("findings.json").read_text("utf-8"))
+    return {key: (row[0], row[1], "".join(row[2:])) for key, row in rows.items()}
+
+
+def stated(key: str, where: str, level: Level = Level.ERROR, /, **values: Any) -> Finding:
+    """A finding in the words of `findings.json`, with values in the place of its names in braces."""
+    seen, rule, remedy = (text.format_map(values) for text in texts()[key])
+    return Finding(key.partition("/")[0], where, seen, rule, remedy, level)
 
 
 def sentence(text: str) -> str:

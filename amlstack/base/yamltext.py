@@ -15,7 +15,7 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from amlstack.base.files import open_regular
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,27 +99,11 @@ def syntax(error: yaml.YAMLError, content: str) -> Finding:
     lines = content.split("\n")
     written = lines[mark.line] if mark and mark.line < len(lines) else ""
     if "\t" in written[: len(written) - len(written.lstrip())] or (mark and "character '\\t'" in problem):
-        return Finding(
-            "yaml-tab",
-            "",
-            "The line is indented with a tab",
-            "YAML is indented with spaces",
-            "Replace the tab by spaces.",
-            line=line,
-            column=column,
-        )
+        return stated("yaml-tab", "").changed(line=line, column=column)
     if position := getattr(error, "position", None):  # the reader's own errors name an offset instead
         line = content.count("\n", 0, position) + 1
         problem = f"a character that YAML does not allow stands at offset {position}"
-    return Finding(
-        "yaml-syntax",
-        "",
-        f"This is not YAML: {problem}",
-        "A job file is one YAML mapping",
-        "Mind indentation, quotes and colons around this place.",
-        line=line,
-        column=column,
-    )
+    return stated("yaml-syntax", "", problem=problem).changed(line=line, column=column)
 
 
 MAX_DEPTH = 60
@@ -290,14 +274,9 @@ class Builder:
 
     def _twice(self, name: Any, first: Any, mark: Any) -> None:
         self.findings.append(
-            Finding(
-                "yaml-duplicate-key",
-                str(name),
-                f"`{name}` is given here and in line {first.line + 1}",
-                "A key stands once; azure-ai-ml takes the last one, and so is it done here",
-                "Remove one of the two.",
-                Level.WARNING,
-            ).at(self.file, mark.line + 1, mark.column + 1)
+            stated("yaml-duplicate-key", str(name), Level.WARNING, name=name, line=first.line + 1).at(
+                self.file, mark.line + 1, mark.column + 1
+            )
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.paths import PROJECT
 from amlstack.base.text import did_you_mean
 from jobs.planning.job_checks import PLACEHOLDER
@@ -124,10 +124,7 @@ class Targets:
 
 
 def _size_unknown(cluster: str) -> Finding:
-    seen = f"The size of the cluster `{cluster}` is not known here"
-    rule = "What follows from a size (GPUs, InfiniBand, nodes) is not checked without it"
-    remedy = "Give it with --size, or name a stack that declares the cluster with --stack."
-    return Finding("cluster-size-unknown", "compute", seen, rule, remedy, Level.INFO)
+    return stated("cluster-size-unknown", "compute", Level.INFO, cluster=cluster)
 
 
 def _only_stack() -> str | None:

@@ -12,37 +12,17 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
+from amlstack import rpc
 from amlstack.provider import arm
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError
 from amlstack.provider.arm.client import FUNCTION, FUNCTIONS, look_up
 from amlstack.provider.resource import Call, Course, Difference, InputShape, Resource, Services, Values, package
 from amlstack.provider.runs import Runs, WorkspaceMissingError
 from amlstack.provider.stacks.guard import Guards, Keepers, Records
+from amlstack.provider.types import versions
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.provider.types.network import Isolations, ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
-from amlstack.provider.types.versions import (
-    DataUploads,
-    RegisteredComponents,
-    RegisteredData,
-    RegisteredEnvironments,
-    Snapshots,
-)
-from amlstack.rpc import (
-    ErrorCode,
-    Failures,
-    Host,
-    InitFailedError,
-    Plugin,
-    ProviderError,
-    Secrecy,
-    ValueRefusedError,
-    all_of,
-    bare,
-    decode,
-    encode,
-    opened,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +32,11 @@ if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
 TYPES: dict[str, type[Resource]] = {
-    "amlstack:code:Snapshot": Snapshots,
-    "amlstack:components:Version": RegisteredComponents,
-    "amlstack:data:Upload": DataUploads,
-    "amlstack:data:Version": RegisteredData,
-    "amlstack:environments:Version": RegisteredEnvironments,
+    "amlstack:code:Snapshot": versions.Snapshots,
+    "amlstack:components:Version": versions.RegisteredComponents,
+    "amlstack:data:Upload": versions.DataUploads,
+    "amlstack:data:Version": versions.RegisteredData,
+    "amlstack:environments:Version": versions.RegisteredEnvironments,
     "amlstack:jobs:Job": JobRuns,
     "amlstack:network:Isolation": Isolations,
     "amlstack:network:Managed": ManagedNetworks,
@@ -69,10 +49,10 @@ SETTINGS = ("armEndpoint", *arm.VARIABLES)
 """The settings of the provider; all but the endpoint are azure-native's own settings."""
 _CONFIG = "amlstack:config:"
 _CODES = {
-    0: ErrorCode.UNAVAILABLE,
-    401: ErrorCode.UNAUTHENTICATED,
-    403: ErrorCode.PERMISSION_DENIED,
-    404: ErrorCode.NOT_FOUND,
+    0: rpc.ErrorCode.UNAVAILABLE,
+    401: rpc.ErrorCode.UNAUTHENTICATED,
+    403: rpc.ErrorCode.PERMISSION_DENIED,
+    404: rpc.ErrorCode.NOT_FOUND,
 }
 
 
@@ -80,7 +60,7 @@ _URN: contextvars.ContextVar[str] = contextvars.ContextVar("urn", default="")
 """Of the resource whose operation is under way."""
 
 
-class Provider(Plugin):
+class Provider(rpc.Plugin):
     """The provider ``amlstack``.
 
     Args:
@@ -88,7 +68,7 @@ class Provider(Plugin):
         credential: For tests and the command line; Entra ID's default chain otherwise.
     """
 
-    def __init__(self, host: Host, credential: TokenCredential | None = None) -> None:
+    def __init__(self, host: rpc.Host, credential: TokenCredential | None = None) -> None:
         super().__init__(host)
         self._credential = credential
         self._lock = threading.Lock()
@@ -102,11 +82,11 @@ class Provider(Plugin):
         return json.dumps({**package(), "version": self.version})
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
-        failures = Failures()
+        failures = rpc.Failures()
         # Only a program registers a provider, and an update with targets registers it too.
         self._registered = True
         # The stack's settings share the namespace `amlstack:` and arrive here too; they are none of the provider's.
-        news = {key: value for key, value in decode(request.news).items() if key in SETTINGS}
+        news = {key: value for key, value in rpc.decode(request.news).items() if key in SETTINGS}
         try:
             _signing_in(_texts(news))
         except ArmError as error:
@@ -116,11 +96,11 @@ class Provider(Plugin):
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         variables = {name: request.variables.get(f"{_CONFIG}{name}") for name in SETTINGS}
-        given = _texts({**decode(request.args), **{name: value for name, value in variables.items() if value}})
+        given = _texts({**rpc.decode(request.args), **{name: value for name, value in variables.items() if value}})
         try:
             endpoint, sign_in = _signing_in(given)
         except ArmError as error:
-            raise ProviderError(error.message, ErrorCode.INVALID_ARGUMENT) from None
+            raise rpc.ProviderError(error.message, rpc.ErrorCode.INVALID_ARGUMENT) from None
         client = ArmClient(
             endpoint, self._credential, sign_in=sign_in, cancelled=self.cancelled, announce=self._announce
         )
@@ -138,9 +118,9 @@ class Provider(Plugin):
         with self._lock:
             client = self._client
         if client is None:
-            raise ProviderError("the provider is not configured")
+            raise rpc.ProviderError("the provider is not configured")
         self._course.program = True
-        args = bare(decode(request.args))
+        args = rpc.bare(rpc.decode(request.args))
         try:
             if request.tok == FUNCTION:
                 answer = look_up(client, args)
@@ -148,19 +128,21 @@ class Provider(Plugin):
                 answer = FUNCTIONS[request.tok](client, args, self.cancelled)
             else:
                 known = ", ".join((FUNCTION, *FUNCTIONS))
-                raise ProviderError(f"there is no function {request.tok}; there are {known}", ErrorCode.NOT_FOUND)
+                raise rpc.ProviderError(
+                    f"there is no function {request.tok}; there are {known}", rpc.ErrorCode.NOT_FOUND
+                )
         except InterruptedWaitError as error:
-            raise ProviderError(_interrupted(error), ErrorCode.ABORTED) from None
+            raise rpc.ProviderError(_interrupted(error), rpc.ErrorCode.ABORTED) from None
         response = provider_pb2.InvokeResponse()
-        getattr(response, "return").CopyFrom(encode(answer))  # a word of Python
+        getattr(response, "return").CopyFrom(rpc.encode(answer))  # a word of Python
         return response
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
-        failures = Failures()
+        failures = rpc.Failures()
         self._course.program = True
         try:
             secrecy, _, (inputs, given) = self._opened(request.urn, request.olds, request.news)
-        except ValueRefusedError as error:
+        except rpc.ValueRefusedError as error:
             failures.add(error.path, error.reason)
             return failures.response({})
         inputs.pop("__defaults", None)
@@ -179,7 +161,7 @@ class Provider(Plugin):
         if not difference.replaces and wanted.places:
             # What has become secret lies in the clear in the state until that is written again.
             difference = dataclasses.replace(
-                difference, updates=(*difference.updates, *resource.shape.bared(decode(request.olds), wanted))
+                difference, updates=(*difference.updates, *resource.shape.bared(rpc.decode(request.olds), wanted))
             )
         return _diff_response(difference, secrecy)
 
@@ -190,7 +172,7 @@ class Provider(Plugin):
             resource_id, state = resource.create(call, inputs)
         # A preview shows all that there will be; programs get inputs back from the SDK in any case.
         known = resource.shape.sealed if request.preview else resource.shape.recorded
-        properties = encode(known(state, secrecy), keep_unknowns=request.preview)
+        properties = rpc.encode(known(state, secrecy), keep_unknowns=request.preview)
         return provider_pb2.CreateResponse(id=resource_id, properties=properties)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -202,8 +184,8 @@ class Provider(Plugin):
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
             id=resource_id,
-            properties=encode(resource.shape.recorded(state, secrecy)),
-            inputs=encode(resource.shape.sealed(inputs, given)),
+            properties=rpc.encode(resource.shape.recorded(state, secrecy)),
+            inputs=rpc.encode(resource.shape.sealed(inputs, given)),
         )
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -212,7 +194,7 @@ class Provider(Plugin):
         with _as_answers(request.urn, request.id, resource.shape, secrecy):
             state = resource.update(call, request.id, old, new)
         known = resource.shape.sealed if request.preview else resource.shape.recorded
-        properties = encode(known(state, secrecy), keep_unknowns=request.preview)
+        properties = rpc.encode(known(state, secrecy), keep_unknowns=request.preview)
         return provider_pb2.UpdateResponse(properties=properties)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -231,8 +213,8 @@ class Provider(Plugin):
 
         No message about the resource shows that from here on.
         """
-        several = [opened(decode(struct)) for struct in structs]
-        secrecy = all_of(*(each for _, each in several))
+        several = [rpc.opened(rpc.decode(struct)) for struct in structs]
+        secrecy = rpc.all_of(*(each for _, each in several))
         self.host.conceal(urn, secrecy)
         return secrecy, *several
 
@@ -240,29 +222,31 @@ class Provider(Plugin):
         token = urn.split("::")[2].rsplit("$", 1)[-1] if urn.count("::") >= 3 else urn
         if token not in TYPES:
             known = ", ".join(TYPES)
-            raise ProviderError(f"there is no resource type {token}; there are {known}", ErrorCode.NOT_FOUND)
+            raise rpc.ProviderError(f"there is no resource type {token}; there are {known}", rpc.ErrorCode.NOT_FOUND)
         with self._lock:
             if not self._resources:
-                raise ProviderError("the provider is not configured")
+                raise rpc.ProviderError("the provider is not configured")
             return self._resources[token]
 
 
 @contextlib.contextmanager
-def _as_answers(urn: str, what: str, shape: InputShape, secrecy: Secrecy) -> Iterator[None]:
+def _as_answers(urn: str, what: str, shape: InputShape, secrecy: rpc.Secrecy) -> Iterator[None]:
     """Answer a refusal of the service in its own words, with a code that leaves no pending operation."""
     under_way = _URN.set(urn)
     try:
         yield
-    except InitFailedError as error:
+    except rpc.InitFailedError as error:
         inputs = None if error.inputs is None else shape.sealed(error.inputs, secrecy)
         reasons = [secrecy.redact(reason) for reason in error.reasons]
-        raise InitFailedError(error.resource_id, shape.recorded(error.outputs, secrecy), reasons, inputs) from None
+        raise rpc.InitFailedError(error.resource_id, shape.recorded(error.outputs, secrecy), reasons, inputs) from None
     except ArmError as error:
-        raise ProviderError(f"{what}: {error}", _CODES.get(error.status, ErrorCode.FAILED_PRECONDITION)) from None
+        raise rpc.ProviderError(
+            f"{what}: {error}", _CODES.get(error.status, rpc.ErrorCode.FAILED_PRECONDITION)
+        ) from None
     except WorkspaceMissingError as error:
-        raise ProviderError(f"{what}: {error}") from None
+        raise rpc.ProviderError(f"{what}: {error}") from None
     except InterruptedWaitError as error:
-        raise ProviderError(f"{what}: {_interrupted(error)}", ErrorCode.ABORTED) from None
+        raise rpc.ProviderError(f"{what}: {_interrupted(error)}", rpc.ErrorCode.ABORTED) from None
     finally:
         _URN.reset(under_way)
 
@@ -276,11 +260,11 @@ def _interrupted(error: InterruptedWaitError) -> str:
     return f"interrupted{f' at {error.request}' if error.request else ''}, which changed nothing; the next `up` goes on"
 
 
-def _call(request: Any, secrecy: Secrecy, *, preview: bool = False) -> Call:
+def _call(request: Any, secrecy: rpc.Secrecy, *, preview: bool = False) -> Call:
     return Call(request.urn, preview, request.timeout or None, secrecy)
 
 
-def _warn_of_ids(host: Host, urn: str, shape: InputShape, secrecy: Secrecy) -> None:
+def _warn_of_ids(host: rpc.Host, urn: str, shape: InputShape, secrecy: rpc.Secrecy) -> None:
     for name, rule in shape.fields.items():
         if rule.in_id and (name,) in secrecy.places:
             host.warning(
@@ -292,7 +276,7 @@ def _warn_of_ids(host: Host, urn: str, shape: InputShape, secrecy: Secrecy) -> N
 
 def _texts(values: Values) -> dict[str, str]:
     """The settings that are known and are text."""
-    plain = {name: bare(value) for name, value in values.items()}
+    plain = {name: rpc.bare(value) for name, value in values.items()}
     return {name: value for name, value in plain.items() if isinstance(value, str)}
 
 
@@ -302,7 +286,7 @@ def _signing_in(settings: dict[str, str]) -> tuple[str, arm.SignIn]:
     return arm.endpoint(settings.get("armEndpoint"), sign_in.cloud), sign_in
 
 
-def _diff_response(difference: Difference, secrecy: Secrecy) -> Any:
+def _diff_response(difference: Difference, secrecy: rpc.Secrecy) -> Any:
     kinds = provider_pb2.PropertyDiff
     detailed = {secrecy.cut(path): kinds(kind=kinds.UPDATE, inputDiff=True) for path in difference.updates}
     detailed |= {secrecy.cut(path): kinds(kind=kinds.UPDATE_REPLACE, inputDiff=True) for path in difference.replaces}

@@ -36,7 +36,7 @@ WHERE: Final = "AMLSTACK_SANDBOX_ON_CPU"
 GPUS: Final = "AMLSTACK_SANDBOX_GPUS"
 """Variable with the number of GPUs that a node is taken to have."""
 WORLDS: Final = "AMLSTACK_SANDBOX_WORLDS"
-"""Variable with the folder in which each process that joins others leaves its rank and world size (`amlcpu.worlds`)."""
+"""Variable with the folder in which each process that joins others leaves its rank and world size."""
 _ROOT: Final = paths.PACKAGE
 _OFF: Final = "no-shim"
 _START: Final = "amlcpu.pth"

@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from amlstack.base.credentials import FORMS
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.snapshot.remembered import FileContent
 from amlstack.snapshot.walk import FileState
 
@@ -256,9 +256,7 @@ class Content:
                 continue
             yield FilePiece(file, b"")
             if read != file.size:
-                seen = f"{file.relative} had {file.size} bytes and then {read}"
-                rule = "A folder must not change while its snapshot is taken"
-                self.findings.append(Finding("file-changed", "", seen, rule, "Try again", file=file.relative))
+                self.findings.append(stated("file-changed", "", file=file, read=read).changed(file=file.relative))
 
 
 class _Each:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from amlstack.base.findings import Finding, Level, errors
+from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.snapshot import remembered
 from amlstack.snapshot import walk as walk_module
 from amlstack.snapshot.content import HEAD, Content, ContentHash, secret_finding, secret_in
@@ -126,13 +126,8 @@ def walked(folder: Path, most: int | None = None) -> Walk:
 def empty(folder: Path, walk: Walk) -> Finding:
     """A folder of which nothing would be uploaded."""
     ignored = walk.ignore.path
-    return Finding(
-        "code-folder-empty",
-        "",
-        f"{folder} holds no file that would be uploaded",
-        "A code snapshot needs at least one file",
-        f"Check {ignored.name}" if ignored else "",
-        file=str(folder),
+    return stated("code-folder-empty", "", folder=folder, remedy=f"Check {ignored.name}" if ignored else "").changed(
+        file=str(folder)
     )
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amlstack.base import text
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -182,15 +182,7 @@ class Ignore:
                 rule = parse(line)
             except PatternError as error:
                 findings.append(
-                    Finding(
-                        "ignore-pattern-invalid",
-                        "",
-                        str(error),
-                        "Each line is a gitignore pattern",
-                        "Write # before the line to make it a comment, or \\ before a character to take it literally",
-                        file=str(path),
-                        line=number,
-                    )
+                    stated("ignore-pattern-invalid", "", seen=str(error)).changed(file=str(path), line=number)
                 )
                 continue
             if rule is not None:

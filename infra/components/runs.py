@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack import snapshot
-    from infra.components.cluster import RdmaCluster, StackIdentity
+    from infra.components.children import RdmaCluster, StackIdentity
     from infra.components.registration import StackTree
     from infra.components.workspace import AnyWorkspace
     from infra.data import PlannedAsset

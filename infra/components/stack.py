@@ -11,14 +11,14 @@ import pulumi
 from amlstack import resources
 from amlstack.catalog import clock
 from infra import resource_types, security
-from infra.azure_policy_assignment import assigned
-from infra.components import data, registration
-from infra.components.cluster import RdmaCluster, StackIdentity, check, check_providers
+from infra.components import children, registration
+from infra.components.children import RdmaCluster, StackIdentity, check, check_providers
 from infra.components.registration import StackTree, after, known_of, refuse, register
 from infra.components.runs import Assets, submit_all
 from infra.components.workspace import ExistingWorkspace, StackWorkspace
 from infra.components.workspace.existing_workspace import confirmed, provider_of
 from infra.components.workspace.parts import StackResources, moved
+from infra.declaration import assigned
 from infra.names import Names
 from infra.network.plan import network_plan
 from jobs.model.pipeline import trigger_text
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import jobs
-    from infra.azure_policy_assignment import Assigned
     from infra.components.runs import Submitted
     from infra.components.workspace import AnyWorkspace
     from infra.data import PlannedAsset
+    from infra.declaration import Assigned
     from infra.names import Account
     from infra.runs import Run
     from infra.settings import Reading, Settings
@@ -129,7 +129,7 @@ async def build(declared: StackDeclaration) -> dict[str, Any]:
     }
     stores = _datastores(settings, workspace, shared, clusters, tree)
     if settings.access:
-        data.register_access(settings.access, workspace, tree[resource_types.ACCESS])
+        children.register_access(settings.access, workspace, tree[resource_types.ACCESS])
     assets = Assets(settings, declared.runs, record, workspace, clusters=clusters, datastores=stores, shared=shared)
     for asset in declared.data:
         assets.data_asset(asset, tree[resource_types.DATA])
@@ -203,11 +203,11 @@ def _datastores(
     """The resources that come before the use of each datastore."""
     if not settings.datastores:
         return {}
-    return data.register_datastores(
+    return children.register_datastores(
         settings.datastores,
         workspace,
-        data.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {},
-        created=data.register_containers(settings, workspace, tree[resource_types.DATA]),
+        children.holders_of(workspace, shared, clusters, settings.clusters) if settings.assign_roles else {},
+        created=children.register_containers(settings, workspace, tree[resource_types.DATA]),
         cloud=registration.config().get("azure-native:environment", ""),
         parent=tree[resource_types.DATA],
     )

@@ -9,8 +9,8 @@ from amlstack.base.findings import Level
 from infra.names import Names
 from infra.network import plan
 from infra.network.plan import APPROVED, MODES, OFF, OWN_REGISTRIES, declared, endpoints, generated, hosts, registry_of
-from infra.settings.model.jobs import CustomEnvironment
-from infra.settings.repair import finding_at
+from infra.settings.model.stack import CustomEnvironment
+from infra.settings.repair import finding_at, stated_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,51 +55,20 @@ def _of_rules(settings: Settings, network: NetworkSettings, mode: str | None) ->
     for index, rule in enumerate(network.rules):
         at: Loc = (*AT, "rules", index)
         if (other := seen.setdefault(rule.name.lower(), f"rules[{index}]")) != f"rules[{index}]":
-            yield finding_at(
-                (*at, "name"), "network-rule-twice", f"`{rule.name}` is the name of `{other}` too",
-                "Each outbound rule has a name of its own, without regard to letter case",
-            )  # fmt: skip
+            yield stated_at((*at, "name"), "network-rule-twice", rule=rule, other=other)
         if mode == OFF:
-            yield finding_at(
-                at, "network-rule-without-network", f"The rule `{rule.name}` stands beside `isolation: off`",
-                "Outbound rules are those of a managed network; in a network of your own, security rules and your "
-                "firewall bound what nodes reach",
-                "Leave it out, or write isolation: only_approved",
-            )  # fmt: skip
+            yield stated_at(at, "network-rule-without-network", rule=rule)
         elif mode != APPROVED and rule.private_endpoint is None:
-            yield finding_at(
-                at, "network-rule-needs-approved", f"The rule `{rule.name}` names a {_kind(rule.kind)}",
-                "Rules of hosts and service tags are taken under `only_approved` alone: elsewhere nodes reach the "
-                "whole internet",
-                "Leave it out, or write isolation: only_approved, from which there is no way back",
-            )  # fmt: skip
+            yield stated_at(at, "network-rule-needs-approved", rule=rule, kind=_kind(rule.kind))
         if rule.fqdn is not None and rule.fqdn.lower().endswith(_STORAGE):
-            yield finding_at(
-                (*at, "fqdn"), "network-rule-of-storage", f"`{rule.fqdn}` is a storage account",
-                "Under `only_approved` a storage account is reached by a private endpoint, never by its host name",
-                "Write private_endpoint: ARM id of the account, target: blob",
-            )  # fmt: skip
+            yield stated_at((*at, "fqdn"), "network-rule-of-storage", rule=rule)
     if network.package_hosts and mode != APPROVED:
-        yield finding_at(
-            (*AT, "package_hosts"), "network-package-hosts", "`package_hosts` are given without `only_approved`",
-            "They become outbound rules of `only_approved`; elsewhere they have no effect",
-            level=Level.WARNING,
-        )  # fmt: skip
+        yield stated_at((*AT, "package_hosts"), "network-package-hosts", Level.WARNING)
     reached = tuple(hosts(settings)) if mode == APPROVED else ()
     if reached and network.firewall is None:
-        yield finding_at(
-            AT, "network-firewall-cost", f"Outbound rules name hosts: {', '.join(reached)}",
-            "Azure ML makes an Azure Firewall for the first such rule, which is billed by the hour even while no "
-            "cluster runs, and provisioning takes about ten minutes more",
-            "Write firewall: basic or firewall: standard to say that it is meant",
-            level=Level.WARNING,
-        )  # fmt: skip
+        yield stated_at(AT, "network-firewall-cost", Level.WARNING, reached=", ".join(reached))
     if network.firewall is not None and not reached:
-        yield finding_at(
-            (*AT, "firewall"), "network-firewall-unused", "`firewall` is given, and no outbound rule names a host",
-            "Azure ML makes the firewall only for rules of hosts under `only_approved`",
-            level=Level.WARNING,
-        )  # fmt: skip
+        yield stated_at((*AT, "firewall"), "network-firewall-unused", Level.WARNING)
     if mode == APPROVED:
         yield from _of_images(settings, network)
 
@@ -111,26 +80,14 @@ def _of_images(settings: Settings, network: NetworkSettings) -> Iterator[Found]:
             continue
         host = registry_of(environment.image)
         if host.endswith(OWN_REGISTRIES) and host.removesuffix(OWN_REGISTRIES) not in linked:
-            yield finding_at(
-                ("environments", index, "image"), "network-registry-unreached",
-                f"The image comes from `{host}`, to which no outbound rule leads",
-                "Under `only_approved` nodes reach a registry in Azure by a private endpoint, unless it is the "
-                "workspace's own",
-                "Add a rule with private_endpoint: ARM id of the registry, target: registry",
-                level=Level.WARNING,
-            )  # fmt: skip
+            yield stated_at(("environments", index, "image"), "network-registry-unreached", Level.WARNING, host=host)
 
 
 def _of_clusters(settings: Settings, mode: str) -> Iterator[Found]:
     word = _WORD[mode]
     for index, cluster in enumerate(settings.clusters):
         if cluster.subnet is not None:
-            yield finding_at(
-                ("clusters", index, "subnet"), "network-cluster-subnet",
-                f"`{cluster.name}` names a subnet, and the workspace has `isolation: {word}`",
-                "In a workspace with a managed network all nodes are in that network",
-                "Leave `subnet` out, or write isolation: off for a new workspace",
-            )  # fmt: skip
+            yield stated_at(("clusters", index, "subnet"), "network-cluster-subnet", cluster=cluster, word=word)
         if cluster.location is not None and cluster.location != settings.location:
             yield finding_at(
                 ("clusters", index, "location"), "network-cluster-region",
@@ -169,17 +126,10 @@ def _of_ranges(spec: VirtualNetwork) -> Iterator[Found]:
             )  # fmt: skip
         for other, one in taken.items():
             if range_.overlaps(one):
-                yield finding_at(
-                    (*at, key), "network-range-overlap", f"`{text}` overlaps `{other}`, {one}",
-                    "Subnets of one network share no address",
-                )  # fmt: skip
+                yield stated_at((*at, key), "network-range-overlap", text=text, other=other, one=one)
         taken[key] = range_
     if spec.address_space and not plan.is_range(spec.compute) and not plan.is_range(spec.endpoints):
-        yield finding_at(
-            (*at, "address_space"), "network-space-unused", "`address_space` is given, and no subnet is a range",
-            "The stack makes a network for subnets that are given as ranges",
-            "Write compute: RANGE or endpoints: RANGE, or leave address_space out",
-        )  # fmt: skip
+        yield stated_at((*at, "address_space"), "network-space-unused")
 
 
 def _of_endpoints(spec: VirtualNetwork) -> Iterator[Found]:
@@ -187,25 +137,15 @@ def _of_endpoints(spec: VirtualNetwork) -> Iterator[Found]:
     if spec.endpoints is None:
         for key in ("private_endpoints", "dns", "zones"):
             if key in spec.model_fields_set:
-                yield finding_at(
-                    (*at, key), "network-endpoints-nowhere", f"`{key}` is given without `endpoints`",
-                    "Private endpoints have addresses in a subnet", "Write endpoints: RANGE or the ARM id of a subnet",
-                )  # fmt: skip
+                yield stated_at((*at, key), "network-endpoints-nowhere", key=key)
         return
     if spec.dns == "platform" and spec.zones:
-        yield finding_at(
-            (*at, "zones"), "network-zones-unused", "`zones` are given beside `dns: platform`",
-            "There an Azure Policy of the platform team registers the names of endpoints",
-            "Leave one of the two out",
-        )  # fmt: skip
+        yield stated_at((*at, "zones"), "network-zones-unused")
     known = plan.known_zones()
     for index, zone in enumerate(spec.zones):
         name = zone.rsplit("/", 1)[-1].lower()
         if name not in known:
-            yield finding_at(
-                (*at, "zones", index), "network-zone-unknown", f"`{name}` is no zone of the stack's private endpoints",
-                f"These are {', '.join(sorted(known))}",
-            )  # fmt: skip
+            yield stated_at((*at, "zones", index), "network-zone-unknown", name=name, known=", ".join(sorted(known)))
 
 
 def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Iterator[Found]:
@@ -213,39 +153,22 @@ def _of_own(settings: Settings, spec: VirtualNetwork, mode: str | None) -> Itera
     if not plan.is_range(spec.compute):
         for key in ("internet", "nat_gateway", "route_table"):
             if key in spec.model_fields_set:
-                yield finding_at(
-                    (*at, key), "network-subnet-given", f"`{key}` is given, and the stack makes no subnet of nodes",
-                    "It is a property of the subnet that the stack makes; one that exists is left as it is",
-                    "Leave it out, or write compute: RANGE",
-                )  # fmt: skip
+                yield stated_at((*at, key), "network-subnet-given", key=key)
     if spec.compute is None:
         return
     if mode != OFF:
-        yield finding_at(
-            (*at, "compute"), "network-two-networks",
-            f"A subnet for nodes stands beside `isolation: {_WORD[str(mode)]}`",
-            "In a workspace with a managed network all nodes are in that network",
-            "Leave `compute` out, or write isolation: off for a new workspace",
-        )  # fmt: skip
+        yield stated_at((*at, "compute"), "network-two-networks", _WORD=_WORD[str(mode)])
         return
     inside = [cluster for cluster in settings.clusters if cluster.subnet is None]
     for index, cluster in enumerate(settings.clusters):
         if cluster in inside and cluster.location is not None and cluster.location != settings.location:
-            yield finding_at(
-                ("clusters", index, "location"), "network-cluster-region",
-                f"`{cluster.name}` is in {cluster.location}, and the subnet of the workspace's network in "
-                f"{settings.location}",
-                "Nodes are in the region of their subnet", "Name a subnet of that region with `subnet`",
-            )  # fmt: skip
+            yield stated_at(
+                ("clusters", index, "location"), "network-cluster-region", cluster=cluster, settings=settings
+            )
     if plan.is_range(spec.compute) and _no_range(spec.compute) is None:
         nodes, room = sum(cluster.nodes.max for cluster in inside), plan.addresses(spec.compute)
         if nodes > room:
-            yield finding_at(
-                (*at, "compute"), "network-subnet-small",
-                f"`{spec.compute}` has {room} addresses for nodes, and the clusters in it up to {nodes} nodes",
-                "Each node takes one address; Azure keeps five of each subnet", "Give a larger range",
-                level=Level.WARNING,
-            )  # fmt: skip
+            yield stated_at((*at, "compute"), "network-subnet-small", Level.WARNING, spec=spec, room=room, nodes=nodes)
 
 
 def _no_range(text: str) -> str | None:

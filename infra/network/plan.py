@@ -18,7 +18,7 @@ from amlstack.catalog.files import rows
 from infra import data
 from infra.names import Names
 from infra.security import SANDBOX
-from infra.settings.model.jobs import CustomEnvironment
+from infra.settings.model.stack import CustomEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jobs
 from amlstack import run_identity
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from amlstack.base.paths import is_file
 from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments, regions
@@ -192,13 +192,7 @@ def secret_findings(
     sweep = next((name for name, step in declared.steps.items() if step.kind == "sweep"), None)
     if job_file.environment_variables and sweep is not None:
         loc: tuple[str | int, ...] = ("jobs", index, "environment_variables")
-        finding = Finding(
-            "variable-misplaced",
-            "",
-            f"The step `{sweep}` would have the variables too, and tries many hyperparameters",
-            "Azure ML takes no variables at such a step",
-            "Take the step into a file of its own",
-        )
+        finding = stated("variable-misplaced", "", sweep=sweep)
         yield reading.about(loc, finding)
     for where, variable, name in dict.fromkeys(named_secrets(declared)):
         if name in known or reading.doubts("secrets"):
@@ -364,21 +358,9 @@ def _wrong(member: OrderedRun, wanted: Wanted, known: _Known, *, complete: bool)
             "Name the other jobs one by one" if len(meant) > 1 else "Take it out of `after`",
         )
     if endless := [each for each in meant if known.runs[each].is_schedule]:
-        return Finding(
-            "after-schedule",
-            where,
-            f"`{member.name}` comes after `{endless[0]}`, which is a schedule",
-            "A schedule starts runs again and again: it never completes, so that nothing can come after it",
-            "Name a job, a sweep or a pipeline",
-        )
+        return stated("after-schedule", where, member=member, endless=endless[0])
     if member.is_schedule:
-        return Finding(
-            "after-schedule",
-            where,
-            f"The schedule `{member.name}` comes after `{name}`",
-            "A schedule starts its runs at times of its own, without this stack",
-            "Take it out of `after`; let a pipeline run the one after the other, and schedule that",
-        )
+        return stated("after-schedule/wrong", where, member=member, name=name)
     return None
 
 
@@ -397,13 +379,7 @@ def _circles(before: dict[str, tuple[str, ...]], known: _Known) -> list[Finding]
             words = ", ".join(
                 f"`{one}` after `{other}`" for one, other in zip(circle[1:], [*circle[2:], name], strict=True)
             )
-            finding = Finding(
-                "after-circle",
-                "after",
-                f"`{name}` comes after `{following}`, {words}",
-                "Each of these would wait for the others for ever",
-                "Take one of them out of the other's `after`",
-            )
+            finding = stated("after-circle", "after", name=name, following=following, words=words)
             wanted = next(each for each in known.runs[name].wanted if following in known.meant(each.name))
             found.append(wanted.locate(finding))
             before[name] = tuple(each for each in before[name] if each != following)
@@ -482,23 +458,11 @@ def misplaced(loaded: jobs.Loaded) -> Iterator[Finding]:
     for declared in loaded.jobs:
         started = declared.runs if declared.timed else None
         if getattr(started, "after", ()):
-            finding = Finding(
-                "after-misplaced",
-                "create_job.after",
-                "What a schedule starts has `after`",
-                "A schedule starts its runs at times of its own, without this stack",
-                "Take it out; let a pipeline run the one after the other, and schedule that",
-            )
+            finding = stated("after-misplaced", "create_job.after")
             yield loaded.source.locate(finding)
         for name, step in declared.steps.items():
             if getattr(step, "after", ()):
-                finding = Finding(
-                    "after-misplaced",
-                    f"jobs.{name}.after",
-                    f"The step `{name}` has `after`",
-                    "A step starts when the steps whose outputs it binds have completed",
-                    "Write `after` at the pipeline, or bind an output of the earlier step as an input",
-                )
+                finding = stated("after-misplaced/misplaced", f"jobs.{name}.after", name=name)
                 yield loaded.source.locate(finding.under("create_job") if declared.timed else finding)
 
 

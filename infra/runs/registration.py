@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jobs
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.run_identity import sha256
 from infra.data import named_in
 from infra.properties import CLUSTER_SETTINGS
@@ -136,13 +136,7 @@ def announced(run: Run, where: str) -> Finding:
     nodes = f"{plan.nodes} node{'' if plan.nodes == 1 else 's'} of {plan.target.size}"
     price = costs(run.plan).get("")
     cost = f"; it costs {price}" if price is not None else "; the catalogue has no price of that size"
-    return Finding(
-        "fabric-check",
-        where,
-        f"`{run.name}` checks {nodes} before the cluster's jobs{cost}",
-        "It runs once, and again when the cluster is replaced by another one or the check itself is changed",
-        level=Level.INFO,
-    )
+    return stated("fabric-check", where, Level.INFO, run=run, nodes=nodes, cost=cost)
 
 
 def _ground(cluster: Cluster, location: str) -> str:

@@ -24,10 +24,9 @@ from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.base.yamltext import unfilled
 from amlstack.catalog import regions
-from infra.settings import checks, repair, secrets
+from infra.settings import checks, repair
 from infra.settings.model.cluster import BY_KEY
-from infra.settings.model.jobs import CuratedEnvironment
-from infra.settings.model.stack import INCLUDE, LISTS, Settings
+from infra.settings.model.stack import INCLUDE, LISTS, CuratedEnvironment, Settings
 from infra.settings.repair import Mending, dotted
 from infra.settings.stackfile import NAMESPACE, ROOM, StackFile, read
 
@@ -393,7 +392,7 @@ def read_file(path: Path) -> Reading:
     if file is None:
         return Reading(found)
     values = {key: _as_engine(value) for key, value in file.values.items()}
-    reading = parse(values, file, secrets.encrypted(file.values), readable=False, root=path.parent)
+    reading = parse(values, file, checks.encrypted(file.values), readable=False, root=path.parent)
     return replace(reading, findings=(*checks.check_size(file), *reading.findings))
 
 
@@ -414,7 +413,7 @@ def from_engine(
         if namespace == NAMESPACE:
             values[name] = _decoded(text)
     keys = [key.removeprefix(f"{NAMESPACE}:") for key in secret_keys if key.startswith(f"{NAMESPACE}:")]
-    return parse(values, file, secrets.of_engine(values, keys, file), root=root)
+    return parse(values, file, checks.of_engine(values, keys, file), root=root)
 
 
 def parse(
@@ -439,23 +438,23 @@ def parse(
     mending = Mending(whole.values)
     found = list(whole.findings)
     faults: list[tuple[Loc, Finding]] = []
-    texts = secrets.texts(values, secret) if readable else frozenset()
+    texts = checks.texts(values, secret) if readable else frozenset()
     for written in secret:
         loc = origins.together(written)
-        if not secrets.can_be(written):
-            refusal = secrets.refusal(written, repair.dotted(written))
+        if not checks.can_be(written):
+            refusal = checks.refusal(written, repair.dotted(written))
             found.append(Origins(file).located(written, refusal))
             if loc is not None:
                 mending.leave_out(loc)
         elif loc is not None and not readable:
-            mending.put(loc, secrets.REDACTED)
-    bare = tuple(secrets.in_clear(values, frozenset(secret)))
+            mending.put(loc, checks.REDACTED)
+    bare = tuple(checks.in_clear(values, frozenset(secret)))
     faults += bare
-    texts |= secrets.texts(values, [loc for loc, _ in bare])
+    texts |= checks.texts(values, [loc for loc, _ in bare])
     for loc in _encrypted(whole.values, origins):
-        faults.append((loc, secrets.not_decrypted(repair.dotted(loc))))
-        if secrets.can_be(loc):
-            mending.put(loc, secrets.REDACTED)
+        faults.append((loc, checks.not_decrypted(repair.dotted(loc))))
+        if checks.can_be(loc):
+            mending.put(loc, checks.REDACTED)
         else:
             mending.leave_out(loc)
     faults += _left_open(whole.values)
@@ -482,7 +481,7 @@ def parse(
     found += {(one.code, one.where, one.seen, one.file, one.line): one for one in located}.values()
     # An entry that could not be read: what depends on the list as a whole is in doubt, its entries are not.
     doubtful = mending.doubtful | {(key, len(whole.values[key])) for key in whole.incomplete}
-    shown = in_file_order(secrets.hidden(finding, texts) for finding in found)
+    shown = in_file_order(checks.hidden(finding, texts) for finding in found)
     return Reading(shown, partial, frozenset(doubtful), file, texts, origins)
 
 
@@ -498,7 +497,7 @@ def _encrypted(values: Mapping[str, Any], origins: Origins) -> Iterator[Loc]:
     for key, entries in origins.entries.items():
         for index, (included_file, _) in enumerate(entries):
             if included_file is not None:
-                yield from secrets.encrypted(values[key][index], (key, index))
+                yield from checks.encrypted(values[key][index], (key, index))
 
 
 def _as_written(error: ErrorDetails, origins: Origins) -> ErrorDetails:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import models
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from infra.settings.model.stack import Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
@@ -34,6 +34,11 @@ Found = tuple[Loc, Finding]
 def finding_at(loc: Loc, code: str, seen: str, rule: str, remedy: str = "", *, level: Level = Level.ERROR) -> Found:
     """A finding on the setting at a path."""
     return loc, Finding(code, dotted(loc), seen, rule, remedy, level)
+
+
+def stated_at(loc: Loc, key: str, level: Level = Level.ERROR, /, **values: Any) -> Found:
+    """A finding on the setting at a path, in the words of `amlstack/base/findings.json`."""
+    return loc, stated(key, dotted(loc), level, **values)
 
 
 def describe(error: ErrorDetails) -> Finding:

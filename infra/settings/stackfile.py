@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import yamltext
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +71,4 @@ def read(path: Path) -> tuple[StackFile | None, tuple[Finding, ...]]:
 
 
 def _unreadable(path: Path, why: str) -> Finding:
-    return Finding(
-        "stack-file", "", f"the stack file cannot be read: {why}", "it is a YAML file in UTF-8", file=path.name
-    )
+    return stated("stack-file", "", why=why).changed(file=path.name)

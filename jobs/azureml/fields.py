@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.models import where as dotted
 from amlstack.base.text import did_you_mean, whole_seconds
 from jobs.values import EXPRESSION, Place, Source
@@ -70,6 +70,12 @@ class Cursor:
         """Report a fault of this value, or of one of its keys."""
         path = self.path if key is None else (*self.path, key)
         self.findings.append((path, Finding(code, dotted(path), seen, rule, remedy, level)))
+        return Bad
+
+    def stated(self, words: str, level: Level = Level.ERROR, at: Any = None, /, **values: Any) -> Any:
+        """Report a fault of this value, or of one of its keys, in the words of `amlstack/base/findings.json`."""
+        path = self.path if at is None else (*self.path, at)
+        self.findings.append((path, stated(words, dotted(path), level, **values)))
         return Bad
 
     def lost(self, key: str, seen: str, rule: str, remedy: str) -> None:
@@ -157,13 +163,7 @@ def whole(cursor: Cursor) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         if value != int(value):
-            cursor.bad(
-                "number-cut",
-                cursor.must("be an integer"),
-                f"Azure ML cuts it to {int(value)}",
-                f"Write {int(value)}.",
-                level=Level.WARNING,
-            )
+            cursor.stated("number-cut", Level.WARNING, seen=cursor.must("be an integer"), value=int(value))
         return int(value)
     if isinstance(value, str) and re.fullmatch(_DIGITS, value):
         return int(value)
@@ -390,27 +390,14 @@ def keys(cursor: Cursor, table: Readers, *, ignored: Collection[str] = (), what:
     for key in cursor.value:
         if (read := table.get(key)) is not None or key in ignored:
             if cursor.value[key] is None and read not in (anything, unsent) and not isinstance(read, Nullable):
-                cursor.bad(
-                    "value-missing",
-                    f"`{key}` has no value",
-                    "A key that is there has a value",
-                    "Remove the key, or give it a value.",
-                    key=key,
-                )
+                cursor.stated("value-missing", Level.ERROR, key, key=key)
                 continue
             if read is not None:
                 value = read(cursor.at(key))
                 if value is not Bad:
                     yield key, value
             elif key != "$schema":
-                cursor.bad(
-                    "key-read-only",
-                    f"`{key}` is written by Azure ML",
-                    "It is ignored when a job is submitted",
-                    "Remove it.",
-                    level=Level.INFO,
-                    key=key,
-                )
+                cursor.stated("key-read-only", Level.INFO, key, key=key)
         else:
             remedy = did_you_mean(str(key), table)
             cursor.bad(

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr
 
+from jobs import values
 from jobs.launchers import Launcher
 from jobs.model.job import (
     NO_ENVIRONMENT,
@@ -26,41 +27,25 @@ from jobs.model.job import (
     Trials,
     asset,
 )
-from jobs.values import (
-    AnyValue,
-    Code,
-    Environment,
-    FabricBlocks,
-    Identity,
-    Input,
-    Limits,
-    Model,
-    Output,
-    OutputOrType,
-    OwnSource,
-    QueueSettings,
-    Scalar,
-    Service,
-)
 
 
-class BareOutput(Output):
+class BareOutput(values.Output):
     """An output of an inline step that its file only names: its component declares it, the step does not send it."""
 
 
-class Node(Model):
+class Node(values.Model):
     """The fields of every step that runs a component."""
 
     RUNS: ClassVar[str] = "component"
     """The field that names what the step runs; empty for a job, which runs itself."""
 
-    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    inputs: dict[str, values.Input | values.Scalar] = Field(default_factory=dict)
     """Inputs: values, data, or `${{parent.…}}`."""
-    outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
+    outputs: dict[str, values.OutputOrType | None] = Field(default_factory=dict)
     """Outputs; a path may be `${{parent.outputs.x}}`."""
     compute: str | None = None
     """Cluster; unset: the pipeline's default."""
-    identity: Identity | None = None
+    identity: values.Identity | None = None
     """As whom it reads its data."""
     display_name: str | None = None
     """Name shown in the studio."""
@@ -72,7 +57,7 @@ class Node(Model):
     """A remark, shown in the studio."""
     enrich: StrictBool | None = None
     """Add the fabric's variables and shared memory; unset: for typed launchers, and where `fabric` asks."""
-    fabric: FabricBlocks = ()
+    fabric: values.FabricBlocks = ()
     """Further variables of the size's fabric: `azure-tuned`, `sharp`, `topology`."""
 
     @property
@@ -100,7 +85,7 @@ class ComponentNode(Node):
     kind: ClassVar[str] = "command"
     """Kind of the step, as its file names it."""
 
-    queue_settings: QueueSettings | None = None
+    queue_settings: values.QueueSettings | None = None
     """Tier and priority in the queue."""
     extra: dict[str, Any] = Field(default_factory=dict)
     """Further keys, sent as they are."""
@@ -133,13 +118,13 @@ class Step(ComponentNode, Resources):
 
     component: Component | str
     """The component, or `azureml:NAME:VERSION`."""
-    environment_variables: dict[str, AnyValue] = Field(default_factory=dict)
+    environment_variables: dict[str, values.AnyValue] = Field(default_factory=dict)
     """Variables of every process."""
     launcher: Launcher | None = None
     """The launcher of the ranks; unset: the component's."""
-    limits: Limits | None = None
+    limits: values.Limits | None = None
     """Limits at which the step is ended."""
-    services: dict[str, Service] | None = None
+    services: dict[str, values.Service] | None = None
     """Ways into the running step."""
 
     @property
@@ -183,7 +168,7 @@ PASSED_THROUGH: tuple[str, ...] = get_args(PassedThrough)
 """The same as values."""
 
 
-class PassthroughComponent(Model):
+class PassthroughComponent(values.Model):
     """A component that is sent as it is written: parallel, spark, data transfer, or a pipeline."""
 
     HOLDS: ClassVar[str] = "jobs"
@@ -194,9 +179,9 @@ class PassthroughComponent(Model):
     """Inputs, by name."""
     outputs: dict[str, Port] = Field(default_factory=dict)
     """Outputs, by name."""
-    code: Code | None = None
+    code: values.Code | None = None
     """Folder that it runs in."""
-    environment: str | Environment | None = None
+    environment: str | values.Environment | None = None
     """As of a job."""
     spec: dict[str, Any] = Field(default_factory=dict)
     """Its own keys, in the words of its file."""
@@ -214,7 +199,7 @@ class PassthroughComponent(Model):
     """True where a step may be reused."""
     schema_uri: str | None = None
     """`$schema` of the file it was written in."""
-    source: OwnSource = None
+    source: values.OwnSource = None
     inline: StrictBool = False
     """True where it stands in the pipeline's own file."""
 
@@ -263,17 +248,19 @@ class PassthroughStep(Node):
         return count if isinstance(count, int) and count > 0 else None
 
 
-def port_literals(ports: Mapping[str, Port]) -> dict[str, Input | Scalar]:
+def port_literals(ports: Mapping[str, Port]) -> dict[str, values.Input | values.Scalar]:
     """A pipeline component's inputs as its steps see them: data without a place, or a value of the type."""
-    empty: dict[str, Scalar] = {"string": "", "number": 0.0, "integer": 0, "boolean": False}
-    return {name: empty[port.type] if port.type in empty else Input(type=asset(port)) for name, port in ports.items()}
+    empty: dict[str, values.Scalar] = {"string": "", "number": 0.0, "integer": 0, "boolean": False}
+    return {
+        name: empty[port.type] if port.type in empty else values.Input(type=asset(port)) for name, port in ports.items()
+    }
 
 
 AnyStep = Job | Step | SweepStep | PassthroughStep
 """The kinds of a pipeline's steps."""
 
 
-class PipelineSettings(Model):
+class PipelineSettings(values.Model):
     """Settings of every step that gives nothing else."""
 
     default_compute: str | None = None
@@ -313,17 +300,17 @@ class Pipeline(RunFields):
     """The steps, by name."""
     component: str | None = None
     """A registered pipeline component, instead of steps."""
-    inputs: dict[str, Input | Scalar] = Field(default_factory=dict)
+    inputs: dict[str, values.Input | values.Scalar] = Field(default_factory=dict)
     """Inputs of the pipeline."""
-    outputs: dict[str, OutputOrType | None] = Field(default_factory=dict)
+    outputs: dict[str, values.OutputOrType | None] = Field(default_factory=dict)
     """Outputs."""
     compute: str | None = None
     """Cluster of the steps that name none."""
     settings: PipelineSettings | None = None
     """Settings of all steps."""
-    identity: Identity | None = None
+    identity: values.Identity | None = None
     """As whom the pipeline runs."""
-    services: dict[str, Service] | None = None
+    services: dict[str, values.Service] | None = None
     """Services, sent as Azure ML takes them."""
 
     @property
@@ -366,7 +353,7 @@ def _time(value: str) -> str:
 Time = Annotated[StrictStr, AfterValidator(_time)]
 
 
-class _Trigger(Model):
+class _Trigger(values.Model):
     start_time: Time | None = None
     """First start, ISO-8601 without a zone; unset: now."""
     end_time: Time | None = None
@@ -383,7 +370,7 @@ class Cron(_Trigger):
     """minute hour day-of-month month day-of-week"""
 
 
-class Pattern(Model):
+class Pattern(values.Model):
     """At which hours and minutes, and on which days, a recurrence starts."""
 
     hours: tuple[StrictInt, ...]
@@ -408,7 +395,7 @@ class Recurrence(_Trigger):
     """Times on such a day; unset: the time of the start."""
 
 
-class Schedule(Model):
+class Schedule(values.Model):
     """A pipeline, or a job that ran before by its name, started by a trigger."""
 
     timed: ClassVar[bool] = True
@@ -423,7 +410,7 @@ class Schedule(Model):
     """The job that it starts; a text names one that ran before."""
     source_job: str | None = None
     """The job that ran before, when `create_job` changes it."""
-    source: OwnSource = None
+    source: values.OwnSource = None
     display_name: str | None = None
     """Name shown in the studio."""
     description: str | None = None

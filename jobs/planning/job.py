@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from amlstack.base.paths import PACKAGE
 from amlstack.catalog import fabric
 from amlstack.code_reading.starters import MAY_START
@@ -66,13 +66,7 @@ def packages_beside(job: Job, base: Path) -> tuple[Path, ...]:
 def check_amlnode(job: Job) -> Iterator[Finding]:
     """Say that amlnode travels with the code: there must be some."""
     if runs_amlnode(job.command) and job.code is None:
-        yield Finding(
-            "amlnode-without-code",
-            "code",
-            "The command runs `python -m amlnode`, and the job has no code",
-            "amlnode travels with the code folder",
-            "Name a folder as code, an empty one too.",
-        )
+        yield stated("amlnode-without-code", "code")
 
 
 def amlnode_variables(size: Size, *, nodes: int, ranks: int | None, shm: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
@@ -38,14 +38,12 @@ _INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
 def run_name(job: Job) -> Iterator[Finding]:
     """The name, which becomes the first part of the run's id."""
     if job.name is not None and not re.fullmatch(_NAME, job.name):
-        yield Finding(
+        yield stated(
             "name-form",
             "name",
-            f"`{job.name[:60]}` is the job's name",
-            "A run's name is 1 to 200 letters, digits, `-` and `_`, and begins with a letter or digit",
-            f"Write `{re.sub(r'[^A-Za-z0-9_-]+', '-', job.name).strip('-_')[:200] or 'job'}`; "
-            "display_name takes any text.",
             Level.ERROR if job.typed else Level.WARNING,
+            name=job.name[:60],
+            sub=re.sub("[^A-Za-z0-9_-]+", "-", job.name).strip("-_")[:200] or "job",
         )
 
 
@@ -87,13 +85,7 @@ def bindings(job: Job) -> Iterator[Finding]:
         seen.add((kind, name))
         if kind not in KINDS:
             if close := near(kind, KINDS, 1):
-                yield Finding(
-                    "binding-unknown",
-                    "command",
-                    f"`{match[0]}` binds nothing",
-                    "A command binds `${{inputs.NAME}}` and `${{outputs.NAME}}`",
-                    f"Did you mean `${{{{{close[0]}.{name}}}}}`?",
-                )
+                yield stated("binding-unknown/bindings", "command", match=match[0], close=close[0], name=name)
             continue
         if kind == "search_space":
             continue  # a sweep fills it in
@@ -125,13 +117,7 @@ def bindings(job: Job) -> Iterator[Finding]:
 def _port_names(kind: str, names: Iterable[str]) -> Iterator[Finding]:
     for name in names:
         if not re.fullmatch(_PORT_NAME, name):
-            yield Finding(
-                "binding-name",
-                f"{kind}.{name}",
-                f"`{name}` is not a name that can be bound",
-                "Names of inputs and outputs are letters, digits and underscores, and begin with no digit",
-                f"Write `{_bindable(name) or 'data'}`.",
-            )
+            yield stated("binding-name/port-names", f"{kind}.{name}", name=name, bindable=_bindable(name) or "data")
 
 
 def _bindable(name: str) -> str:
@@ -184,10 +170,7 @@ def local_files(job: Job, base: Path) -> Iterator[Finding]:
     yield from missing_inputs(job.inputs, base, typed=job.typed)
     for name, value in job.inputs.items():
         if isinstance(value, str) and value.startswith("azureml:"):
-            seen = f"`{name}` is the text `{value}`, and no data"
-            rule = "A value alone is handed to the command as it is written; data have a type and a path"
-            remedy = f"Write `{{type: uri_folder, path: {value}}}` where the data are meant."
-            yield Finding("input-is-text", f"inputs.{name}", seen, rule, remedy, Level.WARNING)
+            yield stated("input-is-text", f"inputs.{name}", Level.WARNING, name=name, value=value)
 
 
 def missing_inputs(
@@ -223,23 +206,9 @@ def variables(job: Job) -> Iterator[Finding]:
     for name, value in job.environment_variables.items():
         where = f"environment_variables.{name}"
         if name in reserved:
-            yield Finding(
-                "variable-reserved",
-                where,
-                f"The job sets `{name}`",
-                "Azure ML and the launcher set it, differently on each node or process",
-                "Leave it out; the training code finds it set.",
-                Level.ERROR if job.typed else Level.WARNING,
-            )
+            yield stated("variable-reserved", where, Level.ERROR if job.typed else Level.WARNING, name=name)
         if isinstance(value, str) and (bound := _BINDING.search(value)) and bound["kind"] in {"inputs", "outputs"}:
-            yield Finding(
-                "variable-binding",
-                where,
-                f"`{name}` holds the binding `{bound[0]}`",
-                "Azure ML documents bindings in a command; no answer of Azure with one in a variable is recorded",
-                f"Set it in the command: `export {name}={value} && …`.",
-                Level.WARNING,
-            )
+            yield stated("variable-binding", where, Level.WARNING, name=name, bound=bound[0], value=value)
         if isinstance(value, (dict, list)) and secret_of(value) is None:
             yield Finding(
                 "variable-not-text",
@@ -262,14 +231,7 @@ def versions(job: Job) -> Iterator[Finding]:
         if isinstance(value, str) and (found := _LATEST.fullmatch(value)):
             name = found["name"]
             right = f"{name.removesuffix('/versions')}/labels/latest" if "/versions" in name else f"{name}@latest"
-            yield Finding(
-                "version-is-a-label",
-                where,
-                f"`{value}` names a version called `latest`",
-                "The newest version is behind a label, not a version of that name",
-                f"Write `{right}`, or better a version.",
-                Level.WARNING,
-            )
+            yield stated("version-is-a-label", where, Level.WARNING, value=value, right=right)
 
 
 def lost(where: str, seen: str, rule: str, remedy: str) -> Finding:
@@ -313,13 +275,7 @@ def losses(job: Job) -> Iterator[Finding]:
             rule = "The request of a command job has no place for it"
             yield lost(f"inputs.{name}.{key}", f"`{key}` is not sent", rule, "Leave it out.")
     if isinstance(job.launcher, Custom) and isinstance(job.launcher.distribution, RayDistribution):
-        yield Finding(
-            "ray-experimental",
-            "launcher",
-            "The distribution is Ray",
-            "Azure ML offers Ray as an experiment: it is sent as written, and may change without notice",
-            level=Level.INFO,
-        )
+        yield stated("ray-experimental", "launcher", Level.INFO)
 
 
 def _unsent(value: Input | Scalar) -> Iterator[str]:
@@ -334,22 +290,9 @@ def node_count(job: Job, count: int, target: Target) -> Iterator[Finding]:
     """The number of nodes against what the target gives."""
     where = "nodes"
     if target.max_nodes is not None and count > target.max_nodes:
-        yield Finding(
-            "nodes-beyond-cluster",
-            where,
-            f"The job wants {count} nodes, the cluster `{target.cluster}` scales to {target.max_nodes}",
-            "A job waits forever for nodes that its cluster cannot have",
-            f"Raise the cluster's nodes.max to {count}, or lower the job's nodes.",
-        )
+        yield stated("nodes-beyond-cluster", where, count=count, target=target)
     if job.compute is None and job.instance_type is None and target.size is None and job.typed:
-        yield Finding(
-            "target-unknown",
-            "compute",
-            "The job names neither a cluster nor an instance type",
-            "Processes per node and the fabric's variables follow from the size",
-            "Write `compute` (a cluster) or `instance_type` (serverless).",
-            Level.WARNING,
-        )
+        yield stated("target-unknown", "compute", Level.WARNING)
 
 
 def fabric_blocks(job: Job, collectives: str, target: Target) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.text import did_you_mean, near
 from jobs.model.pipeline import COMMANDS
 from jobs.planning.job_checks import lost, missing_inputs
@@ -32,14 +32,7 @@ _FORMER = r"\$\{\{(inputs|outputs|jobs)\..*?\}\}"
 def check(pipeline: Pipeline) -> Iterator[Finding]:
     """Bindings that bind nothing, inputs that are missing, steps without a compute, circles."""
     if not pipeline.jobs and not pipeline.component:
-        yield Finding(
-            "pipeline-empty",
-            "jobs",
-            "The pipeline has no steps",
-            "A pipeline runs at least one step",
-            "Add one under `jobs`.",
-            Level.WARNING,
-        )
+        yield stated("pipeline-empty", "jobs", Level.WARNING)
     for name in pipeline.outputs:
         yield from _named(f"outputs.{name}", name)
     for name, step in pipeline.jobs.items():
@@ -61,14 +54,7 @@ def check(pipeline: Pipeline) -> Iterator[Finding]:
             rule = "Azure ML sends none of a sweep step; the pipeline's holds"
             yield lost(f"{where}.identity", "A sweep step has an `identity`", rule, "Write it at the pipeline.")
         if (step.compute or pipeline.named_compute or getattr(step, "instance_type", None)) is None:
-            yield Finding(
-                "compute-unset",
-                f"{where}.compute",
-                "The step names no compute, and the pipeline has none for all",
-                "Azure ML refuses a step without a compute",
-                "Write `compute:` at the step, or `settings.default_compute` (a cluster, or `serverless`).",
-                Level.WARNING,
-            )
+            yield stated("compute-unset", f"{where}.compute", Level.WARNING)
     yield from _circles(pipeline)
 
 
@@ -82,13 +68,7 @@ def missing_data(pipeline: Pipeline, base: Path) -> Iterator[Finding]:
 
 def _carried(pipeline: Pipeline, where: str, step: AnyStep) -> Iterator[Finding]:
     """Findings on steps that only Azure ML itself can run, and on keys that bind nothing: azure-ai-ml sends both."""
-    yield Finding(
-        "step-carried",
-        where,
-        f"The step is of type `{step.kind}`",
-        "It is sent to Azure ML as azure-ai-ml sends it; `amlstack rehearse` and the sandbox do not run it",
-        level=Level.INFO,
-    )
+    yield stated("step-carried", where, Level.INFO, step=step)
     spec: Mapping[str, Any] = {} if step.kind in WITH_PORTS else getattr(step, "spec", {})
     for key, value in spec.items():
         if isinstance(value, str):
@@ -110,25 +90,14 @@ def _written(pipeline: Pipeline, where: str, step: AnyStep, output: Output | Non
 def _named(where: str, name: str) -> Iterator[Finding]:
     """The name of an output; those of inputs may be groups (`a.b`)."""
     if not _NAME.fullmatch(name):
-        yield Finding(
-            "binding-name",
-            where,
-            f"`{name}` is no name of an output",
-            "Names of outputs are letters, digits and underscores, and begin with no digit",
-        )
+        yield stated("binding-name", where, name=name)
 
 
 def _former(where: str, text: str) -> Iterator[Finding]:
     """The preview's bindings, without ``parent``: they would arrive in the step as text."""
     if re.fullmatch(_FORMER, text):
         today = text.replace("{{", "{{parent.")
-        yield Finding(
-            "binding-former",
-            where,
-            f"`{text}` is a binding of the CLI's preview",
-            "What a step takes and gives is named from its `parent`, the pipeline",
-            f"Write `{today}`.",
-        )
+        yield stated("binding-former", where, text=text, today=today)
 
 
 def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Iterator[Finding]:
@@ -200,12 +169,7 @@ def _output_binding(pipeline: Pipeline, where: str, path: str) -> Iterator[Findi
     if kind == "outputs":
         yield from _known(where, path, name, pipeline.outputs, "outputs")
     elif kind:
-        yield Finding(
-            "binding-unknown",
-            where,
-            f"`{path}` stands at an output",
-            "An output is bound to one of the pipeline's, `${{parent.outputs.NAME}}`",
-        )
+        yield stated("binding-unknown", where, path=path)
 
 
 def _ports(where: str, step: AnyStep) -> Iterator[Finding]:
@@ -216,23 +180,11 @@ def _ports(where: str, step: AnyStep) -> Iterator[Finding]:
     varied: Mapping[str, Any] = getattr(step, "search_space", {})
     for name, port in component.inputs.items():
         if name not in step.inputs and name not in varied and not port.optional and port.default is None:
-            yield Finding(
-                "input-missing",
-                f"{where}.inputs.{name}",
-                f"The component's input `{name}` is not given",
-                "An input that is not optional and has no default is given by the step",
-                f"Add `{name}` under `inputs`.",
-            )
+            yield stated("input-missing", f"{where}.inputs.{name}", name=name)
     for name, value in step.inputs.items():
         declared_ = component.inputs.get(name)
         if declared_ is not None and not declared_.literal and isinstance(value, (bool, int, float)):
-            yield Finding(
-                "input-kind",
-                f"{where}.inputs.{name}",
-                f"`{value}` is given for data of type `{declared_.type}`",
-                "Data is given by a path or by a binding",
-                "Write `path:`, or declare the input as a number in the component.",
-            )
+            yield stated("input-kind", f"{where}.inputs.{name}", value=value, declared_=declared_)
     for side, given, declared in (
         ("inputs", {**step.inputs, **varied}, component.inputs),
         ("outputs", step.outputs, component.outputs),
@@ -263,10 +215,4 @@ def _circles(pipeline: Pipeline) -> Iterator[Finding]:
             del needs[name]
     if needs:
         names = ", ".join(f"`{name}`" for name in needs)
-        yield Finding(
-            "pipeline-circle",
-            f"jobs.{next(iter(needs))}",
-            f"The steps {names} wait for each other",
-            "A step starts when those are done whose outputs it reads",
-            "Break the circle.",
-        )
+        yield stated("pipeline-circle", f"jobs.{next(iter(needs))}", names=names)

@@ -17,20 +17,19 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.paths import is_dir, is_file
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import clock, environments, images
-from amlstack.code_reading.arguments import Fault, Interface, faults
 from amlstack.code_reading.code_files import MOST_CHARACTERS, text_of
-from amlstack.code_reading.parsers import interface_of
+from amlstack.code_reading.parsers import Fault, Interface, faults, interface_of
 from amlstack.code_reading.shell import ASSIGNMENT, plain_file, plain_script, script_of, steps
 from amlstack.code_reading.starters import MODULES
 from amlstack.snapshot.walk import NAMES, Ignore
 from jobs.launchers import MpiDistribution, PyTorchDistribution
 from jobs.planning.job_checks import PLACEHOLDER
 from jobs.values import Environment
-from policies.checks.job import GPUS_IDLE_RULE, SOME_GPUS, SPEAKS, check_image_runs, check_nebula_gone_file
+from policies.checks.job import SOME_GPUS, SPEAKS, check_image_runs, check_nebula_gone_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -101,10 +100,7 @@ def _outside(words: Sequence[str]) -> Iterator[Finding]:
     """A script above the code folder."""
     found = re.match(_ABOVE, " ".join(words))
     if found is not None and posixpath.normpath(found["script"]).startswith("../"):
-        seen = f"The command starts `{found['script']}`, which lies outside of the code folder"
-        rule = "Only the code folder is uploaded, and a command runs in its copy"
-        remedy = "Name a folder as `code` that holds it; `additional_includes` takes further folders along."
-        yield Finding("script-outside-code", "command", seen, rule, remedy)
+        yield stated("script-outside-code", "command", found=found["script"])
 
 
 def _ignored(folder: str, name: str) -> Iterator[Finding]:
@@ -113,10 +109,7 @@ def _ignored(folder: str, name: str) -> Iterator[Finding]:
         return
     ignore = Ignore.read(Path(folder).resolve())
     if ignore.path is not None and ignore.excludes(name):
-        seen = f"The command starts `{name}`, which `{ignore.path.name}` leaves out of the upload"
-        rule = "A command runs in a copy of the code folder, without what the ignore file lists"
-        remedy = f"Write `!{name}` at the end of `{ignore.path.name}`."
-        yield Finding("script-left-out", "command", seen, rule, remedy)
+        yield stated("script-left-out", "command", name=name, ignore=ignore)
 
 
 def _read(path: str) -> Interface | Finding | None:
@@ -197,14 +190,7 @@ def command_words(job: Job, base: Path) -> Iterator[Finding]:
     """
     yield from _miswritten(job)
     if _LOCAL_RANK.search(job.command) and job.nodes not in (None, 1):
-        yield Finding(
-            "local-rank-from-rank",
-            "command",
-            "The command passes the global rank, `$RANK`, as the local rank",
-            "A local rank counts the processes of one node; from the second node on the global rank is higher",
-            "Write `$LOCAL_RANK`.",
-            Level.ERROR if job.typed else Level.WARNING,
-        )
+        yield stated("local-rank-from-rank", "command", Level.ERROR if job.typed else Level.WARNING)
     if job.code is not None and job.code.local:
         yield from _scripts(job.command, job.code, base)
 
@@ -327,15 +313,7 @@ def idle_gpus(job: Job, lowered: Lowered, target: Target, base: Path) -> Iterato
     text = text_of(os.path.join(base, job.code.path, script))  # noqa: PTH118 - of each job
     if text is None or _USES_SEVERAL.search(text):
         return
-    yield Finding(
-        GPUS_IDLE_RULE.code,
-        "command",
-        f"`python {script}` is one process on each node, and {size.name} has {size.gpus} GPUs",
-        "A process drives one GPU, the others of the node stay idle",
-        f"Start {size.gpus}: `torchrun --nproc_per_node {size.gpus} {script}`, or a distribution with "
-        f"process_count_per_instance: {size.gpus}; or take a smaller size.",
-        Level.WARNING,
-    )
+    yield stated("gpus-idle/idle-gpus", "command", Level.WARNING, script=script, size=size)
 
 
 _CURATED = re.compile(
@@ -364,13 +342,11 @@ def check_environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding
         yield from _of_the_catalogue(curated["name"])
     if value.startswith("azureml:"):
         return
-    yield Finding(
-        "environment-unknown",
+    yield stated(
+        "environment-unknown/check-environment",
         "environment",
-        f"`{value}` is no curated environment",
-        "An environment is a curated name, `azureml:NAME:VERSION`, `azureml:NAME@LABEL`, `azureml://registries/…`, or "
-        "an image",
-        did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
+        value=value,
+        remedy=did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
     )
 
 
@@ -389,14 +365,7 @@ def _of_the_catalogue(name: str) -> Iterator[Finding]:
         return
     near = () if environments.get(name) else environments.near(name, 1)
     for close in filter(None, map(environments.get, near)):
-        yield Finding(
-            "environment-unknown",
-            "environment",
-            f"`{name}` is no curated environment of the catalogue of {close.checked:%B %Y}",
-            "The registry `azureml` has environments of certain names, and Azure adds some from time to time",
-            f"Did you mean `{close.name}`?",
-            Level.WARNING,
-        )
+        yield stated("environment-unknown", "environment", Level.WARNING, name=name, close=close)
 
 
 _LINE = re.compile(r"^\s*(?P<word>ARG|FROM|RUN)\s+(?P<rest>.*)$", re.IGNORECASE)

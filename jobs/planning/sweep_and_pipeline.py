@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.text import did_you_mean
 from jobs.launchers import Custom
 from jobs.model.job import RESOURCE_FIELDS, Component, Job, RunFields
@@ -100,14 +100,7 @@ def findings(sweep: Sweep) -> Iterator[Finding]:
             level,
         )
     for name in sweep.search_space.keys() - bound:
-        yield Finding(
-            "search-space-unbound",
-            f"search_space.{name}",
-            f"The command does not bind `{name}`",
-            "A hyperparameter reaches a trial only through its command",
-            f"Write `${{{{search_space.{name}}}}}` in the command, or leave it out.",
-            Level.WARNING,
-        )
+        yield stated("search-space-unbound", f"search_space.{name}", Level.WARNING, name=name)
     yield from _sampling(sweep)
     yield from _limits(sweep)
 
@@ -117,14 +110,7 @@ def _sampling(sweep: Sweep) -> Iterator[Finding]:
     kind = algorithm if isinstance(algorithm, str | None) else algorithm.type
     supported = SUPPORTED.get(kind or "")
     if algorithm is None:
-        yield Finding(
-            "sampling-missing",
-            "sampling_algorithm",
-            "There is no sampling algorithm",
-            "azure-ai-ml sends none then, and Azure ML's interface requires one",
-            "Write `sampling_algorithm: random`.",
-            Level.WARNING,
-        )
+        yield stated("sampling-missing", "sampling_algorithm", Level.WARNING)
     for name, value in sweep.search_space.items():
         if supported is not None and value.type not in supported:
             yield Finding(
@@ -136,24 +122,10 @@ def _sampling(sweep: Sweep) -> Iterator[Finding]:
                 Level.WARNING,
             )
     if not sweep.search_space:
-        yield Finding(
-            "search-space-empty",
-            "search_space",
-            "Nothing is varied",
-            "A sweep varies at least one hyperparameter",
-            "Add one, or make it a command job.",
-            Level.WARNING,
-        )
+        yield stated("search-space-empty", "search_space", Level.WARNING)
     policy = sweep.early_termination
     if policy is not None and policy.type == "bandit" and not policy.slack_factor and not policy.slack_amount:
-        yield Finding(
-            "bandit-slack",
-            "early_termination",
-            "The bandit policy has no slack",
-            "Without one every trial but the best is ended at its first judgement",
-            "Write `slack_factor` or `slack_amount`.",
-            Level.WARNING,
-        )
+        yield stated("bandit-slack", "early_termination", Level.WARNING)
 
 
 def _limits(sweep: Sweep) -> Iterator[Finding]:
@@ -161,23 +133,9 @@ def _limits(sweep: Sweep) -> Iterator[Finding]:
     for name in ("timeout", "trial_timeout"):
         seconds = getattr(limits, name)
         if seconds and seconds < SHORTEST:
-            yield Finding(
-                "timeout-short",
-                f"limits.{name}",
-                f"{seconds} seconds",
-                f"A timeout of a sweep is at least {SHORTEST} seconds; Azure ML is sent {SHORTEST}",
-                f"Write {SHORTEST}, or more.",
-                Level.WARNING,
-            )
+            yield stated("timeout-short", f"limits.{name}", Level.WARNING, seconds=seconds, SHORTEST=SHORTEST)
     if limits.max_concurrent_trials is not None and limits.max_concurrent_trials > limits.max_total_trials:
-        yield Finding(
-            "trials-concurrent",
-            "limits.max_concurrent_trials",
-            f"{limits.max_concurrent_trials} trials at the same time, {limits.max_total_trials} in total",
-            "No more trials run at the same time than there are",
-            f"Write at most {limits.max_total_trials}.",
-            Level.WARNING,
-        )
+        yield stated("trials-concurrent", "limits.max_concurrent_trials", Level.WARNING, limits=limits)
 
 
 def _lost(trial: Job) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS, StoppedError, raise_for, refusing, replaced
 
 if TYPE_CHECKING:
@@ -213,12 +213,4 @@ def attempts_of(guard: Guarded, *, failed: bool) -> tuple[Finding, ...]:
 
 
 def _ends_process(call: str, line: int | None, file: str) -> Finding:
-    return Finding(
-        "python-ends-process",
-        "",
-        f"Running the file called `{call}`, which ends the process that reads it",
-        "A Python job file runs to its end and leaves `job` behind",
-        "Keep what runs on the nodes in a file of its own, and let the job's command start that.",
-        file=file,
-        line=line,
-    )
+    return stated("python-ends-process", "", call=call).changed(file=file, line=line)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.code_reading.code_files import tree_of
 from jobs.pythonfiles.refusals import replaced
 
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-MISSING: Final = Finding(
-    "sdk-missing",
-    "",
-    "The file uses azure.ai.ml, which is not installed",
-    "Objects of azure-ai-ml are read by azure-ai-ml itself",
-    "Install the extra: `pip install 'amlstack[sdk]'`, in a clone `uv sync --extra sdk`.",
-)
+MISSING: Final = stated("sdk-missing", "")
 _CHANGES: Final = ("description", "compute", "tags", "experiment_name")
 """Keywords of `jobs.create_or_update` that change the job."""
 
@@ -371,11 +365,7 @@ def assumed(words: dict[str, str], path: Path) -> Iterator[Finding]:
     """That a file was run with words in place of what it requires of its command line."""
     if words:
         shown = ", ".join(f"{name} {word}" for name, word in words.items())
-        seen, rule = (
-            f"The file was run with `{shown}`",
-            "It requires these arguments, and a job file has no command line",
-        )
-        yield Finding("arguments-assumed", "", seen, rule, level=Level.INFO, file=str(path))
+        yield stated("arguments-assumed", "", Level.INFO, shown=shown).changed(file=str(path))
 
 
 def unread(error: Exception, path: Path, line: int | None) -> Finding:

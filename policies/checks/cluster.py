@@ -6,7 +6,7 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from amlstack.base import text
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
@@ -32,13 +32,7 @@ def check_scale_to_zero(least: int, *, nodes: int, where: str = "nodes.min") -> 
     """
     if least <= nodes:
         return None
-    return Finding(
-        SCALE_TO_ZERO_RULE.code,
-        where,
-        seen=f"The minimum is {_nodes(least)}",
-        rule=f"At most {_nodes(nodes)} may stay up without work: they are paid for day and night",
-        remedy=f"Write {nodes}",
-    )
+    return stated("scale-to-zero", where, least=_nodes(least), most=_nodes(nodes), nodes=nodes)
 
 
 def _nodes(count: int) -> str:
@@ -90,13 +84,7 @@ def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max"
     """
     if nodes is None or most <= nodes:
         return None
-    return Finding(
-        NODE_CEILING_RULE.code,
-        where,
-        seen=f"The maximum is {most} nodes",
-        rule=f"At most {nodes} are allowed in one place",
-        remedy=f"Write {nodes} or less, or ask for an exception",
-    )
+    return stated("node-ceiling", where, most=most, nodes=nodes)
 
 
 PUBLIC_IP_RULE = Rule("node-public-ip", "Nodes of a cluster have no public IP address.", level="advisory")
@@ -138,13 +126,7 @@ def check_ssh(access: str | None, *, where: str = "remoteLoginPortPublicAccess")
     """
     if access is not None and access.lower() == "disabled":
         return None
-    return Finding(
-        SSH_RULE.code,
-        where,
-        seen=f"Remote login is {access or 'not specified'}",
-        rule="The SSH port of the nodes is closed",
-        remedy=SSH_REMEDY,
-    )
+    return stated("ssh-closed", where, access=access or "not specified", remedy=SSH_REMEDY)
 
 
 LOCAL_AUTH_RULE = Rule("local-auth-off", "Local authentication is switched off.", level="advisory")
@@ -162,13 +144,12 @@ def check_local_auth(disabled: bool | None, *, where: str = "disableLocalAuth") 
     """
     if disabled:
         return None
-    return Finding(
-        LOCAL_AUTH_RULE.code,
+    return stated(
+        "local-auth-off",
         where,
         seen="Local authentication is on"
         if disabled is False
         else "The cluster does not switch local authentication off",
-        rule="Entra ID is the only way in",
         remedy=LOCAL_AUTH_REMEDY,
     )
 
@@ -188,13 +169,7 @@ def check_managed_identity(kind: str | None, *, where: str = "identity") -> Find
     """
     if kind is not None and "assigned" in kind.lower():
         return None
-    return Finding(
-        MANAGED_IDENTITY_RULE.code,
-        where,
-        seen="The cluster has no managed identity",
-        rule="A cluster reads data as itself",
-        remedy=MANAGED_IDENTITY_REMEDY,
-    )
+    return stated("managed-identity", where, remedy=MANAGED_IDENTITY_REMEDY)
 
 
 SUBNET_PRESENT_RULE = Rule("subnet-present", "A cluster is in a subnet.", level="disabled")
@@ -212,13 +187,7 @@ def check_subnet_present(subnet: str | None, *, where: str = "subnet") -> Findin
     """
     if subnet:
         return None
-    return Finding(
-        SUBNET_PRESENT_RULE.code,
-        where,
-        seen="The cluster names no subnet",
-        rule="Nodes join a subnet of the team's network",
-        remedy=SUBNET_PRESENT_REMEDY,
-    )
+    return stated("subnet-present", where, remedy=SUBNET_PRESENT_REMEDY)
 
 
 SUBNET_OVERLAP_RULE = Rule(
@@ -249,13 +218,7 @@ def check_subnet_overlap(size: Size, *, prefixes: Sequence[str], where: str = "s
     taken = [prefix for prefix in prefixes if _overlaps(prefix)]
     if not taken:
         return None
-    return Finding(
-        SUBNET_OVERLAP_RULE.code,
-        where,
-        seen=f"The network uses {', '.join(taken)}",
-        rule=f"The InfiniBand of {size.name} is addressed from {RDMA_NETWORK}",
-        remedy="Give the network other addresses, e.g. from 10.0.0.0/8",
-    )
+    return stated("subnet-overlap", where, taken=", ".join(taken), size=size, RDMA_NETWORK=RDMA_NETWORK)
 
 
 def _overlaps(prefix: str) -> bool:

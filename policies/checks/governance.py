@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.pulumi_wire import UNKNOWN
 from policies.checks.rule import Rule, Setting
 
@@ -101,21 +101,9 @@ def _over(asked: Sequence[GrowsTo], budget: dict[str, float | None], where: str)
     }
     for name, most in budget.items():
         if most is not None and totals[name] > most:
-            yield Finding(
-                STACK_BUDGET_RULE.code,
-                where,
-                seen=f"The stack may grow to {totals[name]:g} {name}",
-                rule=f"One stack may have {most:g} {name}",
-                remedy="Lower the maximum of a cluster, or ask for an exception",
-            )
+            yield stated("stack-budget/over", where, totals=totals[name], name=name, most=most)
     if budget["USD per hour"] is not None and unpriced:
-        yield Finding(
-            STACK_BUDGET_RULE.code,
-            where,
-            seen=f"The catalogue has no price of {', '.join(unpriced)}",
-            rule="A budget in dollars is judged only over sizes whose price is known",
-            level=Level.INFO,
-        )
+        yield stated("stack-budget", where, Level.INFO, unpriced=", ".join(unpriced))
 
 
 HOURLY_COST_RULE = Rule(
@@ -237,13 +225,7 @@ def check_region(location: str, *, regions: Sequence[str] | None, where: str = "
     """
     if not regions or _code(location) in {"global", *map(_code, regions)}:
         return None
-    return Finding(
-        REGION_RULE.code,
-        where,
-        seen=f"The location is {location!r}",
-        rule="Resources lie in an approved region",
-        remedy=f"Approved: {', '.join(regions)}",
-    )
+    return stated("region-approved", where, location=location, regions=", ".join(regions))
 
 
 def _code(region: str) -> str:

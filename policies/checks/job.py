@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import credentials
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from amlstack.base.pulumi_wire import SecretText
 from amlstack.catalog.images import runs_on, version
 from policies.checks.rule import Rule, Setting
@@ -66,13 +66,7 @@ def _unless_approved(
 ) -> Finding | None:
     if not approved or source is None or source.lower() in {name.lower() for name in approved}:
         return None
-    return Finding(
-        ENVIRONMENT_SOURCE_RULE.code,
-        where,
-        seen=f"{what} comes from {source}",
-        rule=f"It comes from {kind} that the team approved",
-        remedy=f"Approved: {', '.join(approved)}",
-    )
+    return stated("environment-approved", where, what=what, source=source, kind=kind, approved=", ".join(approved))
 
 
 ENVIRONMENT_PIN_RULE = Rule("environment-pinned", "Environments and images are pinned.", level="advisory")
@@ -90,13 +84,7 @@ def check_environment_pin(environment: str, *, where: str = "environment") -> Fi
     """
     if "@" not in environment and _PINNED.search(environment.removeprefix("azureml:")):
         return None
-    return Finding(
-        ENVIRONMENT_PIN_RULE.code,
-        where,
-        seen=f"The environment is {environment}",
-        rule="An environment is named by its version: what a label means changes without notice",
-        remedy="Look the version up once and write it (…/versions/N, azureml:NAME:N)",
-    )
+    return stated("environment-pinned", where, environment=environment)
 
 
 def check_environment_pin_image(image: str, *, where: str = "image") -> Finding | None:
@@ -110,13 +98,7 @@ def check_environment_pin_image(image: str, *, where: str = "image") -> Finding 
     tag = image.rpartition("/")[2].partition(":")[2]
     if tag and tag.lower() != "latest":
         return None
-    return Finding(
-        ENVIRONMENT_PIN_RULE.code,
-        where,
-        seen=f"The image is {image}",
-        rule="An image is named by a digest, or by a tag other than latest",
-        remedy="Write NAME@sha256:… or a tag that is not moved",
-    )
+    return stated("environment-pinned/check-environment-pin-image", where, image=image)
 
 
 IMAGE_RUNS_RULE = Rule("image-cannot-run-here", "A job's image runs on the nodes that the job gets.")
@@ -151,11 +133,7 @@ def check_image_runs(
     set_by = [f"{name}={value}" for name, value in (variables or {}).items() if _old_transport(name, value)]
     words = [found[0] for found in _OPENIB.finditer(command)] + set_by
     if words and (image.open_mpi or "").startswith("5"):
-        seen = f"`{words[0]}` with {image.name}, which has Open MPI {image.open_mpi}"
-        rule = "Open MPI 5 has no openib transport, and mpirun ends where one is asked for"
-        found.append(
-            Finding(IMAGE_RUNS_RULE.code, where, seen=seen, rule=rule, remedy="Leave it out: UCX carries InfiniBand")
-        )
+        found.append(stated("image-cannot-run-here", where, words=words[0], image=image))
     return tuple(found)
 
 
@@ -206,14 +184,7 @@ def check_processes(processes: int, size: Size, *, nodes: int, where: str = "lau
         return None
     is_total = processes == nodes * size.gpus
     total = f". {processes} is {nodes} nodes of {size.gpus}: a total" if is_total else ""
-    return Finding(
-        PROCESSES_RULE.code,
-        where,
-        seen=f"{processes} processes per node, and {size.name} has {size.gpus} GPUs{total}",
-        rule="Process counts are per node, not in total as SDK v1's process_count was; two ranks on one GPU end in "
-        "NCCL's `Duplicate GPU detected`",
-        remedy=f"Write {size.gpus}, or leave the count out",
-    )
+    return stated("processes-beyond-gpus", where, processes=processes, size=size, total=total)
 
 
 GPUS_IDLE_RULE = Rule("gpus-idle", "A PyTorch or MPI job uses every GPU of its nodes.", level="advisory")
@@ -236,13 +207,7 @@ def check_gpus_idle(
     """
     if not 1 < processes < size.gpus or SOME_GPUS in variables:
         return None
-    return Finding(
-        GPUS_IDLE_RULE.code,
-        where,
-        seen=f"{processes} processes per node, and {size.name} has {size.gpus} GPUs",
-        rule="A process drives one GPU, the others of the node stay idle",
-        remedy=f"Write {size.gpus}, or take a smaller size",
-    )
+    return stated("gpus-idle", where, processes=processes, size=size)
 
 
 SHARED_MEMORY_RULE = Rule(
@@ -316,13 +281,7 @@ def check_spot_checkpoint(
     """
     if not preemptible or nodes <= 1 or any(mode is None or mode.lower() in MOUNTED for mode in modes):
         return None
-    return Finding(
-        SPOT_CHECKPOINT_RULE.code,
-        where,
-        seen=f"{nodes} low-priority nodes, and no output is mounted",
-        rule="A preempted job starts again from its last checkpoint, which only a mounted output keeps",
-        remedy="Write an output with mode rw_mount (on the wire ReadWriteMount) and checkpoint to it",
-    )
+    return stated("spot-checkpoint", where, nodes=nodes)
 
 
 JOB_TIMEOUT_RULE = Rule(
@@ -489,13 +448,7 @@ def check_restart_checkpoint(
         return None
     on_spot = f"may run {(timeout or 0) / 3600:g} h on low-priority nodes"
     reason = f"asks for {asked} restarts" if asked else on_spot
-    return Finding(
-        RESTART_CHECKPOINT_RULE.code,
-        where,
-        seen=f"The job {reason}, and nothing in it names a checkpoint or an output",
-        rule="What is started again begins anew unless it finds a checkpoint",
-        remedy="Write checkpoints to a mounted output, and pass its path to the script: --resume ${{outputs.NAME}}",
-    )
+    return stated("restart-without-checkpoint", where, reason=reason)
 
 
 NEBULA_GONE_RULE = Rule(
@@ -558,17 +511,7 @@ def check_secret(job: Any, *, where: str) -> tuple[Finding, ...]:
     """
     found: list[tuple[tuple[str, ...], str]] = []
     _look(job, (where,), "", found)
-    return tuple(
-        Finding(
-            SECRET_RULE.code,
-            ".".join(path),
-            seen=seen,
-            rule="Everybody who can read the workspace reads a job's text, and its record is kept",
-            remedy="Put it into a key vault, and read it in the job with the job's identity; or name a secret of the "
-            "stack, {secret: NAME}, which keeps it out of files, state and previews, but not out of the record",
-        )
-        for path, seen in found
-    )
+    return tuple(stated("secret-in-job", ".".join(path), seen=seen) for path, seen in found)
 
 
 def _look(value: Any, path: tuple[str, ...], name: str, found: list[tuple[tuple[str, ...], str]]) -> None:

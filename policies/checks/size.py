@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
 from policies.checks.rule import Rule, Setting
 
@@ -31,13 +31,7 @@ def check_fabric(
         where: Path of the size in the declaration.
     """
     if size.fabric.rdma and not size.fabric.sriov:
-        return Finding(
-            FABRIC_RULE.code,
-            where,
-            seen=f"{size.name} has RDMA without SR-IOV",
-            rule="NCCL, UCX and Open MPI reach InfiniBand through SR-IOV only and would train over Ethernet",
-            remedy=_remedy(size, on),
-        )
+        return stated("sriov-fabric/check-fabric", where, size=size, remedy=_remedy(size, on))
     if size.gpus and not size.fabric.usable and nodes > 1 and not single_node_jobs:
         return Finding(
             FABRIC_RULE.code,
@@ -60,13 +54,7 @@ def check_fabric_job(nodes: int, *, cluster: str, single_node_jobs: bool, where:
     """
     if not single_node_jobs or nodes < 2:
         return None
-    return Finding(
-        FABRIC_RULE.code,
-        where,
-        seen=f"The job wants {nodes} nodes of the cluster `{cluster}`, which is declared for single-node jobs only",
-        rule="A cluster declared for single-node jobs is excused from having InfiniBand between its nodes",
-        remedy="Run it on one node, or on a cluster with InfiniBand",
-    )
+    return stated("sriov-fabric", where, nodes=nodes, cluster=cluster)
 
 
 def _remedy(size: Size, on: date, otherwise: str = "") -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_budget
@@ -393,11 +393,4 @@ def judge_catalogue(on: date, *, days: int, version: str) -> Iterator[Finding]:
         seen = f"The catalogue of version {version} was last checked in {checked:%Y-%m}"
     else:
         return
-    yield Finding(
-        CATALOGUE_OLD.code,
-        "",
-        seen=seen,
-        rule="A pack knows the retirements of today",
-        remedy="Pin a newer version of the pack",
-        level=Level.WARNING,
-    )
+    yield stated("catalogue-old", "", Level.WARNING, seen=seen)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlparallel import inputs, messages
-from amlparallel.arguments import StepSettings, read
+from amlparallel.inputs import StepSettings, read
 from amlstack.base.paths import PROJECT
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from amlstack.cli.main import main
-from amlstack.cli.stack.graph import mermaid
+from amlstack.cli.stack.run_orders import mermaid
 from infra.declaration import declare
 from infra.settings import read_file
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.cli.rehearsal.scale import Extent
-from amlstack.cli.rehearsal.worlds import worlds_of
+from amlstack.cli.rehearsal.scale import Extent, worlds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

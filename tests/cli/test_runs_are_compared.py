@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amlstack.cli.workspace.comparison import _speed, lines
+from amlstack.cli.workspace.status import _speed, comparison_lines
 
 RUN: dict[str, Any] = {
     "name": "fit-1", "status": "Completed", "compute": "gpu", "nodes": 2, "ranks": 16, "seconds": 7300.0, "usd": 110.0,
@@ -16,7 +16,7 @@ RUN: dict[str, Any] = {
 
 def test_what_differs_stands_in_columns_and_the_rest_in_a_line() -> None:
     other = {**RUN, "name": "fit-2", "usd": None, "inputs": {"lr": "0.2", "warmup": "5"}, "metrics": {}}
-    assert list(lines([RUN, other])) == [
+    assert list(comparison_lines([RUN, other])) == [
         "              fit-1       fit-2",
         "cost          110.00 USD",
         "input lr      0.1         0.2",

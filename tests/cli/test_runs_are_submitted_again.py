@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from amlstack.cli.workspace.job_search import job_of_body
-from amlstack.cli.workspace.resubmission import NoSettingError, body_of
+from amlstack.cli.workspace.submission import NoSettingError, body_of
 
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 DECLARED: dict[str, Any] = {

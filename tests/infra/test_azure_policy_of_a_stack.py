@@ -10,8 +10,7 @@ import pytest
 
 from amlstack import __version__
 from amlstack.base.paths import PROJECT
-from infra.azure_policy_assignment import assigned
-from infra.declaration import declare
+from infra.declaration import assigned, declare
 from infra.names import Names
 from infra.settings import AzurePolicy, parse
 from policies import azure_policy

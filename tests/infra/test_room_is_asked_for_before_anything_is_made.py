@@ -14,7 +14,7 @@ import pytest
 
 from amlstack.base.findings import Finding, Level
 from infra import resource_types
-from infra.components import cluster
+from infra.components import children
 from infra.names import Names
 from infra.settings import parse
 
@@ -55,7 +55,7 @@ class Azure:
 @pytest.fixture
 def azure(monkeypatch: pytest.MonkeyPatch) -> Azure:
     made = Azure()
-    monkeypatch.setattr(cluster, "_answer", made.answer)
+    monkeypatch.setattr(children, "_answer", made.answer)
     return made
 
 
@@ -64,7 +64,7 @@ def findings(**settings: Any) -> list[Finding]:
                 {"name": "north", "size": SIZE, "nodes": {"max": 1}, "location": "northeurope"}]  # fmt: skip
     reading = parse({"location": "westeurope", "workspace": "w-team", "clusters": clusters, **settings})
     assert reading.settings is not None
-    return asyncio.run(cluster.findings(reading.settings, reading, NAMES, None))
+    return asyncio.run(children.findings(reading.settings, reading, NAMES, None))
 
 
 def test_all_regions_are_asked_at_once_and_the_workspace_is_not_where_there_is_room(azure: Azure) -> None:
@@ -108,10 +108,10 @@ def test_what_could_not_be_asked_is_a_warning_for_each_region(azure: Azure) -> N
 def providers(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[Finding]:
     """The findings on two resource providers; an error ends the program."""
     shown: list[Finding] = []
-    monkeypatch.setattr(cluster, "show", shown.extend)
+    monkeypatch.setattr(children, "show", shown.extend)
     reading = parse({"location": "westeurope", "workspace": "w-team", **settings})
     assert reading.settings is not None
-    asked = cluster.check_providers(reading.settings, reading, "sub", ["Microsoft.Network", "Microsoft.Storage"], None)
+    asked = children.check_providers(reading.settings, reading, "sub", ["Microsoft.Network", "Microsoft.Storage"], None)
     try:
         asyncio.run(asked)
     except pulumi.RunError:

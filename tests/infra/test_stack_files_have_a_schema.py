@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
-from amlstack.cli.commands.schema import schema
+from amlstack.cli.commands.catalogue import schema
 from infra.settings.model.stack import stack_file_schema
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ MAY = {
     "jobs/kinds.py": 1,  # azure-ai-ml schedules pipelines alone
     "infra/runs/__init__.py": 6,  # an environment is of jobs and components, blocks of a fabric of steps
     "infra/judgement.py": 2,  # the remedy's words for a sweep; where a schedule's findings are
-    "amlstack/cli/commands/show.py": 1,  # when a schedule starts
+    "amlstack/cli/commands/rehearse.py": 1,  # when a schedule starts
     "amlstack/cli/rehearsal/inputs.py": 1,  # a pipeline has inputs beside those of its steps
 }
 

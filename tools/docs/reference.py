@@ -8,11 +8,13 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
 from typer.models import ParameterInfo
 
 from amlstack.base.findings import sentence
+from amlstack.base.findings import texts as words_of
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import VERBS, app_of
 from policies.config import ALL
@@ -79,7 +81,11 @@ def findings() -> str:
         for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
             names = {**constants, **dict(_named(function))}
             for call in (each for each in ast.walk(function) if isinstance(each, ast.Call)):
-                if getattr(call.func, "id", getattr(call.func, "attr", "")) not in _MAKERS:
+                maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
+                if maker in {"stated", "stated_at"} and (key := next(filter(None, map(_key, call.args)), "")):
+                    given = {f"{{{each.arg}}}": _texts(each.value, names) for each in call.keywords}
+                    said[key.partition("/")[0]].append(_stated(key, given))
+                if maker not in _MAKERS:
                     continue
                 words = [*call.args, *(each.value for each in call.keywords)]
                 texts = [text for each in words for text in _texts(each, names)]
@@ -90,6 +96,20 @@ def findings() -> str:
     for rule in ALL:
         said[rule.code] = [f"{rule.title} See [the rule](policies.md#{rule.code})."]
     return "\n\n".join("\n\n".join([f"### {code}", *dict.fromkeys(said[code])]).strip() for code in sorted(said))
+
+
+def _key(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and node.value in words_of() else ""
+
+
+def _stated(key: str, given: dict[str, list[str]]) -> str:
+    """The words of `findings.json` under a key; where a value is a whole part, the texts that it may be."""
+    parts = [text for part in words_of()[key] if part for text in (given.get(part) or [_without_values(part)])]
+    return " ".join(sentence(part) for part in parts if part != "…")
+
+
+def _without_values(text: str) -> str:
+    return "".join(f"{before}{'' if name is None else '…'}" for before, name, _, _ in Formatter().parse(text))
 
 
 def _named(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:

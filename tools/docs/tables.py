@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from amlstack.base.models import described, reached
 from amlstack.base.paths import PROJECT
-from amlstack.cli.commands.schema import printed
+from amlstack.cli.commands.catalogue import printed
 from amlstack.migrate.constructs import STATES, constructs
 from amlstack.resources import base, classes
 from amlstack.sandbox.protocol import allowances

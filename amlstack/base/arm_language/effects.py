@@ -7,19 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from amlstack.base.arm_language import expressions
 from amlstack.base.arm_language.conditions import OPERANDS, ConditionOutcome, evaluated
-from amlstack.base.arm_language.expressions import (
-    COMPARISONS,
-    Access,
-    FunctionCall,
-    Node,
-    NotAnExpressionError,
-    PolicyAround,
-    field_of,
-    is_expression,
-    parse,
-    tag_of,
-)
 from amlstack.base.arm_language.functions import FUNCTIONS, FailingExpressionError, OpenError, truth
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 
@@ -101,7 +90,7 @@ Related = Callable[[str], Iterable[PolicyTarget]]
 """From a type to the resources of it that are known."""
 
 
-def effect_of(rule: Mapping[str, Any], around: PolicyAround) -> str:
+def effect_of(rule: Mapping[str, Any], around: expressions.PolicyAround) -> str:
     """A rule's effect in small letters, its parameter resolved; raises as `Evaluator.expression` does."""
     then = rule.get("then")
     if not isinstance(then, Mapping) or "effect" not in then:
@@ -132,7 +121,7 @@ def assessed(
     """
     if mode.lower() == "indexed" and is_indexed(target) is False:
         return Assessment(Ruling.PASSES)
-    around = PolicyAround(target, place, parameters)
+    around = expressions.PolicyAround(target, place, parameters)
     try:
         does = effect.lower() or effect_of(rule, around)
     except OpenError as error:
@@ -169,7 +158,7 @@ def if_indexed(assessment: Assessment, target: PolicyTarget) -> Assessment:
     return replace(assessment, ruling=Ruling.OPEN, why=f"{why}; {assessment.why}" if assessment.why else why)
 
 
-def _assessment(rule: Mapping[str, Any], does: str, around: PolicyAround, related: Related) -> Assessment:
+def _assessment(rule: Mapping[str, Any], does: str, around: expressions.PolicyAround, related: Related) -> Assessment:
     outcome = evaluated(rule.get("if"), around)
     if outcome.holds is False:
         return Assessment(Ruling.PASSES, outcome)
@@ -188,7 +177,9 @@ def _assessment(rule: Mapping[str, Any], does: str, around: PolicyAround, relate
         return Assessment(Ruling.OPEN, outcome, why=error.why)
 
 
-def _ruled(does: str, details: Any, outcome: ConditionOutcome, around: PolicyAround, related: Related) -> Assessment:
+def _ruled(
+    does: str, details: Any, outcome: ConditionOutcome, around: expressions.PolicyAround, related: Related
+) -> Assessment:
     match does:
         case "deny":
             return Assessment(Ruling.DENIES, outcome)
@@ -202,7 +193,7 @@ def _ruled(does: str, details: Any, outcome: ConditionOutcome, around: PolicyAro
     return _looked_for(does, {key.lower(): value for key, value in details.items()}, outcome, around, related)
 
 
-def _changes(operations: Iterable[Mapping[str, Any]], around: PolicyAround) -> Iterable[PolicyChange]:
+def _changes(operations: Iterable[Mapping[str, Any]], around: expressions.PolicyAround) -> Iterable[PolicyChange]:
     for operation in operations:
         if "condition" in operation and not truth(around.worked_out(operation["condition"])):
             continue
@@ -216,12 +207,12 @@ def _changes(operations: Iterable[Mapping[str, Any]], around: PolicyAround) -> I
             yield PolicyChange(name, before, after)
 
 
-def _plain(name: str, around: PolicyAround) -> Any:
-    found = field_of(name, around)
+def _plain(name: str, around: expressions.PolicyAround) -> Any:
+    found = expressions.field_of(name, around)
     return list(found.values) if found.every else found.values[0]
 
 
-def _appended(details: Any, outcome: ConditionOutcome, around: PolicyAround) -> Assessment:
+def _appended(details: Any, outcome: ConditionOutcome, around: expressions.PolicyAround) -> Assessment:
     made = []
     for entry in details if isinstance(details, list) else [details]:
         name = str(around.worked_out(entry["field"]))
@@ -236,7 +227,7 @@ def _appended(details: Any, outcome: ConditionOutcome, around: PolicyAround) -> 
 
 
 def _looked_for(
-    does: str, details: Mapping[str, Any], outcome: ConditionOutcome, around: PolicyAround, related: Related
+    does: str, details: Mapping[str, Any], outcome: ConditionOutcome, around: expressions.PolicyAround, related: Related
 ) -> Assessment:
     """The resource that ``auditIfNotExists`` and ``deployIfNotExists`` look for, and its presence."""
     kind, target = str(around.worked_out(details["type"])), around.target
@@ -287,7 +278,7 @@ def _in_rule(rule: Mapping[str, Any]) -> Iterator[str]:
         yield "a rule without an effect"
         return
     effect = then["effect"]
-    if is_expression(effect):
+    if expressions.is_expression(effect):
         yield from _in_value(effect)
     elif str(effect).lower() not in JUDGED | ON_OTHERS:
         yield f"the effect `{effect}`"
@@ -329,7 +320,7 @@ def _in_condition(condition: Any) -> Iterator[str]:
         return
     operand = next((word for word in OPERANDS if word in words), None)
     operators = set(words) - {operand}
-    if operand is None or len(operators) != 1 or not operators <= COMPARISONS.keys():
+    if operand is None or len(operators) != 1 or not operators <= expressions.COMPARISONS.keys():
         yield f"the condition `{', '.join(sorted(words))}`"
         return
     (by,) = operators
@@ -346,22 +337,22 @@ def _in_condition(condition: Any) -> Iterator[str]:
 
 
 def _in_field(name: Any) -> Iterator[str]:
-    if is_expression(name):
+    if expressions.is_expression(name):
         yield from _in_value(name)
         return
     low = str(name).lower()
-    if "/" not in low and low not in _FIELDS and not low.startswith("identity.") and tag_of(low) is None:
+    if "/" not in low and low not in _FIELDS and not low.startswith("identity.") and expressions.tag_of(low) is None:
         yield f"the field `{name}`"
 
 
 def _in_value(value: Any) -> Iterator[str]:
-    if is_expression(value):
+    if expressions.is_expression(value):
         try:
             used = _functions_in(value)
-        except NotAnExpressionError as error:
+        except expressions.NotAnExpressionError as error:
             yield f"the expression `{value[:60]}`: {error}"
             return
-        for name in sorted(used - PolicyAround.special.keys() - FUNCTIONS.keys()):
+        for name in sorted(used - expressions.PolicyAround.special.keys() - FUNCTIONS.keys()):
             yield f"the function `{name}`"
     elif isinstance(value, list):
         for one in value:
@@ -378,12 +369,12 @@ def _functions_in(expression: str) -> set[str]:
         NotAnExpressionError: It follows no grammar.
     """
     found: set[str] = set()
-    todo: list[Node] = [parse(expression)]
+    todo: list[expressions.Node] = [expressions.parse(expression)]
     while todo:
         node = todo.pop()
-        if isinstance(node, FunctionCall):
+        if isinstance(node, expressions.FunctionCall):
             found.add(node.name)
             todo += node.arguments
-        elif isinstance(node, Access):
+        elif isinstance(node, expressions.Access):
             todo += (node.of, node.key)
     return found

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from amlstack.base.findings import Finding, Level, errors, in_file_order
+from amlstack.base.findings import Finding, Level, errors, in_file_order, stated
 from amlstack.cli.console import Json, end, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format, chosen
@@ -183,10 +183,7 @@ def check(
     ended = run_apart(verb)
     if ended.code is not None:
         return ended.code
-    seen = f"The check of this file ended before its time ({ended.how})"
-    rule = "A Python job file runs to its end in the process that reads it"
-    remedy = "Keep what runs on the nodes in a file of its own, and let the job's command start that."
-    finding = Finding("check-ended", "", seen, rule, remedy, file=ended.last or None)
+    finding = stated("check-ended", "", ended=ended).changed(file=ended.last or None)
     if asked is Format.JSON:
         print_json({"ok": False, "findings": [finding.as_dict()], "files": []})
     else:

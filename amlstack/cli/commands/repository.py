@@ -84,7 +84,7 @@ def upgrade(
 
         amlstack upgrade dist/amlstack-0.2.0-py3-none-any.whl --sandbox --dry-run
     """
-    from amlstack.cli import upgrade as upgrading
+    from amlstack.cli import repository as upgrading
 
     given = {"--sandbox": sandbox, "--dry-run": dry_run, "--yes": yes}
     with ended_by(upgrading.UpgradeError):

@@ -96,15 +96,15 @@ def compare(asked: AskedWorkspace, jobs: Jobs, *, as_json: Json = False) -> None
 
         amlstack compare sweep/0 sweep/1 sweep/2 --json
     """
-    from amlstack.cli.workspace import comparison, job_search, refusals
+    from amlstack.cli.workspace import job_search, refusals, status
 
     with refusals.opened(asked) as (where, _):
         now = dt.datetime.now(dt.UTC)
-        found = [comparison.read_run(where, job_search.find(where, job), now) for job in jobs]
+        found = [status.read_run(where, job_search.find(where, job), now) for job in jobs]
     if as_json:
         print_json(found)
     else:
-        say("\n".join(comparison.lines(found)))
+        say("\n".join(status.comparison_lines(found)))
 
 
 def logs(asked: AskedWorkspace, job: Job, *, rank: Rank = None, follow: Follow = False) -> None:
@@ -208,21 +208,21 @@ def resubmit(
     """
     from amlstack.catalog import clock
     from amlstack.cli import console
-    from amlstack.cli.workspace import job_search, refusals, resubmission
+    from amlstack.cli.workspace import job_search, refusals, submission
     from amlstack.provider.runs import version_for
     from policies import gate
 
     progress = Progress()
     with refusals.opened(asked) as (where, _):
         found = job_search.find(where, job)
-        with ended_by(resubmission.NoSettingError):
-            body = resubmission.body_of(found, changes or [])
-        findings = resubmission.judge(where, found, body, gate.Gate(gate.read(None)[0], clock.today()))
+        with ended_by(submission.NoSettingError):
+            body = submission.body_of(found, changes or [])
+        findings = submission.judge(where, found, body, gate.Gate(gate.read(None)[0], clock.today()))
         console.print_findings(findings)
         if errors(findings):
             progress.fail("nothing was sent")
             return 1
-        made = name or resubmission.new_name(found)
+        made = name or submission.new_name(found)
         if where.arm.get(f"{found.workspace}/jobs/{made}", allow=(404,)).status != 404:
             end(f"There is a job `{made}` already.")
         question = f"Submit `{made}` to the workspace {found.workspace.rpartition('/')[2]}?"

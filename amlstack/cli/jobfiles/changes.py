@@ -11,8 +11,8 @@ from amlstack.base.paths import PROJECT
 from amlstack.cli import git as bases
 from amlstack.cli.console import print_json, say
 from amlstack.cli.git import GitError, Repository
-from amlstack.cli.jobfiles.declared_runs import OWN, StackRuns, Tree, imported_from
 from amlstack.cli.jobfiles.formats import Format
+from amlstack.cli.jobfiles.judgement import OWN, StackRuns, Tree, imported_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.base.findings import Finding, Level
+from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading import code_files
 from amlstack.code_reading.shell import scripts, steps
@@ -112,10 +112,7 @@ def _left_out(folder: Path, modules: Iterable[str]) -> Iterator[Finding]:
     ignore = Ignore.read(folder.resolve())
     for name in modules if ignore.path is not None else ():
         if ignore.path is not None and ignore.excludes(name):
-            seen = f"`{name}` is imported, and `{ignore.path.name}` leaves it out of the upload"
-            rule = "A command runs in a copy of the code folder, without what the ignore file lists"
-            remedy = f"Write `!{name}` at the end of `{ignore.path.name}`."
-            found = Finding("module-left-out", "", seen, rule, remedy, Level.WARNING)
+            found = stated("module-left-out", "", Level.WARNING, name=name, ignore=ignore)
             yield found.at(os.path.normpath(folder / name))
 
 

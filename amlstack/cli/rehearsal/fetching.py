@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,9 +131,7 @@ def fetch(
         else:
             _fetch_stored(wanted, most, told, agreed)
     except (_NotFetchedError, requests.RequestException, OSError, *refused) as error:
-        seen = f"`{url}` was not fetched: {error}"
-        remedy = f"Download it, and give `--input {label}=PATH`."
-        return Finding("input-not-fetched", f"inputs.{label}", seen, f"The input `{label}` is read from there", remedy)
+        return stated("input-not-fetched", f"inputs.{label}", url=url, error=error, label=label)
     return None
 
 

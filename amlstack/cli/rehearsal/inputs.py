@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from amlstack.base import paths
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from amlstack.base.paths import exists, is_dir, is_file
 from amlstack.base.text import did_you_mean, near
 from amlstack.cli.rehearsal import fetching, mapping_file
@@ -397,15 +397,11 @@ def can_be_fetched(each: DeclaredPort) -> bool:
 
 def _without(each: DeclaredPort, job: Path) -> Finding:
     what = "PATH" if each.is_data else "VALUE"
-    seen, rule = f"`{each.label}` has no default", "The inputs of a component are given by the step that runs it"
-    remedy = f"Give `{OPTION} {each.label}={what}`."
-    return Finding("input-elsewhere", f"inputs.{each.name}", seen, rule, remedy, file=str(job))
+    return stated("input-elsewhere", f"inputs.{each.name}", each=each, OPTION=OPTION, what=what).changed(file=str(job))
 
 
 def _missing(each: DeclaredPort, path: Path) -> Finding:
-    seen, rule = f"`{each.path}` does not exist: {path}", "A rehearsal reads local data in place"
-    remedy = f"Make it, or give `{OPTION} {each.label}=PATH`."
-    return Finding("input-path-missing", each.where, seen, rule, remedy)
+    return stated("input-path-missing", each.where, each=each, path=path, OPTION=OPTION)
 
 
 def _elsewhere(each: DeclaredPort, job: Path, mapped: Mapping[str, tuple[Path, str]]) -> Finding:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from amlstack.base.models import Codes, Explainer, Loc, matching
 from amlstack.base.paths import is_file
 from infra.runs.order import named_secrets
@@ -134,9 +134,7 @@ def read(file: Path, other: MappingFile = MappingFile()) -> MappingFile:
         text = read_regular(file).decode("utf-8-sig")
         data = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
-        seen = f"The file cannot be read: {error}"
-        rule, remedy = "It is a TOML file in UTF-8", "Correct or remove it."
-        wrong = Finding(_CODE, "", seen, rule, remedy, file=str(file))
+        wrong = stated("rehearsal-file", "", error=error).changed(file=str(file))
         return replace(other, findings=(wrong, *other.findings))
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))

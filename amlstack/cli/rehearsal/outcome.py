@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from amlstack.base.findings import Finding
     from amlstack.cli.console import Progress
     from amlstack.cli.logs.follower import Follower
-    from amlstack.cli.rehearsal.scale import Extent
-    from amlstack.cli.rehearsal.worlds import JoinedWorld
+    from amlstack.cli.rehearsal.scale import Extent, JoinedWorld
     from amlstack.diagnose import Diagnosis
 
 _TAGS = re.compile(r"(?:\[rank ?\d+\]: ?)+")

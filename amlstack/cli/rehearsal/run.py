@@ -11,7 +11,7 @@ from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.rehearsal import aspects, judgement, worlds
+from amlstack.cli.rehearsal import aspects, judgement, scale
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.cli.rehearsal.inputs import GROUP
@@ -277,7 +277,7 @@ def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint:
         raise
     outcome.status, outcome.error = job.status, with_reason(arm, job_id, job.record)["error"]
     folders = [(child.label, child.files.folder) for child in job.children.values()] or [("", job.folder)]
-    outcome.worlds = tuple(worlds.worlds_of(folders, outcome.extents))
+    outcome.worlds = tuple(scale.worlds_of(folders, outcome.extents))
     if outcome.status == "Completed":
         outcome.error = "; ".join(outcome.alone)
         outcome.unproven += tuple(each.unproven for each in outcome.worlds if each.unproven)

@@ -1,8 +1,13 @@
-"""A job file submitted to a workspace as `pulumi up` would submit it: judged, registered and named by the same code."""
+"""A job file submitted to a workspace as `pulumi up` would submit it: judged, registered and named by the same code.
+
+A run is submitted once more by its own body, with what is to be another.
+"""
 
 from __future__ import annotations
 
+import copy
 import os
+import re
 import threading
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,20 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
+from amlstack.base.text import did_you_mean
 from amlstack.cli.workspace.downloads import ProgressHost
 from amlstack.cli.workspace.workspace_place import settings_file
 from amlstack.provider import run_lists
-from amlstack.provider.arm import client
+from amlstack.provider.arm import ArmError, client
 from amlstack.provider.resource import Call, Resource, Services
 from amlstack.provider.runs import OnEdit, Runs, Wait
+from amlstack.provider.types import versions
 from amlstack.provider.types.jobs import JobRuns
-from amlstack.provider.types.versions import (
-    DataUploads,
-    RegisteredComponents,
-    RegisteredData,
-    RegisteredEnvironments,
-    Snapshots,
-)
 from amlstack.rpc import Failures, Host, ProviderError
 from amlstack.sandbox.scale import QUERY
 from infra import resource_types
@@ -31,7 +31,7 @@ from infra.declaration import declare
 from infra.names import Names
 from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
-from infra.settings.secrets import REDACTED
+from infra.settings.checks import REDACTED
 from jobs.wire.command import secrets_in, with_secrets
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.cli.console import Progress
+    from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.provider.runs import Record
     from amlstack.sandbox.scale import RehearsalScale
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from infra.declaration import Declaration
     from infra.runs import Run
     from jobs.local_data import DataUpload
+    from policies.gate import Gate
 
 OWNER: Final = ("no-stack", "submit")
 """Project and stack in the place of those that there are not."""
@@ -186,24 +188,24 @@ def register(
         kind(services).create(Call(urn=""), {"workspace": workspace, **given})
 
     def upload(data: DataUpload) -> None:
-        create(DataUploads, path=str(data.path), hash=data.content.hash, datastore=data.datastore)
+        create(versions.DataUploads, path=str(data.path), hash=data.content.hash, datastore=data.datastore)
 
     for part in registration.parts:
         if (code := part.code) is not None:
             beside = os.pathsep.join(map(str, part.beside))
-            create(Snapshots, path=str(code.root), hash=code.hash, beside=beside)
+            create(versions.Snapshots, path=str(code.root), hash=code.hash, beside=beside)
         if (environment := part.environment) is not None:
-            create(RegisteredEnvironments, name=environment.name, body=environment.body)
+            create(versions.RegisteredEnvironments, name=environment.name, body=environment.body)
     for data in registration.uploads:
         upload(data)
     for asset in assets:
         if asset.reference in registration.assets:
             if asset.upload is not None:
                 upload(asset.upload)
-            create(RegisteredData, name=asset.spec.name, version=asset.version, body=asset.body)
+            create(versions.RegisteredData, name=asset.spec.name, version=asset.version, body=asset.body)
     for component in registration.components:
         body = dict(component.properties)
-        create(RegisteredComponents, name=component.name, version=component.version, body=body)
+        create(versions.RegisteredComponents, name=component.name, version=component.version, body=body)
 
 
 @dataclass
@@ -318,3 +320,98 @@ class Submission:
             )
         found: dict[str, Any] = with_secrets(body, values)
         return found
+
+
+_WRITTEN: Final = ("status", "parameters", "properties", "isArchived", "displayName")
+"""Properties that the service writes, that say whose run it was, or by which it is known."""
+_OF_THE_SERVICE: Final = ("Tracking", "Studio")
+_PLAIN: Final = {
+    "compute": ("computeId",),
+    "display_name": ("displayName",),
+    "experiment_name": ("experimentName",),
+    "instance_count": ("resources", "instanceCount"),
+    "timeout": ("limits", "timeout"),
+}
+"""Settings by the names of job files, and their keys in the body."""
+SETTINGS: Final = (*_PLAIN, "inputs.NAME", "environment_variables.NAME", "tags.NAME")
+
+
+class NoSettingError(Exception):
+    """A ``--set`` that cannot be applied; the message says why."""
+
+
+def body_of(job: WorkspaceJob, changes: Iterable[str]) -> dict[str, Any]:
+    """The body of a run that does the same, but for the changes.
+
+    Args:
+        job: The run.
+        changes: ``NAME=VALUE`` each; names as in `SETTINGS`.
+
+    Raises:
+        NoSettingError: There is no such setting, or it has no such value.
+    """
+    kept = {name: copy.deepcopy(each) for name, each in job.record.properties.items() if name not in _WRITTEN}
+    services = kept.get("services") or {}
+    kept["services"] = {name: each for name, each in services.items() if name not in _OF_THE_SERVICE}
+    outputs = kept.get("outputs") or {}
+    kept["outputs"] = {name: each for name, each in outputs.items() if "/dcid." not in str((each or {}).get("uri"))}
+    kept["tags"] = {name: each for name, each in job.record.tags.items() if not name.startswith("amlstack.")}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals:
+            raise NoSettingError(f"`--set {change}` is no NAME=VALUE.")
+        _set(kept, name, value)
+    return {"properties": kept}
+
+
+def _set(properties: dict[str, Any], name: str, value: str) -> None:
+    group, _, key = name.partition(".")
+    if path := _PLAIN.get(name.removeprefix("resources.").removeprefix("limits.")):
+        _set_plain(properties, path, name, value)
+    elif group == "inputs" and key:
+        inputs = properties.get("inputs") or {}
+        if not isinstance(given := inputs.get(key), dict):
+            raise NoSettingError(f"The job has no input `{key}`. {did_you_mean(key, list(inputs))}".rstrip())
+        given["value" if given.get("jobInputType") == "literal" else "uri"] = value
+    elif group in ("environment_variables", "tags") and key:
+        wire = "environmentVariables" if group == "environment_variables" else group
+        properties[wire] = {**(properties.get(wire) or {}), key: value}
+    else:
+        raise NoSettingError(f"`{name}` cannot be set. {did_you_mean(name, list(SETTINGS))}")
+
+
+def _set_plain(properties: dict[str, Any], path: tuple[str, ...], name: str, value: str) -> None:
+    found: Any = value
+    if path[-1] in ("instanceCount", "timeout"):
+        if not re.fullmatch(r"[1-9]\d{0,7}", value):
+            unit = "seconds" if path[-1] == "timeout" else "nodes"
+            raise NoSettingError(f"`{name}` is a whole number of {unit}, got `{value}`.")
+        found = int(value) if path[-1] == "instanceCount" else f"PT{value}S"
+    if path == ("computeId",):
+        old = str(properties.get("computeId") or "")
+        found = value if value.startswith("/") else f"{old.rpartition('/')[0]}/{value}"
+    holder = properties
+    for step in path[:-1]:
+        holder[step] = holder = dict(holder.get(step) or {})
+    if path[-1] == "timeout":
+        holder.setdefault("jobLimitsType", str(properties.get("jobType") or "Command"))
+    holder[path[-1]] = found
+
+
+def judge(place: WorkspacePlace, job: WorkspaceJob, body: dict[str, Any], gate: Gate) -> tuple[Finding, ...]:
+    """The findings of the policy pack's rules on the new body; its cluster is read from the workspace."""
+    compute = str(body["properties"].get("computeId") or "")
+    try:
+        answer = place.arm.look(compute) if "/computes/" in compute else None
+    except ArmError:
+        answer = None
+    inner = (((answer.body if answer is not None else None) or {}).get("properties") or {}).get("properties") or {}
+    if size := inner.get("vmSize"):
+        gate.knows(compute.rpartition("/")[2], str(size))
+    given = {"jobBaseProperties": body["properties"], "id": job.name, "workspaceName": job.workspace.rpartition("/")[2]}
+    return gate.judge("azure-native:machinelearningservices:Job", job.name, given)
+
+
+def new_name(job: WorkspaceJob) -> str:
+    """A name for the new run: the old one's, and six letters that no other run has."""
+    return f"{job.name[:240]}-{os.urandom(3).hex()}"

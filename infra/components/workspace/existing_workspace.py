@@ -8,7 +8,7 @@ import pulumi
 from pulumi.runtime import config as engine_config
 
 from amlstack.base import api_versions
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from infra import roles
 from infra.components.registration import after, refuse
 
@@ -91,28 +91,10 @@ def _finding(part: Part, resource_id: str, answer: dict[str, Any]) -> Finding | 
     answered = f"Azure's answer: {answer.get('message') or answer.get('code')}"
     show = f"`az resource show --ids {resource_id}`" if below else f"`az group show --name {group}`"
     if status == 404:
-        return Finding(
-            "existing-missing",
-            where,
-            f"There is no {what} in {place}",
-            f"What is given by `existing` is never created. {answered}",
-            f"Compare with {show}; to have the stack create it, leave `existing` out",
-        )
+        return stated("existing-missing", where, what=what, place=place, answered=answered, show=show)
     if status in (401, 403):
-        return Finding(
-            "existing-unreadable",
-            where,
-            f"The {what} in {place} may not be read",
-            answered,
-            f"Ask its owner for the role Reader on it, for whoever deploys; {show} must work",
-        )
-    return Finding(
-        "existing-unreadable",
-        where,
-        f"Whether there is a {what} in {place} cannot be asked",
-        answered,
-        f"{show} must work; then run the same command again",
-    )
+        return stated("existing-unreadable/finding", where, what=what, place=place, rule=answered, show=show)
+    return stated("existing-unreadable", where, what=what, place=place, rule=answered, show=show)
 
 
 class ExistingWorkspace:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from amlstack.base.findings import Finding
+from amlstack.base.findings import Finding, stated
 from infra import resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import behind
@@ -104,14 +104,7 @@ def moved(settings: Settings, names: Names) -> Finding | None:
     wanted = settings.resource_group.called if settings.resource_group else None
     if wanted is None or wanted.lower() == names.group.lower():
         return None
-    return Finding(
-        "resource-group-moved",
-        "amlstack:resource_group",
-        f"`{wanted}` was given, and the stack's resources are in `{names.group}`",
-        "Nothing moves to another resource group: workspace, storage and run records would be deleted and made anew, "
-        "and this stack protects them",
-        f"Write `{names.group}`. To give all of it up, set `amlstack:protect` to false first.",
-    )
+    return stated("resource-group-moved", "amlstack:resource_group", wanted=wanted, names=names)
 
 
 def register_storage(context: PartContext) -> pulumi.CustomResource:

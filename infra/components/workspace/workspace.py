@@ -10,30 +10,13 @@ from amlstack import resources
 from infra import resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import after, behind
-from infra.components.workspace.parts import (
-    ALL,
-    NAME,
-    NOTES,
-    PartContext,
-    let_approve,
-    register_diagnostics,
-    register_encryption,
-    register_group,
-    register_identity,
-    register_insights,
-    register_key_vault,
-    register_logs,
-    register_registry,
-    register_soft_delete,
-    register_storage,
-)
+from infra.components.workspace import parts
 from infra.network.plan import COMPUTE, ENDPOINTS, OFF, is_range
 from infra.properties import WORKSPACE_REPLACED_BY, workspace_left_alone, workspace_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from infra.components.workspace.parts import Primary
     from infra.names import Account, Names, Part
     from infra.network.plan import Link, NetworkPlan, OwnNetwork, WantedIsolation
     from infra.settings import Settings
@@ -70,7 +53,7 @@ class StackNetwork:
         compute: ARM id of the subnet of nodes, behind the network where the stack makes it; None where there is none.
     """
 
-    def __init__(self, spec: OwnNetwork, context: PartContext, *, parent: pulumi.Resource) -> None:
+    def __init__(self, spec: OwnNetwork, context: parts.PartContext, *, parent: pulumi.Resource) -> None:
         self.spec, self._context = spec, context
         # The names are taken until the old resource is gone.
         self._opts = pulumi.ResourceOptions(parent=parent, delete_before_replace=True)
@@ -138,7 +121,7 @@ class StackEndpoints:
     def __init__(
         self,
         network: StackNetwork,
-        context: PartContext,
+        context: parts.PartContext,
         made: Mapping[Part, pulumi.Resource],
         *,
         parent: pulumi.Resource,
@@ -236,7 +219,7 @@ class WorkspaceNetwork:
         compute: ARM id of the subnet of clusters without one of their own; None where there is none.
     """
 
-    def __init__(self, plan: NetworkPlan, context: PartContext, *, parent: pulumi.Resource) -> None:
+    def __init__(self, plan: NetworkPlan, context: parts.PartContext, *, parent: pulumi.Resource) -> None:
         """Register what the workspace needs to know or nodes to be in: its isolation, and the own network.
 
         Args:
@@ -333,7 +316,7 @@ class StackWorkspace(pulumi.ComponentResource):
         self._protected = security.is_protected(settings, stack)
         self.group: pulumi.CustomResource | None = None
         if not (settings.resource_group and settings.resource_group.existing):
-            self.group = register_group(settings, names, protect=self._protected, parent=self)
+            self.group = parts.register_group(settings, names, protect=self._protected, parent=self)
 
     def fill(self, names: Names, account: Account, network: NetworkPlan) -> None:
         """Declare everything in the group.
@@ -351,9 +334,9 @@ class StackWorkspace(pulumi.ComponentResource):
         fixed = pulumi.ResourceOptions(parent=self, depends_on=[*of_group], delete_before_replace=True)
         # The workspace holds data: the engine refuses to delete it until somebody takes the protection off.
         kept = pulumi.ResourceOptions(
-            protect=self._protected, ignore_changes=ALL if self._settings.workspace.adopted else None
+            protect=self._protected, ignore_changes=parts.ALL if self._settings.workspace.adopted else None
         )
-        context = PartContext(
+        context = parts.PartContext(
             self._settings,
             self.security,
             names,
@@ -370,25 +353,25 @@ class StackWorkspace(pulumi.ComponentResource):
         made |= {part: register(context) for part, register in _FIRST.items() if part not in others}
         if "insights" not in others:
             if "logs" not in others:
-                made["logs"] = register_logs(context)
-            made["insights"] = register_insights(context, made.get("logs"))
+                made["logs"] = parts.register_logs(context)
+            made["insights"] = parts.register_insights(context, made.get("logs"))
         below = [made[part] for part in _BELOW if part in made]
-        who = register_identity(context, made)
-        encryption, before = register_encryption(context, made.get("key_vault"), who)
+        who = parts.register_identity(context, made)
+        encryption, before = parts.register_encryption(context, made.get("key_vault"), who)
         below += [*who.before, *before]
         if "storage" in made:
-            below += register_soft_delete(context, made["storage"])
+            below += parts.register_soft_delete(context, made["storage"])
         self.workspace = made["workspace"] = _workspace(context, who, encryption, around.properties, below)
         on_itself = (role for role in roles.WORKSPACE if role.part == "workspace")
         who.give(context, on_itself, {"workspace": self.workspace})
-        register_diagnostics(context, self.workspace, made.get("logs"))
+        parts.register_diagnostics(context, self.workspace, made.get("logs"))
         self._made = made
         # Name and id as what is in the workspace needs them, and the id as what lives on all of it does.
         self.name = behind(names.workspace, self.workspace)
         self.workspace_id = behind(names.workspace_id, self.workspace)
         self.group_id = behind(names.group_id, *of_group)
         self.settled_id = behind(names.workspace_id, *made.values())
-        around.complete(made, let_approve(context, who, network.accounts))
+        around.complete(made, parts.let_approve(context, who, network.accounts))
         self.compute_subnet = around.compute
         self.reached_by = (*([who.own] if who.own else ()), *around.reached_by)
         # The workspace comes after all of it, and its network before what is in it.
@@ -404,10 +387,10 @@ class StackWorkspace(pulumi.ComponentResource):
         for part in self.security.locks:
             if on := self.part(part):
                 properties = {
-                    "lockName": NAME,
+                    "lockName": parts.NAME,
                     "scope": behind(self.names.id(part).lstrip("/"), *on),
                     "level": "CanNotDelete",
-                    "notes": NOTES,
+                    "notes": parts.NOTES,
                 }
                 opts = pulumi.ResourceOptions(parent=self, depends_on=[*after], delete_before_replace=True)
                 registration.register(resource_types.LOCK, f"{part.replace('_', '-')}-lock", properties, opts)
@@ -421,10 +404,10 @@ class StackWorkspace(pulumi.ComponentResource):
         return part not in self.names.without
 
 
-_FIRST: Final[Mapping[Part, Callable[[PartContext], pulumi.Resource]]] = {
-    "storage": register_storage,
-    "registry": register_registry,
-    "key_vault": register_key_vault,
+_FIRST: Final[Mapping[Part, Callable[[parts.PartContext], pulumi.Resource]]] = {
+    "storage": parts.register_storage,
+    "registry": parts.register_registry,
+    "key_vault": parts.register_key_vault,
 }
 """Parts that stand on the group alone, in the order in which they are registered."""
 _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry")
@@ -432,8 +415,8 @@ _BELOW: Final[tuple[Part, ...]] = ("storage", "key_vault", "insights", "registry
 
 
 def _workspace(
-    context: PartContext,
-    who: Primary,
+    context: parts.PartContext,
+    who: parts.Primary,
     encryption: Mapping[str, Any],
     network: Mapping[str, Any],
     before: list[pulumi.Resource],

@@ -3,16 +3,205 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from amlstack.base.models import matching
-from infra.settings.model.base import Location, SettingsModel, Tags, or_named
+from amlstack.base.models import UNION_TAG, matching
+from amlstack.catalog.fabric import Block
+from infra.settings.model.base import AssetName, Location, SettingsModel, Tags, arm_id, or_named
 from infra.settings.model.cluster import Cluster, ClusterDefaults
-from infra.settings.model.jobs import DataAsset, Datastore, Environment, JobFile, Secrets
 from infra.settings.model.workspace import ResourceGroup, Workspace, WorkspaceAccess
 from infra.settings.stackfile import NAMESPACE
+
+SecretName = Annotated[
+    str,
+    matching(r"^[A-Za-z][A-Za-z0-9_-]{0,126}\Z", "A secret's name has letters, digits, '-' and '_', a letter first"),
+]
+VariableName = Annotated[
+    str, matching(r"^[A-Za-z_][A-Za-z0-9_]*\Z", "A variable's name has letters, digits and '_', no digit first")
+]
+Secrets = dict[SecretName, Annotated[str, Field(min_length=1)]]
+
+
+class SecretVariable(SettingsModel):
+    """The value of a variable: a secret of the stack."""
+
+    secret: SecretName
+    """Name of the secret under `amlstack:secrets`."""
+
+
+class CuratedEnvironment(SettingsModel):
+    """A curated environment, referred to and never registered; a bare string is its name."""
+
+    curated: AssetName
+    """Name in the `azureml` registry, e.g. acpt-pytorch-2.8-cuda12.6."""
+    version: Annotated[str, matching(r"^\d+\Z", 'A version is a number in quotes, for example "12"')] | None = None
+    """Its version, which pins it; label `latest` when absent."""
+
+
+class CustomEnvironment(SettingsModel):
+    """An environment that is registered in the workspace under a version made from its content."""
+
+    name: AssetName
+    """Name under which jobs refer to it."""
+    image: str = Field(min_length=1)
+    """Docker image that it builds on."""
+    conda: str | None = None
+    """Conda file, a path in the project."""
+
+
+def _kind(value: Any) -> str:
+    has_curated = isinstance(value, CuratedEnvironment) or (isinstance(value, dict) and "curated" in value)
+    return UNION_TAG + (CuratedEnvironment if has_curated else CustomEnvironment).__name__
+
+
+Environment = Annotated[
+    Annotated[CuratedEnvironment, Tag(f"{UNION_TAG}CuratedEnvironment")]
+    | Annotated[CustomEnvironment, Tag(f"{UNION_TAG}CustomEnvironment")],
+    Discriminator(_kind),
+    or_named("curated", CuratedEnvironment | CustomEnvironment),
+]
+
+
+DatastoreName = Annotated[
+    str, matching(r"^[a-z0-9_]{1,255}\Z", "A datastore's name has lower-case letters, digits and '_'")
+]
+_ACCOUNT = arm_id("Microsoft.Storage/storageAccounts").removesuffix("[^/]+")
+StorageAccountRef = Annotated[
+    str,
+    matching(
+        rf"^({_ACCOUNT})?[a-z0-9]{{3,24}}\Z",
+        "An account is a name of 3 to 24 lower-case letters and digits, or an ARM id, "
+        "/subscriptions/…/providers/Microsoft.Storage/storageAccounts/<name>",
+    ),
+]
+_KEYS = frozenset(
+    {"account_key", "key", "sas_token", "sas", "client_secret", "client_id", "tenant_id", "certificate", "credentials"}
+)
+"""Keys of a datastore's credential in azure-ai-ml's own files."""
+
+
+class Datastore(SettingsModel):
+    """A datastore that goes by identities: whoever reads or writes does so under a role on the account."""
+
+    name: DatastoreName
+    """Name in the workspace, as in `azureml://datastores/NAME/paths/…`: lower-case letters, digits, '_'."""
+    kind: Literal["blob", "adls_gen2", "file"] = "blob"
+    """blob: a container of blobs; adls_gen2: a file system of an account with hierarchical namespace; file: a file
+    share."""
+    account: StorageAccountRef | None = None
+    """Storage account that exists: the name of one in the stack's resource group, or the ARM id of any other. It is
+    not changed, but for the roles of the clusters' identities on it. The workspace's own account when absent."""
+    container: str = Field(min_length=1, max_length=63)
+    """Container, file system or share. In an account that the stack creates, which is that of its workspace, it is
+    created and deleted with the datastore; everywhere else it exists already, and stays."""
+    read_only: bool = False
+    """The clusters' identities get the right to read the account, not to write to it."""
+    description: str | None = None
+    """A sentence for people who find the datastore in the studio."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of the datastore."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_keys(cls, value: Any) -> Any:
+        found = sorted(_KEYS & value.keys()) if isinstance(value, dict) else []
+        if found:
+            raise ValueError(
+                f"`{found[0]}` is a credential|A stack's datastores go by identities: a key in a datastore is handed "
+                "to everybody who may use the workspace, does not expire, and many tenants deny accounts that take "
+                "keys; leave it out, and give whoever reads the data a role on the account"
+            )
+        return value
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+class DataAsset(SettingsModel):
+    """One data asset; jobs read it as `azureml:NAME@latest` or `azureml:NAME:VERSION`."""
+
+    name: AssetName
+    """Name under which jobs refer to it."""
+    path: str = Field(min_length=1)
+    """The place of the data: a file or folder of this machine, a path in the project, which `up` uploads; or an
+    address (`azureml://datastores/NAME/paths/…`, `https://…`), which is registered as it is."""
+    type: Literal["uri_folder", "uri_file", "mltable"] = "uri_folder"
+    """A folder, a file, or a folder with a file `MLTable`."""
+    version: AssetName | None = None
+    """Version of data at an address. Data of this machine have none here: their version is made from their content."""
+    datastore: DatastoreName | None = None
+    """Datastore that data of this machine are uploaded to; `workspaceblobstore` when absent."""
+    description: str | None = None
+    """A sentence for people who find the data in the studio."""
+    tags: Tags = Field(default_factory=dict)
+    """Tags of the version."""
+
+    @model_validator(mode="after")
+    def _versioned(self) -> DataAsset:
+        if self.local and self.version is not None:
+            raise ValueError(
+                f"`{self.path}` lies on this machine and has the `version` {self.version}|The version of data of this "
+                "machine is made from their content; leave `version` out"
+            )
+        if not self.local and self.version is None:
+            raise ValueError(
+                f"`{self.path}` is an address and has no `version`|Nobody sees from here whether data at an address "
+                'change, so their version is yours to name; write `version: "1"`'
+            )
+        if not self.local and self.datastore is not None:
+            raise ValueError(
+                f"`{self.path}` is an address, and there is a `datastore`|`datastore` says where data of this machine "
+                "are uploaded; leave it out"
+            )
+        return self
+
+    @property
+    def local(self) -> bool:
+        """True where the data lie on this machine."""
+        return self.path.startswith("file:") or _ADDRESS.match(self.path) is None
+
+
+def _several(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+class JobFile(SettingsModel):
+    """A file of jobs with the stack's overrides; a bare string is its path."""
+
+    file: str = Field(min_length=1)
+    """Job file, a path in the project: Python, or an Azure ML CLI v2 YAML."""
+    rerun: str | None = None
+    """Any word; another word is another run of the file's jobs."""
+    on_edit: Literal["refuse", "cancel", "keep"] | None = None
+    """The effect of an edit while the old run is active: refuse it, cancel the old run, or keep it."""
+    wait: Literal["none", "started", "completed"] | None = None
+    """The event that `up` waits for before whatever depends on the jobs goes on."""
+    after: Annotated[tuple[str, ...], BeforeValidator(_several, json_schema_input_type=str | tuple[str, ...])] = ()
+    """Jobs of this stack, each by its name or by its job file, that must have completed before the file's jobs are
+    submitted; beside what these name themselves."""
+    fabric: Annotated[
+        tuple[Block, ...], BeforeValidator(_several, json_schema_input_type=Block | tuple[Block, ...])
+    ] = ()
+    """Further variables of the fabric for the file's jobs, trials and steps: `azure-tuned`, `sharp`, `topology`
+    (docs/reference/fabric.md). Jobs in Azure ML's own words get the usual ones with them."""
+    environment_variables: dict[VariableName, SecretVariable] = Field(default_factory=dict)
+    """Variables of the file's jobs, trials and steps that hold a secret of the stack: `WANDB_API_KEY: {secret:
+    NAME}`. For files of Azure ML, which have no word for it."""
+    delete_history: bool | None = None
+    """Delete the run's record when the job is removed."""
+    enabled: bool | None = None
+    """False keeps the file's schedules from starting anything; as each is declared when absent, and one that a
+    person paused in the workspace then stays paused."""
+
+    @property
+    def overrides(self) -> dict[str, str | bool]:
+        """The values that the stack sets for runs instead of the job file."""
+        return dict(
+            self.model_dump(exclude={"file", "enabled", "after", "environment_variables", "fabric"}, exclude_none=True)
+        )
 
 
 class AzurePolicy(SettingsModel):

@@ -132,24 +132,13 @@ def identity(cursor: Cursor) -> Any:
     if not isinstance(cursor.value, dict):
         return cursor.wrong("a mapping with `type`")
     if "msi_resource_id" in cursor.value:
-        return cursor.bad(
-            "key-unsupported",
-            "`msi_resource_id` cannot be sent",
-            "azure-ai-ml has no form of it for Azure ML",
-            "Name the identity by `client_id`.",
-            key="msi_resource_id",
-        )
+        return cursor.stated("key-unsupported/identity", Level.ERROR, "msi_resource_id")
     fields = dict(keys(cursor, _IDS, what="an identity"))
     rule, remedy = "Its type says as whom the job runs", "Write `type: managed`, `user_identity` or `aml_token`."
     if not has_keys(cursor, fields, ("type",), "The identity has no `{}`", rule, remedy=remedy):
         return Bad
     if fields["type"] != "managed" and len(fields) > 1:
-        return cursor.bad(
-            "key-unknown",
-            f"Ids stand beside type `{fields['type']}`",
-            "Only a managed identity has ids",
-            "Remove them.",
-        )
+        return cursor.stated("key-unknown/identity", fields=fields["type"])
     return Identity(**fields)
 
 
@@ -176,12 +165,7 @@ def service(cursor: Cursor) -> Any:
     kind = written.lower() if written is not None else ("tensor_board" if "log_dir" in fields else "ssh")
     for key, owner in OWN_KEY.items():
         if key in fields and kind != owner:
-            return cursor.bad(
-                "key-unknown",
-                f"`{key}` on a service of type `{written or kind}`",
-                f"`{key}` belongs to `{owner}`",
-                key=key,
-            )
+            return cursor.stated("key-unknown/service", Level.ERROR, key, key=key, written=written or kind, owner=owner)
     if kind not in _SERVICE_TYPES:
         cursor.bad(
             "service-type",
@@ -213,12 +197,7 @@ def conda(cursor: Cursor) -> Any:
         return by_text(cursor)
     if isinstance(cursor.value, str):
         if cursor.value.startswith("file:"):
-            return cursor.bad(
-                "path-form",
-                f"`conda_file` must be a path without `file:`, got `{cursor.value}`",
-                "",
-                f"Write `{cursor.value.removeprefix('file:')}`.",
-            )
+            return cursor.stated("path-form", cursor=cursor, value=cursor.value.removeprefix("file:"))
         return cursor.value
     return cursor.wrong("a path, or the content of a conda file")
 
@@ -249,13 +228,7 @@ def environment(cursor: Cursor) -> Any:
     value = cursor.value
     if isinstance(value, dict):
         if found := [key for key in ("channels", "dependencies") if key in value]:
-            return cursor.bad(
-                "environment-conda",
-                f"`{found[0]}` stands in the environment",
-                "That is the content of a conda file",
-                "Put it under `conda_file:`, beside `image:`.",
-                key=found[0],
-            )
+            return cursor.stated("environment-conda", Level.ERROR, found[0], found=found[0])
         fields = dict(keys(cursor, ENVIRONMENT, ignored=("id", "$schema", "creation_context"), what="an environment"))
         return Environment(**fields)
     if not isinstance(value, str):
@@ -263,13 +236,7 @@ def environment(cursor: Cursor) -> Any:
     if value.startswith("file:"):
         return _environment_file(cursor)
     if not value.startswith("azureml:"):
-        remedy = f"Write `azureml:{value}` for a registered one, `file:{value}` for a file, or a mapping with `image`."
-        return cursor.bad(
-            "environment-form",
-            f"`environment` must begin with `azureml:` or `file:`, or be a mapping, got `{value}`",
-            "",
-            remedy,
-        )
+        return cursor.stated("environment-form", value=value)
     return value
 
 

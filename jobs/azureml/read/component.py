@@ -92,13 +92,7 @@ def read(cursor: Cursor) -> Component | None:
     rule = "It is kept with the component, as azure-ai-ml does, and Azure ML may do nothing with it"
     warn_unknown(cursor, extra, KEYS, "a component", rule)
     if extra.get("intellectual_property"):
-        cursor.bad(
-            "key-unsupported",
-            "`intellectual_property` cannot be sent",
-            "azure-ai-ml has no form of it for Azure ML",
-            "Remove it.",
-            key="intellectual_property",
-        )
+        cursor.stated("key-unsupported", Level.ERROR, "intellectual_property")
     fields = dict(keys(cursor.holding(known), KEYS, ignored=SKIPPED, what="a component"))
     needed = ("command", "environment")
     if not has_keys(cursor, fields, needed, "The component has no `{}`", "A command component has a `{}`"):
@@ -247,14 +241,7 @@ def _launched(cursor: Cursor) -> Any:
         return Bad
     processes = fields.get("process_count_per_node")
     model = PyTorchDistribution if fields["type"] == "pytorch" else MpiDistribution
-    cursor.bad(
-        "dialect-translated",
-        f"`launcher: {inner.value['type']}` is the older dialect of components",
-        f"It becomes `distribution: {{type: {fields['type']}}}`, and its arguments the command, run once per process",
-        "A step says how many: `process_count_per_instance` under `distribution`, per node.",
-        level=Level.INFO,
-        key="launcher",
-    )
+    cursor.stated("dialect-translated", Level.INFO, "launcher", value=inner.value["type"], fields=fields["type"])
     return fields["additional_arguments"], model(process_count_per_instance=processes)
 
 
@@ -289,28 +276,15 @@ class _Inside:
         """The fault of a component that cannot be read for its place among others; None for one that can."""
         if path in self.chain:
             names = " → ".join(each.name for each in (*self.chain[self.chain.index(path) :], path))
-            return cursor.bad(
-                "component-circle",
-                f"`{written}` is a part of itself ({names})",
-                "A pipeline component holds other components, never itself",
-                "Name another component.",
-            )
+            return cursor.stated("component-circle", written=written, names=names)
         self.read += 1
         if self.read == MAX_FILES + 1:
-            return cursor.bad(
-                "component-depth",
-                f"The components of this step lie in each other more than {MAX_FILES} times",
-                f"A step has at most {MAX_FILES} components in it",
-                "Register the inner ones and name them with `azureml:`.",
-            )
+            return cursor.stated("component-depth", MAX_FILES=MAX_FILES)
         if self.read > MAX_FILES:
             return Bad  # reported once
         if len(self.chain) >= MAX_DEPTH:
-            return cursor.bad(
-                "component-depth",
-                f"`{written}` lies {MAX_DEPTH + 1} components deep",
-                f"Components lie in each other {MAX_DEPTH} deep at most",
-                "Register the inner ones and name them with `azureml:`.",
+            return cursor.stated(
+                "component-depth/refused", written=written, MAX_DEPTH=MAX_DEPTH + 1, MAX_DEPTH2=MAX_DEPTH
             )
         return None
 
@@ -367,11 +341,8 @@ def reference(
     if not is_file(path):
         folder = path.parent
         names = names_in(folder)
-        return cursor.bad(
-            "component-missing",
-            f"`{value}` is not there",
-            "A step names a component's file, or a registered component with `azureml:`",
-            did_you_mean(path.name, names, otherwise=f"Create {path}."),
+        return cursor.stated(
+            "component-missing", value=value, remedy=did_you_mean(path.name, names, otherwise=f"Create {path}.")
         )
     return from_file(cursor, path, value, reader, path_of)
 

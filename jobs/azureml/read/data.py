@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.findings import Level
 from jobs.azureml.fields import (
     Bad,
     Cursor,
@@ -48,12 +49,7 @@ def literal(cursor: Cursor) -> Any:
     if isinstance(value, (str, bool, int, float)):
         return anything(cursor)
     if value is None:
-        return cursor.bad(
-            "value-missing",
-            f"`{cursor.path[-1]}` has no value",
-            "An input has a value or a path",
-            'Write "" for empty text.',
-        )
+        return cursor.stated("value-missing/literal", path=cursor.path[-1])
     return cursor.wrong("text, a number, true or false, or a mapping with `path`", f'Put it in quotes: "{value}".')
 
 
@@ -80,12 +76,7 @@ def _input(cursor: Cursor) -> Any:
             key="mode",
         )
     if "path_on_compute" in fields and kind in MODEL_TYPES:
-        return cursor.bad(
-            "key-unknown",
-            f"`path_on_compute` with type `{kind}`",
-            "A model has no path on the compute",
-            key="path_on_compute",
-        )
+        return cursor.stated("key-unknown/input", Level.ERROR, "path_on_compute", kind=kind)
     return Input(**fields)
 
 
@@ -104,20 +95,9 @@ def output(cursor: Cursor) -> Any:
         return Output()
     fields = dict(keys(cursor, OUTPUT, ignored=("$schema",), what="an output"))
     if "name" in fields and not ASSET_NAME.fullmatch(fields["name"]):
-        cursor.bad(
-            "output-name",
-            f"The output is to be registered as `{fields['name']}`",
-            "The name of an output is up to 255 letters, digits, dashes and underscores",
-            key="name",
-        )
+        cursor.stated("output-name", Level.ERROR, "name", fields=fields["name"])
     if fields.get("version") and "name" not in cursor.value:
-        cursor.bad(
-            "output-name",
-            "The output has a `version` and no `name`",
-            "A version belongs to the name that the output is registered under",
-            "Add `name`, or remove `version`.",
-            key="version",
-        )
+        cursor.stated("output-name/output", Level.ERROR, "version")
     return Output(**fields)
 
 
@@ -176,9 +156,7 @@ def _fitting(cursor: Cursor, fields: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if kind not in PRIMITIVES or (key in ("min", "max") and kind not in ("number", "integer")):
             del kept[key]
-            cursor.bad(
-                "port-bounds", f"`{key}` with type `{kind}`", f"An input of type `{kind}` has no `{key}`", key=key
-            )
+            cursor.stated("port-bounds", Level.ERROR, key, key=key, kind=kind)
         elif key != "enum" and not _parses(kind, fields[key], bound=key != "default"):
             del kept[key]
             cursor.bad("port-bounds", f"`{key}` must be of type `{kind}`, got {shown(fields[key])}", "", key=key)

@@ -161,13 +161,7 @@ def _read_pipeline_component(cursor: Cursor) -> Pipeline | None:
 
 def _note_component(cursor: Cursor, what: str) -> None:
     """Says that the file is a component, and as what it is read."""
-    cursor.bad(
-        "component-alone",
-        "The file is a component, not a job",
-        f"Azure ML runs a component as a step of a pipeline; here it is read as {what} that it would be",
-        "Name it in a pipeline: `component: file.yml`, or make it a job.",
-        level=Level.WARNING,
-    )
+    cursor.stated("component-alone", Level.WARNING, what=what)
 
 
 RULE = "A job file has a `command`, or a `type` such as `pipeline` with `jobs`"
@@ -328,13 +322,7 @@ def _job(cursor: Cursor) -> Any:
     changes = {key: inner for key, inner in value.items() if key != "job"}
     job = value.get("job")
     if "jobs" in changes:
-        return cursor.bad(
-            "key-unknown",
-            "`jobs` stands beside `job`",
-            "A schedule changes inputs, outputs and settings of a job, not its steps",
-            "Change the steps in the job's own file.",
-            key="jobs",
-        )
+        return cursor.stated("key-unknown", Level.ERROR, "jobs")
     if not isinstance(job, str):
         return cursor.bad("key-missing", "There is no `job`", "It names a file, or `azureml:NAME`")
     if not job.startswith("azureml:"):
@@ -349,12 +337,7 @@ def _of_file(cursor: Cursor, written: str, changes: dict[str, Any]) -> Any:
     path: Path = cursor.base / written
     if written.startswith("file:") or not is_file(path):
         names = names_in(path.parent)
-        return cursor.bad(
-            "job-missing",
-            f"`{written}` is not there",
-            "A schedule names a job's file, or a job that ran before with `azureml:`",
-            did_you_mean(path.name, names),
-        )
+        return cursor.stated("job-missing", written=written, remedy=did_you_mean(path.name, names))
 
     def read_changed(inner: Cursor) -> Any:
         return _read(inner.holding(_merged(inner.value, changes)))

@@ -226,12 +226,7 @@ def read_step(cursor: Cursor, kind: str, node: Readers, outputs: Reader, steps: 
         return read_automl_step(cursor, node)
     inline = "component" not in cursor.value
     if inline and kind == "pipeline":
-        return cursor.bad(
-            "key-missing",
-            "The step has no `component`",
-            "A pipeline as a step is a component: a file, or `azureml:NAME:VERSION`",
-            "Put its steps into a file of their own and name that: `component: ./inner.yml`.",
-        )
+        return cursor.stated("key-missing")
     if not inline and kind == "pipeline" and not isinstance(cursor.value["component"], str):
         return cursor.at("component").wrong("a file, or `azureml:NAME:VERSION`")
     table: Readers = {

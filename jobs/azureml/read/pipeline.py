@@ -82,13 +82,7 @@ def _step(cursor: Cursor) -> Any:
         return cursor.wrong("a step, a mapping of keys")
     kind = cursor.value.get("type", "command")
     if isinstance(kind, str) and kind.lower() in _OTHERS:
-        return cursor.bad(
-            "step-type",
-            f"The step is of type `{kind}`",
-            f"azure-ai-ml takes it as a private preview at most; steps of type {_READ} are read",
-            "Make it one of these.",
-            key="type",
-        )
+        return cursor.stated("step-type", Level.ERROR, "type", kind=kind, _READ=_READ)
     if isinstance(kind, str) and kind.lower() in PASSED_THROUGH:
         return passthrough.read_step(cursor, kind.lower(), NODE, INLINE["outputs"], passthrough.Steps(steps, path_of))
     if "type" in cursor.value and NODE["type"](cursor.at("type")) == "sweep":
@@ -127,13 +121,7 @@ def _inline(cursor: Cursor) -> Any:
     if job is None:
         return Bad
     if job.environment == NO_ENVIRONMENT:
-        cursor.bad(
-            "key-missing",
-            "The step has no `environment`",
-            "It is sent without one, as azure-ai-ml does; which image Azure ML runs it in then, if any, is not proven",
-            "Write `environment: azureml:NAME@latest`, or a mapping with `image`.",
-            level=Level.WARNING,
-        )
+        cursor.stated("key-missing/inline", Level.WARNING)
     for key in ("name", "experiment_name", "parent_job_name"):
         if getattr(job, key) is not None:
             cursor.lost(
@@ -150,13 +138,7 @@ def steps(cursor: Cursor) -> Any:
     fields = named(_step)(cursor)
     for name in fields if isinstance(fields, dict) else ():
         if not STEP_NAME.fullmatch(name):
-            cursor.bad(
-                "step-name",
-                f"A step is named `{name}`",
-                "Names of steps are lower-case letters, digits and underscores, and begin with no digit",
-                f"Write `{re.sub(r'[^a-z0-9_]', '_', name.lower())}`.",
-                key=name,
-            )
+            cursor.stated("step-name", Level.ERROR, name, name=name, sub=re.sub("[^a-z0-9_]", "_", name.lower()))
     return fields
 
 
@@ -216,16 +198,8 @@ def read(cursor: Cursor) -> Pipeline | None:
     if not isinstance(cursor.value, dict):
         return None
     if not isinstance(fields.get("component"), str | None):
-        cursor.bad(
-            "component-kind",
-            "The pipeline names a component that is not registered",
-            "Steps stand under `jobs`, or a registered pipeline component is named with `azureml:`",
-            "Write the steps under `jobs`.",
-            key="component",
-        )
+        cursor.stated("component-kind", Level.ERROR, "component")
         del fields["component"]
     if fields.get("component") and fields.get("jobs"):
-        cursor.bad(
-            "pipeline-twice", "The pipeline has both `jobs` and a `component`", "It is one of the two", key="component"
-        )
+        cursor.stated("pipeline-twice", Level.ERROR, "component")
     return Pipeline(**fields)

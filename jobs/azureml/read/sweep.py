@@ -24,22 +24,7 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import command
-from jobs.model.job import (
-    SEARCH_DISTRIBUTIONS,
-    Bandit,
-    Bayesian,
-    Choice,
-    Grid,
-    Job,
-    MedianStopping,
-    Objective,
-    Randint,
-    Random,
-    Sweep,
-    SweepLimits,
-    SweepResources,
-    TruncationSelection,
-)
+from jobs.model import job
 from jobs.wire.keys import blocks
 
 if TYPE_CHECKING:
@@ -114,14 +99,14 @@ def _choices(cursor: Cursor) -> Any:
     return each_read(cursor, _chosen)
 
 
-_READERS: dict[type[Model], Readers] = {Choice: {"values": _choices}, Randint: {"upper": whole}}
+_READERS: dict[type[Model], Readers] = {job.Choice: {"values": _choices}, job.Randint: {"upper": whole}}
 distribution = _one_of(
     {
         str(model.model_fields["type"].default): (
             model,
             _READERS.get(model, {name: number for name in model.model_fields if name != "type"}),
         )
-        for model in SEARCH_DISTRIBUTIONS
+        for model in job.SEARCH_DISTRIBUTIONS
     },
     str.lower,
     "a distribution",
@@ -158,9 +143,9 @@ def _logbase(cursor: Cursor) -> Any:
 
 _SAMPLING = _one_of(
     {
-        "random": (Random, {"rule": word(same("random", "sobol"), snake), "seed": whole, "logbase": _logbase}),
-        "grid": (Grid, {}),
-        "bayesian": (Bayesian, {}),
+        "random": (job.Random, {"rule": word(same("random", "sobol"), snake), "seed": whole, "logbase": _logbase}),
+        "grid": (job.Grid, {}),
+        "bayesian": (job.Bayesian, {}),
     },
     snake,
     "a sampling algorithm",
@@ -176,9 +161,9 @@ def sampling(cursor: Cursor) -> Any:
 _INTERVALS = {"evaluation_interval": Nullable(at_least(0)), "delay_evaluation": Nullable(at_least(0))}
 early_termination = _one_of(
     {
-        "bandit": (Bandit, {**_INTERVALS, "slack_factor": Nullable(decimal), "slack_amount": Nullable(decimal)}),
-        "median_stopping": (MedianStopping, _INTERVALS),
-        "truncation_selection": (TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
+        "bandit": (job.Bandit, {**_INTERVALS, "slack_factor": Nullable(decimal), "slack_amount": Nullable(decimal)}),
+        "median_stopping": (job.MedianStopping, _INTERVALS),
+        "truncation_selection": (job.TruncationSelection, {**_INTERVALS, "truncation_percentage": whole}),
     },
     snake,
     "an early termination policy",
@@ -188,14 +173,14 @@ early_termination = _one_of(
 def objective(cursor: Cursor) -> Any:
     """The objective of the sweep."""
     table = {"goal": word(same("minimize", "maximize"), snake), "primary_metric": text}
-    return complete(cursor, Objective, table, what="an objective", constant={})
+    return complete(cursor, job.Objective, table, what="an objective", constant={})
 
 
 def limits(cursor: Cursor) -> Any:
     """The number of trials, and their time."""
     return complete(
         cursor,
-        SweepLimits,
+        job.SweepLimits,
         {
             **dict.fromkeys(("max_total_trials", "max_concurrent_trials"), at_least(0)),
             **dict.fromkeys(("timeout", "trial_timeout"), seconds),
@@ -207,7 +192,7 @@ def limits(cursor: Cursor) -> Any:
 
 def _resources(cursor: Cursor) -> Any:
     fields = command.resources(cursor)
-    return Bad if fields is Bad else SweepResources(**fields)
+    return Bad if fields is Bad else job.SweepResources(**fields)
 
 
 PARTS = {
@@ -227,12 +212,7 @@ TRIAL = {key: command.KEYS[key] for key in blocks("trial")}
 def _trial(cursor: Cursor) -> Any:
     """The trial's own part of a job."""
     if isinstance(cursor.value, str):
-        return cursor.bad(
-            "value-kind",
-            cursor.must("be a mapping"),
-            "The trial of a sweep job is written inline; only a step of a pipeline names a component's file",
-            "Write `trial:` with `command` and `environment`.",
-        )
+        return cursor.stated("value-kind", seen=cursor.must("be a mapping"))
     fields = dict(keys(cursor, {**TRIAL, "queue_settings": command.queue}, what="a trial"))
     if fields.pop("queue_settings", None) is not None:
         cursor.lost(
@@ -267,7 +247,7 @@ def path_of(where: str) -> tuple[str, ...]:
     return tuple(where.split("."))
 
 
-def read(cursor: Cursor) -> Sweep | None:
+def read(cursor: Cursor) -> job.Sweep | None:
     """Read a sweep job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
     fields = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
     if fields.pop("services", None) is not None:
@@ -282,4 +262,4 @@ def read(cursor: Cursor) -> Sweep | None:
         return None
     fields.pop("type", None)
     trial = fields.pop("trial") | {key: fields.pop(key) for key in _OF_THE_TRIAL if key in fields}
-    return Sweep(trial=Job(**command.job_fields(trial)), **fields)
+    return job.Sweep(trial=job.Job(**command.job_fields(trial)), **fields)

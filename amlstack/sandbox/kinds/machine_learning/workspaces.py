@@ -6,15 +6,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amlstack.sandbox.files.storage import (
-    ARTIFACT_STORE,
-    CONTAINER,
-    DEFAULT_STORE,
-    HOURS,
-    account_and_container,
-    account_grant,
-    account_key,
-)
+from amlstack.sandbox.files import storage
 from amlstack.sandbox.kinds import private_link
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
@@ -67,15 +59,15 @@ class Datastores(ResourceKind):
         """A type that the sandbox can store, and both names; those of a workspace's own do not change."""
         properties = body["properties"]
         kind = properties["datastoreType"]
-        if kind not in CONTAINER:
-            known = ", ".join(CONTAINER)
+        if kind not in storage.CONTAINER:
+            known = ", ".join(storage.CONTAINER)
             raise not_emulated(f"datastores of type '{kind}', only {known}")
-        for name in ("accountName", CONTAINER[kind]):
+        for name in ("accountName", storage.CONTAINER[kind]):
             if not properties.get(name):
                 raise invalid(f"properties.{name}", f"the required property '{name}' of a datastore is missing.")
             requests.check_folder_name(str(properties[name]), f"properties.{name}")
         if before is not None and before.name in OWN_DATASTORES:
-            old, new = map(account_and_container, (before.body["properties"], properties))
+            old, new = map(storage.account_and_container, (before.body["properties"], properties))
             if old != new:
                 message = f"The datastore '{path.name}' belongs to the workspace; its account and container stay."
                 raise Refused(400, "UserError", message)
@@ -119,11 +111,13 @@ class Datastores(ResourceKind):
         properties = resource.body["properties"]
         if (kind := _credentials(context, resource)) == "None":
             raise Refused(400, "UserError", "No secrets for credentials of type None.")
-        account = account_and_container(properties)[0]
+        account = storage.account_and_container(properties)[0]
         if kind == "AccountKey" and not body.get("expirableSecret"):
-            return Reply(200, {"secretsType": "AccountKey", "key": account_key(context.key, account)})
-        hours = float(body.get("expireAfterHours") or HOURS)
-        return Reply(200, {"secretsType": "Sas", "sasToken": f"?{account_grant(context.key, account, hours=hours)}"})
+            return Reply(200, {"secretsType": "AccountKey", "key": storage.account_key(context.key, account)})
+        hours = float(body.get("expireAfterHours") or storage.HOURS)
+        return Reply(
+            200, {"secretsType": "Sas", "sasToken": f"?{storage.account_grant(context.key, account, hours=hours)}"}
+        )
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""
@@ -131,9 +125,9 @@ class Datastores(ResourceKind):
 
 
 OWN_DATASTORES = {
-    DEFAULT_STORE: ("AzureBlob", "azureml-blobstore-{}"),
+    storage.DEFAULT_STORE: ("AzureBlob", "azureml-blobstore-{}"),
     "workspacefilestore": ("AzureFile", "azureml-filestore-{}"),
-    ARTIFACT_STORE: ("AzureBlob", "azureml"),
+    storage.ARTIFACT_STORE: ("AzureBlob", "azureml"),
     "workspaceworkingdirectory": ("AzureFile", "code-{}"),
 }
 """The datastores that every workspace is born with, in their order: type, and container by the workspace's id.
@@ -165,10 +159,10 @@ def make_defaults(context: KindContext, workspace: ResourceRow) -> None:
             **Datastores.defaults,
             "datastoreType": kind,
             "accountName": properties["storageAccount"].rsplit("/", 1)[-1],
-            CONTAINER[kind]: container.format(properties["workspaceId"]),
+            storage.CONTAINER[kind]: container.format(properties["workspaceId"]),
             "credentials": {"credentialsType": "AccountKey"},
         }
-        if name == DEFAULT_STORE:
+        if name == storage.DEFAULT_STORE:
             identity = "WorkspaceSystemAssignedIdentity"
             own |= {"isDefault": True, "serviceDataAccessAuthIdentity": identity}
             own |= {"subscriptionId": subscription, "resourceGroup": group}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from amlstack.diagnose import Diagnosis
     from amlstack.report.logs import Series
     from amlstack.sandbox.store.store import JobRow
-    from amlstack.sandbox.store.tables import Logged
 
 MOST_OUTPUTS = 400
 
@@ -169,7 +167,7 @@ def job_report(store: Store, job: JobRow, now: float) -> Report:
     folder = job_folder(store.home, job.id)
     found = logs.read_folder(folder)
     read = _read(folder, found, {} if job.active else record_of(folder), job.status, now)
-    logged = _logged(store.metrics.of(job.id))
+    logged = logs.from_logged(store.metrics.of(job.id))
     names = {each.name for each in logged}
     printed = () if logged and not found.series else read.series
     children = tuple(_children(store, job))
@@ -364,11 +362,3 @@ def _last(store: Store, trial: JobRow, metric: str) -> str:
     found = logs.series_of(job_folder(store.home, trial.id))
     printed = next((each.points[-1][1] for each in found if each.name == metric and each.points), None)
     return "" if printed is None else f"{printed:g} (printed, not logged)"
-
-
-def _logged(values: Iterable[Logged]) -> tuple[Series, ...]:
-    """Series of what a job logged to its run."""
-    by_name: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for each in values:
-        by_name[each.name].append((float(each.step), each.value))
-    return logs.from_logged(by_name, "metrics that the job logged to its run")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from amlstack.base.findings import Finding
     from amlstack.diagnose.events import Log
+    from amlstack.sandbox.store.tables import Logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,15 +429,14 @@ def read_json(path: Path) -> Any:
         return None
 
 
-def from_logged(values: Mapping[str, Iterable[tuple[float, float]]], source: str) -> tuple[Series, ...]:
-    """Series of metrics that a job logged to its run: name → pairs of step and value."""
-    found = []
-    for name, pairs in values.items():
-        kept = _Kept("step")
-        for index, (step, value) in enumerate(pairs):
-            kept.add(step if step or not index else float(index), value)
-        found.append(_series(name, kept, source))
-    return tuple(found[:MOST_SERIES])
+def from_logged(values: Iterable[Logged]) -> tuple[Series, ...]:
+    """Series of the metrics that a job logged to its run; one without steps counts its values."""
+    kept: dict[str, _Kept] = {}
+    for each in values:
+        track = kept.setdefault(each.name, _Kept("step"))
+        track.add(float(each.step or track.seen), each.value)
+    source = "metrics that the job logged to its run"
+    return tuple(_series(name, track, source) for name, track in kept.items())[:MOST_SERIES]
 
 
 def _series(name: str, kept: _Kept, source: str) -> Series:

@@ -13,6 +13,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
+from amlstack.base.findings import sentence
 from amlstack.report import logs
 from amlstack.report.performance import SLOWER
 
@@ -268,7 +269,8 @@ def _rank(rank: RankOutcome, axis: tuple[float, float], report: Report, culprit:
     elif rank.stopped:
         outcome = "stopped"
     where = f"rank {rank.rank}" + (f" · local {rank.local}" if rank.local is not None else "")
-    if rank.code is None and not report.active and rank.rank in _victims(report):
+    victims = report.verdict.victims if report.verdict else ()
+    if rank.code is None and not report.active and rank.rank in {each.rank for each in victims}:
         outcome = "ended by another"
     mark = " · first cause" if kind == "culprit" else ""
     if rank.began is None:
@@ -276,10 +278,6 @@ def _rank(rank: RankOutcome, axis: tuple[float, float], report: Report, culprit:
     last = _end(rank, report)
     lasted = f" after {logs.duration(last - rank.began)}"
     return _row(where, outcome + lasted + mark, (rank.began, last), axis, kind)
-
-
-def _victims(report: Report) -> set[int | None]:
-    return set() if report.verdict is None else {each.rank for each in report.verdict.victims}
 
 
 def _end(rank: RankOutcome, report: Report) -> float:
@@ -391,15 +389,11 @@ def _cause(verdict: Diagnosis, shown: set[str]) -> Safe:
     rows += [("besides", f"{note.code}: {note.text}") for note in verdict.notes if note.code != verdict.cause][:4]
     return join(
         element("p", verdict.cause or "not in these logs", class_="cause"),
-        element("p", _sentence(verdict.means)) if verdict.means else None,
+        element("p", sentence(verdict.means[:1].upper() + verdict.means[1:])) if verdict.means else None,
         element("pre", verdict.text, class_="quote") if verdict.text else None,
         element("p", element("b", "Do: "), verdict.advice) if verdict.advice else None,
         facts(rows),
     )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def _facts(report: Report) -> Safe | None:

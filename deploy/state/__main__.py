@@ -211,4 +211,5 @@ def place(stack: str, trusts: Mapping[str, list[trust.Trust]]) -> dict[str, pulu
 for output, value in place("", trusted.pop("")).items():
     pulumi.export(output, value)
 if trusted:
-    pulumi.export("stacks", {stack: place(stack, trusts) for stack, trusts in trusted.items()})
+    own = {stack: {"subscription_id": given} for stack, given in (settings.get_object("subscriptions") or {}).items()}
+    pulumi.export("stacks", {stack: place(stack, trusts) | own.get(stack, {}) for stack, trusts in trusted.items()})

@@ -96,6 +96,14 @@ def play(one: Played, agent: Agent, first: str) -> None:
     one.seen["comment"] = json.loads(json.dumps(one.devops.threads))
     one.runs["again"] = agent.run("prod/amlstack-pull-request.yml", merge, {**where, **asked}, without=("check",))
 
+    team.forge.git("checkout", "--quiet", "-b", "words", first, at=team.folder)
+    (team.folder / "notes.md").write_text("what we tried\n", "utf-8")
+    head = team.commit("Notes")
+    team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/words", at=team.folder)
+    merge = team.forge.merged(head)
+    asked |= {"Build.SourceVersion": merge, "System.PullRequest.SourceCommitId": head}
+    one.runs["words"] = agent.run("prod/amlstack-pull-request.yml", merge, {**where, **asked})
+
     with store_of(team.azure.home) as store:
         (cluster,) = store.clusters()
         body = {"location": cluster.body["location"], "properties": cluster.body["properties"]}
@@ -120,7 +128,9 @@ def test_main_waits_for_approval_and_applies_its_plan(played: Played) -> None:
 def test_a_pull_request_has_one_comment_that_a_new_run_edits(played: Played) -> None:
     for step, check in (("asked", "success"), ("again", "skipped")):
         results = {key: one.result for key, one in played.runs[step].items()}
-        assert results == {"check": check, "preview": "success", "comment": "success"}, played.printed(step)
+        assert results == {"stacks": "success", "check": check, "preview": "success", "comment": "success"}, (
+            played.printed(step)
+        )
     (thread,) = played.seen["comment"]
     text = thread["comments"][0]["content"]
     assert text.startswith("<!-- amlstack: prod -->\n### Stack `prod`: ")
@@ -128,6 +138,13 @@ def test_a_pull_request_has_one_comment_that_a_new_run_edits(played: Played) -> 
     assert "updated in place: `Compute a100`" in text
     (thread,) = played.devops.threads
     assert thread["edits"] == 1
+
+
+def test_a_pull_request_that_does_not_touch_the_stack_runs_nothing_for_it(played: Played) -> None:
+    results = {key: one.result for key, one in played.runs["words"].items()}
+    assert results == {"stacks": "success", **dict.fromkeys(("check", "preview", "comment"), "skipped")}, (
+        played.printed("words")
+    )
 
 
 def test_a_pull_request_rehearses_the_job_that_changed_and_trains_the_review_stack(played: Played) -> None:

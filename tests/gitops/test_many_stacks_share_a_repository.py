@@ -46,7 +46,7 @@ IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 
 @dataclass
 class Company:
-    """A repository of five teams, and what its workflows did."""
+    """A repository of five teams, tried on this machine first, and what its workflows did."""
 
     forge: Forge
     place: Place
@@ -87,6 +87,12 @@ def company(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("company")
     team = Team(folder)
     filled(team.root)
+    words = ("teams/alfa/hello.yml", "--stack", "alfa-dev")
+    assert "1 file: " in team.amlstack("check", *words)
+    assert "completed" in team.amlstack("rehearse", *words, "-j", "1x1")
+    assert "hello: Completed" in team.amlstack("up", "--stack", "alfa-dev", "--sandbox", "--yes")
+    team.amlstack("down", "--stack", "alfa-dev", "--sandbox", "--yes")
+    team.amlstack("down", "--yes")
     team.amlstack("gitops", "add", "github", "--stack", STACKS[0], "--owners", "@contoso/platform")
     for stack in STACKS[1:]:
         assert "wrote" not in team.amlstack("gitops", "add", "github", "--stack", stack), "the files serve all stacks"
@@ -100,7 +106,7 @@ def company(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             variables = {
                 "AMLSTACK_STACKS": json.dumps({stack: {**place.stacks[stack], **own} for stack in STACKS}),
                 "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
-                "AZURE_SUBSCRIPTION_ID": azure.environ["AZURE_SUBSCRIPTION_ID"],
+                "AZURE_SUBSCRIPTION_ID": "another subscription than that of these stacks",
             }
             (forge.folder / "bin" / "uv").write_text("#!/bin/sh\n")  # `make venv` finds the environment as it should be
             (forge.folder / "bin" / "uv").chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,16 @@ def team(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Team:
 def test_the_repository_names_the_wheel_that_made_it(team: Team) -> None:
     assert f"amlstack @ file://{team.wheel}" in (team.root / "pyproject.toml").read_text()
     assert (team.root / "uv.lock").is_file()
+
+
+def test_verbs_of_the_wheel_start_within_five_seconds_in_an_environment_made_for_them(team: Team) -> None:
+    """Of CPU, which others on this machine do not stretch; the packages are in uv's cache since `init`."""
+    file = str(team.root / "workloads/train/job.py")
+    for words in (["--help"], ["check", file, "--size", "Standard_HB120rs_v3"], ["show", file]):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        Team.said(["uvx", "--isolated", "--from", str(team.wheel), "amlstack", *words], team.env, team.wheel.parent)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5, words
 
 
 def test_its_job_is_checked_and_trains_on_this_machine(team: Team) -> None:
@@ -61,16 +72,17 @@ def test_outside_of_a_project_state_is_kept_below_the_users_own(team: Team, tmp_
     assert not home.exists()
 
 
-def test_the_tutorial_runs_as_printed(engine: Engine, tmp_path: Path) -> None:
-    """Each block of its commands, in one shell; each line of the output that it shows is printed, in that order."""
+def test_the_tutorial_runs_as_printed(team: Team, tmp_path: Path) -> None:
+    """Block by block in one shell, HOME empty; each line of the output that is shown is printed, in that order."""
     page = (PACKAGE / "docs/tutorial/first-job.md").read_text("utf-8")
     blocks = re.findall(r"```sh\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.partition("## On Azure")[0], re.DOTALL)
     _clone, *typed = blocks
-    team = Team(tmp_path)  # for its environment and its wheel
     (tmp_path / "clone" / "dist").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
     (tmp_path / "clone" / "dist" / team.wheel.name).symlink_to(team.wheel)
     script = "".join(f"{{ {commands}\n}} 2>&1\necho '{MARK}'\n" for commands, _ in typed)
-    printed = Team.said(["bash", "-c", script], {**team.env, "COLUMNS": "400", "NO_COLOR": "1"}, tmp_path / "clone")
+    env = {**team.env, "HOME": str(tmp_path / "home"), "COLUMNS": "400", "NO_COLOR": "1"}
+    printed = Team.said(["bash", "-c", script], env, tmp_path / "clone")
     for (commands, shown), output in zip(typed, printed.split(MARK), strict=False):
         lines = iter(output.splitlines())
         for line in filter(str.strip, shown.splitlines()):

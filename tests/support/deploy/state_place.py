@@ -56,6 +56,7 @@ def made(engine: Engine, sandbox: Sandbox, folder: Path, name: str, stacks: tupl
             stack.set(key, value)
         if stacks:
             stack.set("stacks", dict.fromkeys(stacks, "team/training"), path=False)
+            stack.set("subscriptions", dict.fromkeys(stacks, sandbox.environ["AZURE_SUBSCRIPTION_ID"]), path=False)
         stack.up().ok()
         outputs = stack.outputs()
     return Place(outputs["backend"], outputs["secrets_provider"], f"{name}state", sandbox, outputs.get("stacks", {}))

@@ -43,9 +43,9 @@ def text(name: str) -> str:
             # A module is its docstring, its imports, then its own: the joined file keeps that order.
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 running.append(node)
-            elif _typing_only(node):
-                typing += node.body  # type: ignore[attr-defined]
-            elif not _is_docstring(node):
+            elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+                typing += node.body
+            elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 break
             start = node.end_lineno or start
         bodies.append("\n".join(source.splitlines()[start:]).strip("\n"))
@@ -101,11 +101,3 @@ def main(arguments: Sequence[str]) -> int:
 
 def _source(module: str) -> str:
     return (Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8")
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _typing_only(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"

@@ -64,7 +64,7 @@ class Targets:
         if not target.cluster or target.size is not None or PLACEHOLDER.search(name):
             return target, ()
         of_stack = () if self._is_outside else tuple(map(self._of_a_found_stack, found))
-        return target, of_stack or (_size_unknown(name),)
+        return target, of_stack or ((stated("cluster-size-unknown", "compute", Level.INFO, cluster=name)),)
 
     def of_file(self, file: Path) -> Targets:
         """The same for the jobs of a file: a stack that lists the file is meant, as if it had been asked for.
@@ -121,10 +121,6 @@ class Targets:
         from infra.runs.order import environment_of
 
         return environment_of(job, self.settings, self.root)
-
-
-def _size_unknown(cluster: str) -> Finding:
-    return stated("cluster-size-unknown", "compute", Level.INFO, cluster=cluster)
 
 
 def _only_stack() -> str | None:

@@ -214,7 +214,7 @@ def automl_node(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -
         "compute": None if step.compute is None else f"{PREFIX}{refs.compute_id(step.compute)}",
         "primary_metric": _METRICS.get(task, "accuracy"),
         **({} if task.startswith("text") else {"log_verbosity": "info"}),
-        **_blocks(task),
+        **({"limits": {}} if task.startswith(("image", "text")) else {"training": {}}),
         **spec,
         "outputs": dict(outputs),
     }
@@ -243,11 +243,6 @@ def automl_node(step: PassthroughStep, outputs: Mapping[str, Any], refs: Refs) -
         given = {key: each for key, each in {**defaults, **policy}.items() if each is not None}
         result["sweep"] = {**result["sweep"], "early_termination": given}
     return {key: value for key, value in result.items() if value is not None}
-
-
-def _blocks(task: str) -> dict[str, Any]:
-    """Blocks that are sent even when the file leaves them out."""
-    return {"limits": {}} if task.startswith(("image", "text")) else {"training": {}}
 
 
 def _table_text(result: Mapping[str, Any], refs: Refs) -> str:

@@ -7,7 +7,7 @@ nothing is allowed or refused by them here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.expressions import PolicyAround
@@ -17,7 +17,7 @@ from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import GROUPS
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.protocol.times import iso
 
@@ -32,30 +32,12 @@ class Groups(ResourceKind):
     """Resource groups; deleting one deletes everything in it."""
 
     type = GROUPS
-    noun = "a resource group"
-    names = NameRule(
-        r"[-\w().]{0,89}[-\w()]",
-        "1 to 90 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
-    )
-    ticks_delete = 2
-    patches = True
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
-    result_at = "{subscription}/operationresults/{id}"
-    dated = False
 
 
 class Identities(ResourceKind):
     """User-assigned identities: a principal that lives as long as the resource."""
 
     type = entra.TYPE
-    noun = "a user-assigned identity"
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{2,127}", "3 to 128 letters, digits, '-' and '_', a letter or digit first"
-    )
-    located = "{low}"
-    patches = True
-    dated_since = "2021-09-30"
-    outer: ClassVar[Body] = {"tags": {}}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its object id and client id, new with every creation."""
@@ -80,11 +62,6 @@ class FederatedCredentials(ResourceKind):
     """An issuer, a subject and an audience each: what a token has to say to be exchanged for one of the identity."""
 
     type = f"{entra.TYPE}/federatedIdentityCredentials"
-    noun = "a federated identity credential"
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}", "3 to 120 letters, digits, '-' and '_', a letter or digit first"
-    )
-    tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """An https issuer, one audience, no second one for the same issuer and subject, and not too many."""
@@ -118,11 +95,6 @@ class RoleAssignments(ResourceKind):
     """Role assignments on a subscription, a group or any resource; only their description can be edited."""
 
     type = "Microsoft.Authorization/roleAssignments"
-    noun = "a role assignment"
-    names = NameRule(UUID, "a UUID")
-    tracked = False
-    answers_deletion = True
-    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A role and a principal that exist, one assignment of a role to a principal on a scope, never another."""
@@ -168,10 +140,6 @@ class Locks(ResourceKind):
     """Locks on a group or any resource."""
 
     type = "Microsoft.Authorization/locks"
-    noun = "a lock"
-    names = NameRule(r"[^<>%&:\\?/]{1,259}[^<>%&:\\?/. ]|[^<>%&:\\?/. ]", "up to 260 characters, none of <>%&:\\?/")
-    tracked = False
-    dated_since = "2020-05-01"
 
 
 def check_locks(context: KindContext, resource_id: str, method: str) -> None:
@@ -217,9 +185,6 @@ class PolicyDefinitions(ResourceKind):
     """Definitions; a condition that the sandbox cannot evaluate is refused rather than passed over in silence."""
 
     type = f"{AUTHORIZATION}/policyDefinitions"
-    noun = "a policy definition"
-    names = _NAMES
-    tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A rule with its condition and effect, in the part of the language that is evaluated here."""
@@ -238,9 +203,6 @@ class PolicySets(ResourceKind):
     """Initiatives."""
 
     type = f"{AUTHORIZATION}/policySetDefinitions"
-    noun = "a policy set definition"
-    names = _NAMES
-    tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Definitions that exist, parameters that they declare, expressions over the set's own."""
@@ -261,9 +223,6 @@ class PolicyAssignments(ResourceKind):
     """Assignments to a subscription or a resource group; what they deny is refused to later requests."""
 
     type = f"{AUTHORIZATION}/policyAssignments"
-    noun = "a policy assignment"
-    names = _NAMES
-    tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A definition or set that exists, with values for what it declares."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import copy
 import uuid
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
 from amlstack.sandbox.protocol.addresses import VAULT
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_RESULT, BY_STATUS, UNDER_WAY, Body, KindContext, NameRule, ResourceKind
+from amlstack.sandbox.protocol.kind import UNDER_WAY, Body, KindContext, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.times import iso, with_offset
 
@@ -31,17 +31,6 @@ class Registries(ResourceKind):
     """Container registries."""
 
     type = "Microsoft.ContainerRegistry/registries"
-    noun = "a container registry"
-    refusal: ClassVar[Body] = {"status": "Failed"}
-    gone_status = 200
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"delete": (BY_RESULT,)}
-    defaults: ClassVar[Body] = {"adminUserEnabled": False}
-    names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
-    dated_since = "2020-11-01"
-    since: ClassVar[dict[str, str]] = {"policies": "2019-05-01"}
-    patches = True
-    made_status = 200
-    outer: ClassVar[Body] = {"tags": {}}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Registry names are unique in all of Azure; only the premium tier is closed, or open to some."""
@@ -108,17 +97,6 @@ class Replications(ResourceKind):
     """
 
     type = REPLICATIONS
-    noun = "a replication"
-    names = NameRule(r"[A-Za-z0-9]{5,50}", "5 to 50 letters and digits")
-    ticks = 1
-    ticks_delete = 2
-    patches = True
-    dated_since = "2020-11-01"
-    gone_status = 200
-    null_told = True
-    outer: ClassVar[Body] = {"tags": {}}
-    status_at = "{resource}/operationStatuses/{id}"
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "delete": (BY_RESULT,)}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The tier allows it."""
@@ -149,22 +127,6 @@ class Vaults(ResourceKind):
     """Key vaults."""
 
     type = "Microsoft.KeyVault/vaults"
-    noun = "a key vault"
-    defaults: ClassVar[Body] = {
-        "enableSoftDelete": True,
-        "softDeleteRetentionInDays": 90,
-        "publicNetworkAccess": "Enabled",
-    }
-    names = NameRule(
-        r"(?=.{3,24}$)[A-Za-z](-?[A-Za-z0-9])+",
-        "3 to 24 letters, digits and single hyphens, a letter first, no hyphen at the end",
-    )
-    dated_since = "2021-04-01"
-    since: ClassVar[dict[str, str]] = {"publicNetworkAccess": "2021-04-01"}
-    patches = True
-    made_status = 200
-    outer: ClassVar[Body] = {"tags": {}}
-    assigned = ResourceKind.assigned | {"vaultUri"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Vault names are unique in all of Azure; protection against purging stays; rules for addresses are legal."""
@@ -207,11 +169,6 @@ class Keys(ResourceKind):
     """Keys of a vault; a PUT of one that exists answers it and makes no version."""
 
     type = "Microsoft.KeyVault/vaults/keys"
-    noun = "a key"
-    names = NameRule(r"[0-9A-Za-z-]{1,127}", "1 to 127 letters, digits and hyphens")
-    tracked = False
-    made_status = 200
-    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A kind of key that there is."""
@@ -239,14 +196,6 @@ class LogWorkspaces(ResourceKind):
     """Log Analytics workspaces."""
 
     type = "Microsoft.OperationalInsights/workspaces"
-    noun = "a Log Analytics workspace"
-    defaults: ClassVar[Body] = {"sku": {"name": "PerGB2018"}, "retentionInDays": 30}
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]", "4 to 63 letters, digits and hyphens, no hyphen at either end"
-    )
-    ticks = 1
-    patches = True
-    etag_form = '"{guid}"'
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """The customer id by which agents would know it."""
@@ -257,14 +206,6 @@ class InsightsComponents(ResourceKind):
     """Application Insights components."""
 
     type = "Microsoft.Insights/components"
-    noun = "an Application Insights component"
-    names = NameRule(
-        r"[-\w().]{0,259}[-\w()]",
-        "1 to 260 letters, digits, underscores, hyphens, periods and parentheses, no period at the end",
-    )
-    made_status = 200
-    etag_form = '"{guid}"'
-    dated = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The type of application is required, and the log workspace must exist."""
@@ -295,10 +236,6 @@ class DiagnosticSettings(ResourceKind):
     """Diagnostic settings of any resource."""
 
     type = "Microsoft.Insights/diagnosticSettings"
-    noun = "a diagnostic setting"
-    names = NameRule(r"[^*<>%:&?\\+/]{0,259}[^*<>%:&?\\+/. ]", "up to 260 characters, none of *<>%:&?\\+/")
-    tracked = False
-    made_status = 200
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Somewhere to send to that exists, something to send, no two settings for one category and place."""

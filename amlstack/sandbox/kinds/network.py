@@ -12,7 +12,7 @@ Microsoft.Network/privateEndpoints and the DNS zone groups in them.
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.private_link import APPROVED, CONNECTIONS, ENDPOINTS, STATE, connections, guid
 from amlstack.sandbox.protocol.kind import UNDER_WAY, Body, KindContext, NameRule, ResourceKind
@@ -32,7 +32,6 @@ LINKS = f"{ZONES}/virtualNetworkLinks"
 SMALLEST = 29
 _OPEN_UNTIL = "2021-02-01"
 """The last api-version that was recorded to have another default (azure-mgmt-network 19.0.0)."""
-_WEAK = 'W/"{guid}"'
 _STATUS_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operations/{id}"
 _RESULT_AT = "{subscription}/providers/Microsoft.Network/locations/{location}/operationResults/{id}"
 _NAMES = NameRule(
@@ -93,23 +92,13 @@ def refuse_if_used(context: KindContext, subnet: ResourceRow) -> None:
 class OfNetwork(ResourceKind):
     """A resource of the network service, which makes all of them alike."""
 
-    names = _NAMES
-    ticks = 1
-    ticks_delete = 1
-    making = "Updating"
-    etag_form = _WEAK
     status_at, result_at = _STATUS_AT, _RESULT_AT
-    dated = False
 
 
 class VirtualNetworks(OfNetwork):
     """A network whose subnets are resources of their own, given with it or one by one."""
 
     type = TYPE
-    noun = "a virtual network"
-    ticks = 2
-    nulls: ClassVar[Body] = {"virtualNetworkPeerings": [], "enableDdosProtection": False}
-    until: ClassVar[dict[str, tuple[str, Any]]] = {"enableVmProtection": ("2020-06-01", False)}
 
     def in_request(self, body: Body, version: str) -> Body:
         """Each subnet as of the api-version."""
@@ -167,14 +156,6 @@ class Subnets(OfNetwork):
     """One subnet."""
 
     type = SUBNETS
-    noun = "a subnet"
-    defaults: ClassVar[Body] = {
-        "privateEndpointNetworkPolicies": "Disabled",
-        "privateLinkServiceNetworkPolicies": "Enabled",
-    }
-    tracked = False
-    ticks = 2
-    nulls: ClassVar[Body] = {"delegations": []}
 
     def in_request(self, body: Body, version: str) -> Body:
         """Policies of a network's rules for private endpoints held as they were recorded in 2021; now they do not."""
@@ -224,8 +205,6 @@ class SecurityGroups(OfNetwork):
     """Rules by direction and priority."""
 
     type = SECURITY_GROUPS
-    noun = "a network security group"
-    nulls: ClassVar[Body] = {"securityRules": []}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """Its own mark."""
@@ -267,9 +246,6 @@ class PrivateEndpoints(OfNetwork):
     """An address in a subnet that leads to one part of a resource."""
 
     type = ENDPOINTS
-    noun = "a private endpoint"
-    nulls: ClassVar[Body] = {"manualPrivateLinkServiceConnections": [], "customDnsConfigs": []}
-    assigned = ResourceKind.assigned | {"resourceGuid"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Subnet and target exist and fit together; neither changes later."""
@@ -346,8 +322,6 @@ class ZoneGroups(OfNetwork):
     """The private DNS zones in which an endpoint's names are registered."""
 
     type = f"{ENDPOINTS}/privateDnsZoneGroups"
-    noun = "a private DNS zone group"
-    tracked = False
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The zones exist, each named once."""
@@ -402,17 +376,6 @@ class PrivateZones(ResourceKind):
     """A zone of names that only linked networks see."""
 
     type = ZONES
-    noun = "a private DNS zone"
-    names = NameRule(r"([A-Za-z0-9_-]{1,63}\.){1,33}[A-Za-z0-9-]{1,63}", "2 to 34 labels of letters, digits and '-'")
-    etag_form = "{guid}"
-    dated = False
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {}
-    status_at = "{group}/providers/Microsoft.Network/privateDnsOperationStatuses/{id}"
-    result_at = "{group}/providers/Microsoft.Network/privateDnsOperationResults/{id}"
-    ticks = 1
-    ticks_delete = 1
-    made_status = 202
-    accepted: ClassVar[Body] = {}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Zones are global."""
@@ -439,16 +402,6 @@ class NetworkLinks(ResourceKind):
     """A network that sees a zone."""
 
     type = LINKS
-    noun = "a virtual network link"
-    names = NameRule(r"[A-Za-z0-9_.-]{1,80}", "1 to 80 letters, digits, '_', '.' and '-'")
-    etag_form = '"{guid}"'
-    dated = False
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {}
-    status_at = "{group}/providers/Microsoft.Network/privateDnsOperationStatuses/{id}"
-    result_at = "{group}/providers/Microsoft.Network/privateDnsOperationResults/{id}"
-    ticks = 1
-    ticks_delete = 1
-    made_status = 202
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The network exists, and is linked with a zone once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
 
 if TYPE_CHECKING:
@@ -64,9 +64,6 @@ class AccountConnections(ResourceKind):
     """
 
     type = "Microsoft.Storage/storageAccounts/privateEndpointConnections"
-    noun = "a connection of a private endpoint"
-    names = NameRule(r"[\w.-]+", "the name that the account gave it")
-    tracked = False
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any
@@ -116,10 +113,6 @@ class AccountLinks(ResourceKind):
     """
 
     type = "Microsoft.Storage/storageAccounts/privateLinkResources"
-    noun = "a part of an account"
-    names = NameRule(r"\w+", "the name of a part")
-    tracked = False
-    read_only = True
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.catalog import regions
 from amlstack.sandbox.kinds import private_link
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.requests import storage_etag
 from amlstack.sandbox.protocol.times import iso
@@ -53,8 +53,6 @@ def with_tier(body: Body, tier: str) -> Body:
     return {**body, "sku": {"tier": tier, **body["sku"]}}
 
 
-_CONTAINER: Final = r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*"
-_CONTAINER_WORDS: Final = "3 to 63 lower-case letters, digits and single hyphens, no hyphen at either end"
 FILES: Final = "Microsoft.Storage/storageAccounts/fileServices"
 DEFAULTS: Final[dict[str, Body]] = {
     "cors": {"corsRules": []},
@@ -63,17 +61,8 @@ DEFAULTS: Final[dict[str, Body]] = {
 }
 
 
-_LATER: Final = "2020-08-01"
-"""Date of the first api-version after the one whose answers were recorded to lack a property (16.0.0, 2020-09-15)."""
-
-
 class AccountServices(ResourceKind):
     """A service of an account, which is there from the beginning and never goes by itself."""
-
-    names = NameRule("default", "default")
-    tracked = False
-    dated = False
-    made_status = 200
 
     def render(self, context: KindContext, resource: ResourceRow) -> Body:
         """With the replication of its account."""
@@ -93,11 +82,6 @@ class BlobServices(AccountServices):
     """Properties of an account's blob service."""
 
     type = "Microsoft.Storage/storageAccounts/blobServices"
-    noun = "a blob service"
-    since: ClassVar[dict[str, str]] = {
-        "deleteRetentionPolicy.allowPermanentDelete": _LATER,
-        "containerDeleteRetentionPolicy": _LATER,
-    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A time to keep what was deleted, where it is kept."""
@@ -118,23 +102,6 @@ class StorageAccounts(ResourceKind):
     """Storage accounts, blob service only."""
 
     type = "Microsoft.Storage/storageAccounts"
-    noun = "a storage account"
-    defaults: ClassVar[Body] = {"supportsHttpsTrafficOnly": True, "minimumTlsVersion": "TLS1_2", "accessTier": "Hot"}
-    names = NameRule(r"[a-z0-9]{3,24}", "3 to 24 lower-case letters and digits")
-    ticks = 1
-    made_status = 202
-    patches = True
-    since: ClassVar[dict[str, str]] = {"minimumTlsVersion": _LATER}
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_RESULT,)}
-    dated = False
-    outer: ClassVar[Body] = {"tags": {}}
-    nulls: ClassVar[Body] = {
-        "networkAcls": {"bypass": "AzureServices", "virtualNetworkRules": [], "ipRules": [], "defaultAction": "Allow"},
-        "encryption": {
-            "services": {name: {"keyType": "Account", "enabled": True} for name in ("blob", "file")},
-            "keySource": "Microsoft.Storage",
-        },
-    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Account names are unique in all of Azure; what is set at creation stays; rules for addresses are legal."""
@@ -206,10 +173,6 @@ class Places(ResourceKind):
     Source: azure-mgmt-storage 16.0.0, test_cli_mgmt_storage (2020-09-15).
     """
 
-    tracked = False
-    patches = True
-    dated = False
-    etag_written = True
     besides: ClassVar[Body] = {}
     """Properties in the answer to a write beside those that were sent."""
 
@@ -232,21 +195,11 @@ class BlobContainers(Places):
     """Containers of an account, the same ones that the blob service shows."""
 
     type = "Microsoft.Storage/storageAccounts/blobServices/containers"
-    noun = "a container"
-    names = NameRule(rf"{_CONTAINER}|\$root|\$web", _CONTAINER_WORDS)
     besides: ClassVar[Body] = {
         "deleted": False,
         "remainingRetentionDays": 0,
         "hasImmutabilityPolicy": False,
         "hasLegalHold": False,
-    }
-    nulls: ClassVar[Body] = {
-        "publicAccess": "None",
-        "defaultEncryptionScope": "$account-encryption-key",
-        "denyEncryptionScopeOverride": False,
-        "leaseStatus": "Unlocked",
-        "leaseState": "Available",
-        **besides,
     }
 
     def made(self, context: KindContext, resource: ResourceRow) -> None:
@@ -271,11 +224,6 @@ class FileServices(AccountServices):
     """Properties of an account's file service, of which the sandbox has the shares."""
 
     type = FILES
-    noun = "a file service"
-    nulls: ClassVar[Body] = {
-        "cors": {"corsRules": []},
-        "protocolSettings": {"smb": {"multichannel": {"enabled": False}}},
-    }
 
     def written(self, context: KindContext, resource: ResourceRow) -> Body:
         """Nothing, where nothing was asked for (azure-mgmt-storage 16.0.0, 2020-09-15)."""
@@ -286,10 +234,6 @@ class FileShares(Places):
     """Shares of an account, whose files jobs read and write; there is no file service for clients."""
 
     type = "Microsoft.Storage/storageAccounts/fileServices/shares"
-    noun = "a file share"
-    names = NameRule(_CONTAINER, _CONTAINER_WORDS)
-    nulls: ClassVar[Body] = {"shareQuota": 5120, "accessTier": "TransactionOptimized", "enabledProtocols": "SMB"}
-    makes_parent = True
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A size that a share may have, and a protocol that stays."""
@@ -318,11 +262,6 @@ class LifeCycles(ResourceKind):
     """The one policy of an account: rules by blob type and prefix."""
 
     type = "Microsoft.Storage/storageAccounts/managementPolicies"
-    noun = "a management policy"
-    names = NameRule("default", "default")
-    tracked = False
-    made_status = 200
-    dated = False
 
     def render(self, context: KindContext, resource: ResourceRow) -> Body:
         """Under the name that Azure gives it in answers (azure-mgmt-storage 16.0.0, 2020-09-15)."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 import uuid
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.sandbox.protocol import entra
@@ -14,7 +17,7 @@ from amlstack.sandbox.protocol.times import iso, with_offset
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow, Store
@@ -78,8 +81,22 @@ UNDER_WAY: Final = frozenset({"Creating", "Updating"})
 """States of a resource that is being made or changed."""
 
 
+_FORMS: Final[Mapping[str, type]] = {"assigned": frozenset, "actions": tuple}
+
+
+@cache
+def _constants() -> dict[str, dict[str, Any]]:
+    """Class of a kind → its attributes as Azure answers them; an inherited row counts where a class has none."""
+    rows: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("kinds.json").read_text("utf-8"))
+    for row in rows.values():
+        if "names" in row:
+            row["names"] = NameRule(*row["names"])
+        row |= {name: form(row[name]) for name, form in _FORMS.items() if name in row}
+    return rows
+
+
 class ResourceKind:
-    """One resource type. The defaults here serve a plain tracked resource; a kind overrides what is its own.
+    """One resource type. The defaults here serve a plain tracked resource; `kinds.json` has what a kind differs in.
 
     Attributes:
         type: ``Microsoft.X/a/b`` in the service's letters.
@@ -140,7 +157,7 @@ class ResourceKind:
     patch_status: ClassVar[int] = 200
     ticks_again: ClassVar[Mapping[str, int]] = {}
     making: ClassVar[str] = "Creating"
-    followed: ClassVar[Mapping[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
+    followed: ClassVar[Mapping[str, Sequence[str]]] = {"create": (BY_STATUS,), "update": (BY_STATUS,)}
     etag_form: ClassVar[str] = ""
     etag_written: ClassVar[bool] = False
     dated: ClassVar[bool] = True
@@ -152,12 +169,17 @@ class ResourceKind:
     answers_deletion: ClassVar[bool] = False
     leaves_parent: ClassVar[bool] = False
     since: ClassVar[Mapping[str, str]] = {}
-    until: ClassVar[Mapping[str, tuple[str, Any]]] = {}
+    until: ClassVar[Mapping[str, Sequence[Any]]] = {}
     outer: ClassVar[Body] = {}
     accepted: ClassVar[Body | None] = None
     counted: ClassVar[bool] = False
     frontend: ClassVar[bool] = False
     assigned: ClassVar[frozenset[str]] = frozenset({"provisioningState"})
+
+    def __init_subclass__(cls) -> None:
+        """Takes the class's row of `kinds.json`."""
+        for name, value in _constants().get(cls.__name__, {}).items():
+            setattr(cls, name, value)
 
     def is_taken(self, context: KindContext, name: str) -> bool:
         """True where a resource of the type has the name, in any subscription: for names that are unique in Azure."""

@@ -157,11 +157,6 @@ _DRIVER = "amlparallel"
 _HELPERS = "azureml_user"
 
 
-def _drives_parallel(job: JobRow) -> bool:
-    """True where a job drives a parallel step."""
-    return str((job.properties.get("properties") or {}).get(PROPERTY)).lower() == "true"
-
-
 def _put_driver(work: Path, spec: Spec, size: Size | None) -> None:
     """Puts what drives a parallel step beside the step's code in a node's working folder.
 
@@ -409,7 +404,7 @@ def _node(
     if pip_layer.wanted(spec.command, work):
         own = pip_layer.make(own, temp / f"environment-{root.name}")
     there = data.on(root)
-    if _drives_parallel(job):
+    if str((job.properties.get("properties") or {}).get(PROPERTY)).lower() == "true":
         _put_driver(work, spec, _size(store, job))
     command = resolve(spec.command, there.inputs, there.outputs)
     ranks = tuple(

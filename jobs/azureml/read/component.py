@@ -229,7 +229,7 @@ def read_older_dialect(cursor: Cursor) -> Component | None:
         fields.pop(key, None)
     if launched is not None:
         fields["command"], fields["distribution"] = launched
-    fields["command"] = _today(fields["command"])
+    fields["command"] = re.sub(_BINDING, r"${{\1.\2}}", re.sub(_OPTIONAL, r"$[[\1]]", fields["command"]))
     return made(cursor, fields)
 
 
@@ -243,11 +243,6 @@ def _launched(cursor: Cursor) -> Any:
     model = PyTorchDistribution if fields["type"] == "pytorch" else MpiDistribution
     cursor.stated("dialect-translated", Level.INFO, "launcher", value=inner.value["type"], fields=fields["type"])
     return fields["additional_arguments"], model(process_count_per_instance=processes)
-
-
-def _today(text_: str) -> str:
-    """``[--x {inputs.x}]`` as ``$[[--x ${{inputs.x}}]]``."""
-    return re.sub(_BINDING, r"${{\1.\2}}", re.sub(_OPTIONAL, r"$[[\1]]", text_))
 
 
 if TYPE_CHECKING:

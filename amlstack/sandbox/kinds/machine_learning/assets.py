@@ -21,7 +21,7 @@ from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.addresses import BLOB, ML
-from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, NameRule, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 
-ASSET = NameRule(
-    r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}",
-    "1 to 255 letters, digits, periods, hyphens and underscores, a letter or digit first",
-)
 DOCKERFILE = "Dockerfile"
 """Path of the Dockerfile in a build context that names none."""
 LABELS = frozenset({"description", "isArchived", "tags", "properties"})
@@ -47,12 +43,7 @@ class Containers(ResourceKind):
         newest_first: The order of the list; else the oldest is first.
     """
 
-    names = ASSET
-    tracked = False
-    frontend = True
     newest_first: ClassVar[bool] = False
-    nulls: ClassVar[Body] = {"description": None, "tags": {}, "properties": {}, "isArchived": False}
-    since: ClassVar[Mapping[str, str]] = {"provisioningState": "2023-04-01"}
 
     def __init__(self, word: str, noun: str) -> None:
         self.type = f"{ML}/workspaces/{word}"  # type: ignore[misc]
@@ -85,17 +76,6 @@ class Versions(ResourceKind):
 
     word: ClassVar[str]
     address: ClassVar[str] = ""
-    names = ASSET
-    defaults: ClassVar[Body] = {"isAnonymous": False, "isArchived": False, "tags": {}, "properties": {}}
-    nulls: ClassVar[Body] = {"description": None, "provisioningState": "Succeeded"}
-    tracked = False
-    frontend = True
-    located = AT_ENDPOINT
-    makes_parent = True
-    since: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("provisioningState", "stage", "autoDeleteSetting", "intellectualProperty"), "2023-04-01"),
-        "autoRebuild": "2022-10-01",
-    }
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A new version is judged by its kind; of one that is registered nothing but the labels changes."""
@@ -136,9 +116,7 @@ class CodeVersions(Versions):
     """Code versions: uploaded folders."""
 
     type = f"{ML}/workspaces/codes/versions"
-    noun = "a code version"
     word = "code"
-    actions = ("startPendingUpload",)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The same content at another address is the same version, which stays where it is."""
@@ -207,16 +185,7 @@ class EnvironmentVersions(Versions):
     """Environment versions: an image, with or without packages on top."""
 
     type = f"{ML}/workspaces/environments/versions"
-    noun = "an environment version"
     word = "environment"
-    again_status = 201
-    defaults: ClassVar[Body] = Versions.defaults | {
-        "osType": "Linux",
-        "environmentType": "UserCreated",
-        "autoRebuild": "Disabled",
-        "stage": "Development",
-    }
-    nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "intellectualProperty": None}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The address of a build context has Azure's own name of its account."""
@@ -286,7 +255,6 @@ class EnvironmentContainers(Containers):
     """The container of an environment."""
 
     newest_first = True
-    nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
 
     def show(self, context: KindContext, resource: ResourceRow) -> Body:
         """One that holds nothing but anonymous versions calls none of them the latest."""
@@ -402,8 +370,6 @@ def _without_hand(stamp: Body, resource: ResourceRow) -> Body:
 class DataContainers(Containers):
     """The container of a data asset; it knows the type of its versions."""
 
-    nulls: ClassVar[Body] = Containers.nulls | {"tags": None, "properties": None}
-
     def stamp(self, resource: ResourceRow) -> Body:
         """With who changed it last where it was changed."""
         return _without_hand(super().stamp(resource), resource)
@@ -420,10 +386,8 @@ class DataVersions(Versions):
     """Data versions: where the data lie, and whether they are a file, a folder or a table."""
 
     type = f"{ML}/workspaces/data/versions"
-    noun = "a data version"
     word = "data"
     address = "dataUri"
-    nulls: ClassVar[Body] = dict.fromkeys(("description", "autoDeleteSetting", "stage", "intellectualProperty"))
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has an address."""
@@ -454,12 +418,8 @@ class ModelVersions(Versions):
     """Model versions: where the files lie and what wrote them."""
 
     type = f"{ML}/workspaces/models/versions"
-    noun = "a model version"
     word = "model"
     address = "modelUri"
-    # Clients go through the flavors of every model.
-    defaults: ClassVar[Body] = Versions.defaults | {"flavors": {}, "stage": "Development"}
-    nulls: ClassVar[Body] = Versions.nulls | {"autoDeleteSetting": None, "jobName": None, "intellectualProperty": None}
 
     def check_new(self, context: KindContext, path: ArmPath, properties: Body) -> None:
         """It has an address."""

@@ -14,7 +14,7 @@ import hashlib
 import json
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.files.environments import expanded
 from amlstack.sandbox.kinds.machine_learning.assets import Containers, Versions, is_archived
@@ -58,7 +58,6 @@ class ComponentContainers(Containers):
     """The container of a component: a version without a number is named after the time."""
 
     newest_first = True
-    nulls: ClassVar[Body] = Containers.nulls | {"description": "", "provisioningState": "Succeeded"}
 
     def listed(self, context: KindContext, resource: ResourceRow) -> Body:
         """With who made and changed it, which only the list says."""
@@ -83,9 +82,7 @@ class ComponentVersions(Versions):
     """Component versions: a command, a parallel task or a pipeline, with declared inputs and outputs."""
 
     type = "Microsoft.MachineLearningServices/workspaces/components/versions"
-    noun = "a component version"
     word = "component"
-    nulls: ClassVar[Body] = {"autoDeleteSetting": None, "provisioningState": "Succeeded", "stage": "Development"}
 
     def absent(self, path: ArmPath) -> Refused:
         """Its own words."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import text
 from amlstack.catalog import regions, sizes
@@ -22,7 +22,7 @@ from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
-from amlstack.sandbox.protocol.kind import BY_STATUS, Body, KindContext, NameRule, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.store.store import COMPUTE
@@ -268,22 +268,6 @@ class Computes(ResourceKind):
     """AmlCompute clusters: scale, identity and tags can be changed; the rest of a second PUT is quietly ignored."""
 
     type = COMPUTE
-    noun = "a compute"
-    counted = True
-    names = NameRule(
-        r"[A-Za-z](?=.{2,23}$)[A-Za-z0-9-]*[A-Za-z0-9]",
-        "3 to 24 letters, digits and '-', a letter first, no '-' at the end",
-    )
-    ticks = 2
-    ticks_delete = 1
-    patches = True
-    actions = ("listNodes",)
-    again_status = 201
-    ticks_again: ClassVar[dict[str, int]] = {"PUT": 2, "PATCH": 2}
-    followed: ClassVar[dict[str, tuple[str, ...]]] = dict.fromkeys(("create", "update", "delete"), (BY_STATUS,))
-    dated = False
-    outer: ClassVar[Body] = {"tags": {}}
-    nulls: ClassVar[Body] = dict.fromkeys(("description", "resourceId", "provisioningErrors"))
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """The size must exist, the scale must make sense, the nodes must be where the workspace has its network."""

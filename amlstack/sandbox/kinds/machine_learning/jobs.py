@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
 from amlstack.sandbox.files import environments as handed
 from amlstack.sandbox.files import storage
-from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, SINCE, TYPE, filled, own_output, rendered
+from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, TYPE, filled, own_output, rendered
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import entra, requests, typecheck
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
-from amlstack.sandbox.protocol.kind import BY_RESULT, Body, KindContext, NameRule, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.store.store import job_folder
@@ -117,16 +117,6 @@ class JobKind(ResourceKind):
     """Jobs. They live in a table of their own, so they answer themselves."""
 
     type = TYPE
-    noun = "a job"
-    counted = True
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{0,254}", "1 to 255 letters, digits, hyphens and underscores, letter or digit first"
-    )
-    tracked = False
-    actions = ("cancel",)
-    frontend = True
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"cancel": (BY_RESULT,)}
-    since = SINCE
 
     def in_version(self, body: Body, version: str) -> Body:
         """Leaves out what came later; `queueSettings` is null since 2023-02-01 where a job has none."""

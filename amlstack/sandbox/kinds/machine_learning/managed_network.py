@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.store.store import COMPUTE
 
@@ -235,15 +235,6 @@ class OutboundRules(ResourceKind):
     """Rules that users make; those of the service are shown with the workspace."""
 
     type = RULES
-    made_status = 200  # azure-ai-ml takes 200 and 202 alone
-    noun = "an outbound rule"
-    counted = True
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", "up to 80 letters, digits, '-' and '_', a letter or digit first"
-    )
-    tracked = False
-    ticks_delete = 2
-    leaves_parent = True
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any

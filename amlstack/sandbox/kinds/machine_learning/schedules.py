@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.machine_learning import jobs
-from amlstack.sandbox.kinds.machine_learning.job_answers import SINCE, defined
+from amlstack.sandbox.kinds.machine_learning.job_answers import defined
 from amlstack.sandbox.protocol.addresses import ML
-from amlstack.sandbox.protocol.kind import AT_ENDPOINT, Body, KindContext, Reply, ResourceKind
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
@@ -37,19 +37,6 @@ class ScheduleKind(ResourceKind):
     """Schedules of jobs."""
 
     type = f"{ML}/workspaces/schedules"
-    noun = "a schedule"
-    defaults: ClassVar[Body] = {"isEnabled": True, "tags": {}, "properties": {}}
-    names = jobs.KIND.names
-    tracked = False
-    ticks = 2
-    ticks_delete = 2
-    ticks_again: ClassVar[dict[str, int]] = {"PUT": 2}
-    again_status = 201
-    located = AT_ENDPOINT
-    frontend = True
-    actions = ("trigger",)
-    nulls: ClassVar[Body] = dict.fromkeys(("description", "displayName"))
-    since: ClassVar[dict[str, str]] = {f"action.jobDefinition.{path}": first for path, first in SINCE.items()}
 
     def answer(
         self, context: KindContext, method: str, path: ArmPath, query: Mapping[str, str], body: Any

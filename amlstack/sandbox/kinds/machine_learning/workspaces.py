@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.files import storage
 from amlstack.sandbox.kinds import private_link
@@ -12,12 +12,8 @@ from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.addresses import ML
 from amlstack.sandbox.protocol.kind import (
-    AT_ENDPOINT,
-    BY_RESULT,
-    BY_STATUS,
     Body,
     KindContext,
-    NameRule,
     Reply,
     ResourceKind,
 )
@@ -41,19 +37,6 @@ class Datastores(ResourceKind):
     """Datastores: a name for a container of a storage account."""
 
     type = f"{TYPE}/datastores"
-    noun = "a datastore"
-    names = NameRule(r"[a-z0-9_]{1,255}", "1 to 255 lower-case letters, digits and underscores")
-    defaults: ClassVar[Body] = {
-        "endpoint": "core.windows.net",
-        "protocol": "https",
-        "serviceDataAccessAuthIdentity": "None",
-        "isDefault": False,
-    }
-    nulls: ClassVar[Body] = dict.fromkeys(("description", "tags", "properties", "subscriptionId", "resourceGroup"))
-    tracked = False
-    located = AT_ENDPOINT
-    frontend = True
-    actions = ("listSecrets",)
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """A type that the sandbox can store, and both names; those of a workspace's own do not change."""
@@ -334,31 +317,6 @@ class Workspaces(ResourceKind):
     """Azure Machine Learning workspaces, each born with its default datastores."""
 
     type = TYPE
-    noun = "a workspace"
-    counted = True
-    names = NameRule(
-        r"[A-Za-z0-9][A-Za-z0-9_-]{2,32}", "3 to 33 letters, digits, hyphens and underscores, a letter or digit first"
-    )
-    ticks = 3
-    ticks_delete = 2
-    patches = True
-    made_status = 202  # Microsoft's clients take no 201 here
-    actions = ("provisionManagedNetwork", "listKeys", "listStorageAccountKeys", "resyncKeys", "diagnose")
-
-    patch_status = 202
-    ticks_again: ClassVar[dict[str, int]] = {"PATCH": 2}
-    followed: ClassVar[dict[str, tuple[str, ...]]] = {"create": (BY_STATUS,), "diagnose": (BY_RESULT,)}
-    outer: ClassVar[Body] = {"tags": {}, "etag": None}
-    nulls: ClassVar[Body] = {
-        **dict.fromkeys(("imageBuildCompute", "linkedModelInventoryArmId", "serverlessComputeSettings")),
-        **dict.fromkeys(("softDeleteEnabled", "enableDataIsolation", "EnableSoftwareBillOfMaterials"), False),
-        "description": "",
-        "sasGetterUri": "",
-        "allowRoleAssignmentOnRG": True,
-        "ipAllowlist": [],
-        "networkAcls": {"defaultAction": "Allow", "bypass": "", "ipRules": [], "resourceAccessRules": []},
-    }
-    assigned = ResourceKind.assigned | {"discoveryUrl"}
 
     def check(self, context: KindContext, path: ArmPath, body: Body, before: ResourceRow | None) -> None:
         """Require that all a workspace stands on exists, and that its fixed parts do not change."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -82,23 +84,18 @@ def _in_either_case(text: str) -> str:
     return re.sub("[A-Z]", lambda found: f"[{found[0]}{found[0].lower()}]", re.escape(text))
 
 
-AssetName = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z", "It has letters, digits, '.', '-' and '_', a letter or digit first"
-    ),
-]
-Location = Annotated[
-    str, matching(r"^[a-z][a-z0-9]+\Z", "A region is written as Azure names it, for example westeurope")
-]
-ObjectId = Annotated[
-    str,
-    matching(
-        r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z",
-        "An object id is a UUID, as `az ad user show --id NAME --query id` or `az identity show --query principalId` "
-        "prints it",
-    ),
-]
+_PATTERNS: dict[str, tuple[str, str]] = json.loads(Path(__file__).with_name("patterns.json").read_text("utf-8"))
+"""Type of text → its pattern, and what the pattern asks for in words."""
+
+
+def named(text: str) -> StringConstraints:
+    """The constraint of a type of text in `patterns.json`."""
+    return matching(*_PATTERNS[text])
+
+
+AssetName = Annotated[str, named("AssetName")]
+Location = Annotated[str, named("Location")]
+ObjectId = Annotated[str, named("ObjectId")]
 Tags = Annotated[
     dict[
         Annotated[str, matching(r"^[^<>%&\\?/]{1,512}\Z", "A tag's name has up to 512 characters, none of <>%&\\?/")],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, c
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from amlstack.base.models import matching, models_in
-from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, or_named, refusing
+from amlstack.base.models import models_in
+from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, named, or_named, refusing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -47,37 +47,13 @@ OptionalFabricCheck = Annotated[
 ]
 
 
-ClusterName = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z][A-Za-z0-9-]{1,22}[A-Za-z0-9]\Z",
-        "It has 3 to 24 characters: a letter first, then letters, digits and '-', no '-' at the end",
-    ),
-]
-Duration = Annotated[
-    str,
-    matching(
-        r"^P(\d+D|(\d+D)?T(\d+H(\d+M)?(\d+S)?|\d+M(\d+S)?|\d+S))\Z",
-        "The idle time is an ISO 8601 duration: PT10M is ten minutes, PT2H two hours",
-    ),
-]
+ClusterName = Annotated[str, named("ClusterName")]
+Duration = Annotated[str, named("Duration")]
 SubnetId = Annotated[str, given_by_id("Microsoft.Network/virtualNetworks/subnets")]
 IdentityId = Annotated[str, given_by_id("Microsoft.ManagedIdentity/userAssignedIdentities")]
 # The two kinds of key that Azure documents for its Linux machines; options and comments are no part of a key here.
-PublicKey = Annotated[
-    str,
-    matching(
-        r"^(ssh-rsa|ssh-ed25519) [A-Za-z0-9+/]{64,}={0,2}( [^\r\n]*)?\Z",
-        "A public key is one line, `ssh-rsa …` or `ssh-ed25519 …`, as `ssh-keygen -y` prints it",
-    ),
-]
-AdminName = Annotated[
-    str,
-    matching(
-        r"^[a-z_][a-z0-9_-]{0,31}\Z",
-        "An administrator's name has 1 to 32 lower-case letters, digits, '-' and '_', no digit first",
-    ),
-]
+PublicKey = Annotated[str, named("PublicKey")]
+AdminName = Annotated[str, named("AdminName")]
 
 
 class Nodes(SettingsModel):

@@ -10,18 +10,13 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from amlstack.base.models import UNION_TAG, matching
 from amlstack.catalog.fabric import Block
-from infra.settings.model.base import AssetName, Location, SettingsModel, Tags, arm_id, or_named
+from infra.settings.model.base import AssetName, Location, SettingsModel, Tags, arm_id, named, or_named
 from infra.settings.model.cluster import Cluster, ClusterDefaults
 from infra.settings.model.workspace import ResourceGroup, Workspace, WorkspaceAccess
 from infra.settings.stackfile import NAMESPACE
 
-SecretName = Annotated[
-    str,
-    matching(r"^[A-Za-z][A-Za-z0-9_-]{0,126}\Z", "A secret's name has letters, digits, '-' and '_', a letter first"),
-]
-VariableName = Annotated[
-    str, matching(r"^[A-Za-z_][A-Za-z0-9_]*\Z", "A variable's name has letters, digits and '_', no digit first")
-]
+SecretName = Annotated[str, named("SecretName")]
+VariableName = Annotated[str, named("VariableName")]
 Secrets = dict[SecretName, Annotated[str, Field(min_length=1)]]
 
 
@@ -65,9 +60,7 @@ Environment = Annotated[
 ]
 
 
-DatastoreName = Annotated[
-    str, matching(r"^[a-z0-9_]{1,255}\Z", "A datastore's name has lower-case letters, digits and '_'")
-]
+DatastoreName = Annotated[str, named("DatastoreName")]
 _ACCOUNT = arm_id("Microsoft.Storage/storageAccounts").removesuffix("[^/]+")
 StorageAccountRef = Annotated[
     str,

@@ -9,53 +9,18 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from amlstack.base.models import matching
 from amlstack.catalog.files import rows
-from infra.settings.model.base import ObjectId, SettingsModel, arm_id, given_by_id, or_named
+from infra.settings.model.base import ObjectId, SettingsModel, arm_id, given_by_id, named, or_named
 from infra.settings.model.cluster import ClusterName, IdentityId, SubnetId
 
 _SUBNET = arm_id("Microsoft.Network/virtualNetworks/subnets")
 _CIDR = r"\d{1,3}(\.\d{1,3}){3}/\d{1,2}"
 
-RuleName = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}\Z",
-        "An outbound rule's name has up to 80 letters, digits, '-' and '_', a letter or digit first",
-    ),
-]
-HostName = Annotated[
-    str,
-    matching(
-        r"^(\*\.)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*\Z",
-        "A host is written by its full name, for example files.example.com or *.example.com",
-    ),
-]
-ServiceTag = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z][A-Za-z0-9]*(\.[A-Za-z0-9]+)?\Z",
-        "A service tag is written as Azure names it, for example DataFactory or Storage.westeurope",
-    ),
-]
-Ports = Annotated[
-    str,
-    matching(
-        r"^(\*|\d{1,5}(-\d{1,5})?(, ?\d{1,5}(-\d{1,5})?)*)\Z",
-        'Ports are numbers and ranges, for example "443" or "80, 8080-8089", or "*"',
-    ),
-]
-ResourceId = Annotated[
-    str,
-    matching(
-        r"^/subscriptions/[^/]+/resource[Gg]roups/[^/]+/providers/[^/]+(/[^/]+/[^/]+)+\Z",
-        "It is given by its ARM id, /subscriptions/…/providers/<type>/<name>",
-    ),
-]
-Target = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z][A-Za-z0-9_]*\Z", "A private endpoint's target is a word, for example blob, vault or sqlServer"
-    ),
-]
+RuleName = Annotated[str, named("RuleName")]
+HostName = Annotated[str, named("HostName")]
+ServiceTag = Annotated[str, named("ServiceTag")]
+Ports = Annotated[str, named("Ports")]
+ResourceId = Annotated[str, named("ResourceId")]
+Target = Annotated[str, named("Target")]
 Cidr = Annotated[str, matching(rf"^{_CIDR}\Z", "A range is written in CIDR notation, for example 10.20.0.0/16")]
 Subnet = Annotated[
     str,
@@ -387,19 +352,10 @@ RegistryId = Annotated[str, given_by_id("Microsoft.ContainerRegistry/registries"
 InsightsId = Annotated[str, given_by_id("Microsoft.Insights/components")]
 LogsId = Annotated[str, given_by_id("Microsoft.OperationalInsights/workspaces")]
 
-StorageName = Annotated[
-    str, matching(r"^[a-z0-9]{3,24}\Z", "A storage account's name has 3 to 24 lower-case letters and digits")
-]
-RegistryName = Annotated[
-    str, matching(r"^[A-Za-z0-9]{5,50}\Z", "A container registry's name has 5 to 50 letters and digits")
-]
+StorageName = Annotated[str, named("StorageName")]
+RegistryName = Annotated[str, named("RegistryName")]
 InsightsName = Annotated[str, matching(r"^[^/]{1,255}\Z", "It has 1 to 255 characters, no '/'")]
-LogsName = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z0-9][A-Za-z0-9-]{2,61}[A-Za-z0-9]\Z", "It has 4 to 63 letters, digits and '-', no '-' at either end"
-    ),
-]
+LogsName = Annotated[str, named("LogsName")]
 
 
 class StorageAccount(SettingsModel):
@@ -467,13 +423,7 @@ class LogAnalytics(SettingsModel):
     """Its name, of one that was imported under another name than the stack would give it."""
 
 
-WorkspaceName = Annotated[
-    str,
-    matching(
-        r"^[A-Za-z0-9][A-Za-z0-9_-]{2,32}\Z",
-        "It has 3 to 33 characters: letters, digits, '-' and '_', a letter or digit first",
-    ),
-]
+WorkspaceName = Annotated[str, named("WorkspaceName")]
 WorkspaceRef = Annotated[
     str,
     matching(
@@ -483,13 +433,7 @@ WorkspaceRef = Annotated[
         "/subscriptions/…/resourceGroups/…/providers/Microsoft.MachineLearningServices/workspaces/<name>",
     ),
 ]
-GroupName = Annotated[
-    str,
-    matching(
-        r"^[\w.()-]{0,89}[\w()-]\Z",
-        "A resource group's name has 1 to 90 letters, digits, '_', '-', '.', '(' and ')', no '.' at the end",
-    ),
-]
+GroupName = Annotated[str, named("GroupName")]
 
 
 class ResourceGroup(SettingsModel):

@@ -23,28 +23,6 @@ if TYPE_CHECKING:
     from amlstack.rpc.plugin import Plugin, serve, start
     from amlstack.rpc.wire import decode, encode
 
-__all__ = [
-    "NOTHING",
-    "UNKNOWN",
-    "ErrorCode",
-    "Failures",
-    "Host",
-    "InitFailedError",
-    "Plugin",
-    "ProviderError",
-    "Secrecy",
-    "Secret",
-    "ValueRefusedError",
-    "all_of",
-    "bare",
-    "changed_paths",
-    "decode",
-    "encode",
-    "opened",
-    "serve",
-    "start",
-    "unknown_paths",
-]
 
 _LATE = {"Plugin": "plugin", "serve": "plugin", "start": "plugin", "decode": "wire", "encode": "wire"}
 """Modules that need gRPC and Pulumi's protocol, a fifth of a second to load: found when it is asked for."""

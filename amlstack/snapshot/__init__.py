@@ -10,20 +10,3 @@ from amlstack.snapshot.content import differences
 from amlstack.snapshot.folder import HASH_VERSION, Inspected, Snapshot, inspect, scan, scan_data, staged, zipped
 from amlstack.snapshot.run_files import OwnCode, has_job_files, own_code, together
 from amlstack.snapshot.walk import File
-
-__all__ = [
-    "HASH_VERSION",
-    "File",
-    "Inspected",
-    "OwnCode",
-    "Snapshot",
-    "differences",
-    "has_job_files",
-    "inspect",
-    "own_code",
-    "scan",
-    "scan_data",
-    "staged",
-    "together",
-    "zipped",
-]

@@ -14,25 +14,3 @@ from infra.settings.model.workspace import Principal, Workspace, WorkspaceAccess
 from infra.settings.reading import Reading, from_engine, parse, read_file
 from infra.settings.repair import dotted
 from infra.settings.stackfile import StackFile
-
-__all__ = [
-    "AzurePolicy",
-    "Cluster",
-    "ClusterIdentity",
-    "CuratedEnvironment",
-    "CustomEnvironment",
-    "DataAsset",
-    "Datastore",
-    "JobFile",
-    "Nodes",
-    "Principal",
-    "Reading",
-    "Settings",
-    "StackFile",
-    "Workspace",
-    "WorkspaceAccess",
-    "dotted",
-    "from_engine",
-    "parse",
-    "read_file",
-]

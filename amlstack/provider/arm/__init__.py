@@ -15,26 +15,3 @@ from amlstack.provider.arm.exchange import (
     pause,
 )
 from amlstack.provider.arm.sign_in import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, SECRET, VARIABLES, SignIn, endpoint
-
-__all__ = [
-    "ACTING_HEADER",
-    "API_VERSION",
-    "ENDPOINT_VARIABLE",
-    "PUBLIC_ENDPOINT",
-    "SECRET",
-    "THROTTLED",
-    "VARIABLES",
-    "ArmClient",
-    "ArmError",
-    "DataPlane",
-    "InterruptedWaitError",
-    "Response",
-    "SignIn",
-    "SignedFiles",
-    "attended",
-    "endpoint",
-    "error_of",
-    "no_answer",
-    "parsed",
-    "pause",
-]

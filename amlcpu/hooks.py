@@ -25,9 +25,9 @@ CHANGES = {
     "deepspeed.runtime.config": ("libraries", "change_deepspeed"),
     "deepspeed.comm.torch": ("libraries", "change_deepspeed_comm"),
     "deepspeed.profiling.flops_profiler.profiler": ("libraries", "change_deepspeed_profiler"),
-    "mpi4py.MPI": ("worlds", "change_mpi"),
-    "horovod.common.basics": ("worlds", "change_horovod"),
-    "tensorflow.python.distribute.collective_all_reduce_strategy": ("worlds", "change_tensorflow"),
+    "mpi4py.MPI": ("communication", "change_mpi"),
+    "horovod.common.basics": ("communication", "change_horovod"),
+    "tensorflow.python.distribute.collective_all_reduce_strategy": ("communication", "change_tensorflow"),
     "torchvision.datasets.utils": ("libraries", "change_torchvision"),
 }
 """Module → where its change is, in this package: a module and a function that takes the imported module."""

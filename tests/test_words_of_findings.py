@@ -13,7 +13,7 @@ from tests.support.source_trees import tree_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAKERS = {"stated", "stated_at"}
+MAKERS = {"stated", "stated_at", "refusal", "refusal_at", "wrong"}
 
 
 def calls() -> Iterator[tuple[str, set[str | None]]]:

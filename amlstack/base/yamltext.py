@@ -81,14 +81,14 @@ class RefusalError(Exception):
         self.finding = finding
 
 
-def refusal(event: Any, code: str, seen: str, rule: str, remedy: str) -> RefusalError:
-    """The refusal of a parser event, placed where it begins."""
-    return refusal_at(event.start_mark, code, seen, rule, remedy)
+def refusal(at: Any, key: str, /, **values: Any) -> RefusalError:
+    """The refusal of a parser event, placed where it begins, in the words of `findings.json`."""
+    return refusal_at(at.start_mark, key, **values)
 
 
-def refusal_at(mark: Any, code: str, seen: str, rule: str, remedy: str) -> RefusalError:
+def refusal_at(mark: Any, key: str, /, **values: Any) -> RefusalError:
     """The same for a place in the text."""
-    return RefusalError(Finding(code, "", seen, rule, remedy, line=mark.line + 1, column=mark.column + 1))
+    return RefusalError(stated(key, "", **values).changed(line=mark.line + 1, column=mark.column + 1))
 
 
 def syntax(error: yaml.YAMLError, content: str) -> Finding:
@@ -151,9 +151,7 @@ class Builder:
                 parts.append(box)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 if len(stack) >= MAX_DEPTH:
-                    raise refusal(
-                        event, "yaml-nesting", f"More than {MAX_DEPTH} levels are nested", "Job files are shallow", ""
-                    )
+                    raise refusal(event, "yaml-nesting", MAX_DEPTH=MAX_DEPTH)
                 if event.tag is not None:
                     _check_tag(event, "map" if kind is yaml.MappingStartEvent else "seq")
                 self._anchor(event, None)
@@ -169,13 +167,7 @@ class Builder:
             elif kind is yaml.AliasEvent:
                 parts.append(self._alias(event))
             elif kind is yaml.DocumentStartEvent and roots:
-                raise refusal(
-                    event,
-                    "yaml-documents",
-                    "A second document begins",
-                    "A job file holds one document",
-                    "Split the file at `---`.",
-                )
+                raise refusal(event, "yaml-documents")
         return roots[0] if roots else None
 
     def _scalar(self, event: Any) -> Box:
@@ -186,71 +178,35 @@ class Builder:
             made = value
         else:
             if not is_known(tag):
-                raise refusal(
-                    event,
-                    "yaml-tag",
-                    f"`{tag}` is a tag of one program",
-                    "A job file holds plain values only",
-                    "Remove the tag.",
-                )
+                raise refusal(event, "yaml-tag", tag=tag)
             try:
                 made = scalar_value(tag, value)
             except ValueError as error:
                 kind = tag.removeprefix(TAG)
-                raise refusal(
-                    event,
-                    "yaml-value",
-                    f"`{value[:40]}` is not a valid {kind}",
-                    f"YAML reads it as a {kind}",
-                    "Put it in quotes if text is meant.",
-                ) from error
+                raise refusal(event, "yaml-value", value=value[:40], kind=kind) from error
         box = (made, event.start_mark, _NOTHING, 1, tag == MERGE)
         self._anchor(event, box)
         return box
 
     def _anchor(self, event: Any, box: Box | None) -> None:
         if event.anchor in self.anchors:
-            raise refusal(
-                event,
-                "yaml-alias",
-                f"`&{event.anchor}` stands twice",
-                "An anchor is defined once",
-                "Give one of the two another name.",
-            )
+            raise refusal(event, "yaml-alias", event=event)
         if event.anchor:
             self.anchors[event.anchor] = box
 
     def _alias(self, event: Any) -> Box:
         if event.anchor not in self.anchors:
-            raise refusal(
-                event,
-                "yaml-alias",
-                f"`*{event.anchor}` refers to nothing above it",
-                "An alias follows its anchor",
-                f"Write `&{event.anchor}` where it is defined.",
-            )
+            raise refusal(event, "yaml-alias/alias", event=event)
         box = self.anchors[event.anchor]
         if box is None:
-            raise refusal(
-                event,
-                "yaml-alias",
-                f"`*{event.anchor}` stands inside what it refers to",
-                "A job file is finite",
-                "Write the part out.",
-            )
+            raise refusal(event, "yaml-alias/inside", event=event)
         value, _, inner, weight, _ = box
         return value, event.start_mark, inner, weight, False
 
     def _closed(self, start: Any, parts: list[Box]) -> Box:
         weight = 1 + sum([part[3] for part in parts])
         if weight > self.most:
-            raise refusal(
-                start,
-                "yaml-aliases",
-                f"Written out, this holds more than {self.most:,} values",
-                "Aliases must not multiply a file",
-                "Write the parts out, or fewer of them.",
-            )
+            raise refusal(start, "yaml-aliases", most=self.most)
         if type(start) is yaml.SequenceStartEvent:
             inside = {index: (part[1], part) for index, part in enumerate(parts)}
             return [part[0] for part in parts], start.start_mark, inside, weight, False
@@ -263,7 +219,7 @@ class Builder:
                 merges.append(part)
                 continue
             if type(name) is not str and isinstance(name, (dict, list)):
-                raise refusal_at(mark, "yaml-key", "A key is itself a mapping or a list", "Keys are plain words", "")
+                raise refusal_at(mark, "yaml-key")
             if name in values:
                 self._twice(name, inner[name][0], mark)
             values[name] = part[0]
@@ -284,13 +240,7 @@ def _merge(values: dict[Any, Any], inner: dict[Any, tuple[Any, Any]], part: Box)
     value, mark, inside, _, _ = part
     sources = [part] if isinstance(value, dict) else [source for _, source in inside.values()]
     if not all(isinstance(source[0], dict) for source in sources) or not isinstance(value, (dict, list)):
-        raise refusal_at(
-            mark,
-            "yaml-merge",
-            "`<<` is followed by something else than mappings",
-            "`<<` merges mappings into this one",
-            "Write `<<: *anchor`.",
-        )
+        raise refusal_at(mark, "yaml-merge/merge")
     for source in sources:
         for name, given in source[0].items():
             if name not in values:
@@ -300,18 +250,11 @@ def _merge(values: dict[Any, Any], inner: dict[Any, tuple[Any, Any]], part: Box)
 
 def _check_tag(event: Any, kind: str) -> None:
     if event.tag not in (None, "!", f"{TAG}{kind}"):
-        raise refusal(
-            event,
-            "yaml-tag",
-            f"`{event.tag}` is a tag of one program",
-            "A job file holds plain values only",
-            "Remove the tag.",
-        )
+        raise refusal(event, "yaml-tag", tag=event.tag)
 
 
 def _merges_nothing(box: Box) -> RefusalError:
-    rule, remedy = "`<<` is a key that merges mappings", 'Put it in quotes: "<<".'
-    return refusal_at(box[1], "yaml-merge", "`<<` stands as a value", rule, remedy)
+    return refusal_at(box[1], "yaml-merge")
 
 
 MAX_BYTES = 1_000_000

@@ -374,13 +374,7 @@ def scan_data(path: Path) -> Snapshot:
     walk = Walk(root, ignore, findings=list(ignore.findings), what=_WHAT)
     walk.folder(str(root), "", root, frozenset({root}), excluded=False)
     if not walk.files and not errors(walk.findings):
-        walk.wrong(
-            "data-folder-empty",
-            str(path),
-            f"{path} holds no file that would be uploaded",
-            "An upload has at least one file",
-            remedy=f"Check {ignore.path.name}" if ignore.path else "",
-        )
+        walk.wrong("data-folder-empty", str(path), path=path, remedy=f"Check {ignore.path.name}" if ignore.path else "")
     if errors(walk.findings):
         return Snapshot(root, tuple(walk.files), "", tuple(walk.findings))
     return _read(root, walk.files, list(_entries(root, "", ignore, frozenset({root}))), walk.findings, began)

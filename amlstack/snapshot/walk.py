@@ -16,7 +16,7 @@ import stat
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base import text
 from amlstack.base.files import read_regular
@@ -330,11 +330,9 @@ class Walk:
         """True where it ended before the folder did, or just at its end."""
         return self.most is not None and len(self.files) >= self.most
 
-    def wrong(
-        self, code: str, file: str, seen: str, rule: str, *, remedy: str = "", level: Level = Level.ERROR
-    ) -> None:
-        """Adds a finding."""
-        self.findings.append(Finding(code, "", seen, rule, remedy, level, file=file))
+    def wrong(self, key: str, file: str, /, **values: Any) -> None:
+        """Adds a finding in the words of `findings.json`."""
+        self.findings.append(stated(key, "", **values).changed(file=file))
 
     def folder(self, actual: str, prefix: str, real: Path, above: frozenset[Path], *, excluded: bool) -> None:
         """Takes what lies in one folder.
@@ -380,13 +378,7 @@ class Walk:
             excluded = self.ignore.excludes_all_below(os.path.relpath(target, self.ignore.base))
         if target in above:
             if not excluded:
-                self.wrong(
-                    "link-circle",
-                    relative,
-                    f"the link {relative} leads back to a folder that it lies in",
-                    "A snapshot has an end",
-                    remedy="Remove the link or list its target in .amlignore",
-                )
+                self.wrong("link-circle", relative, relative=relative)
             return
         if entry.name == ".git" and not prefix and not excluded and not linked:
             self.git()
@@ -410,74 +402,35 @@ class Walk:
             status = Path(place).stat() if linked else entry.stat()
         except UnicodeEncodeError:
             shown = relative.encode(errors="backslashreplace").decode()
-            self.wrong(
-                "file-name-no-text",
-                shown,
-                f"the name {shown} is no UTF-8",
-                "Azure's paths are text",
-                remedy="Rename it",
-            )
+            self.wrong("file-name-no-text", shown, shown=shown)
             return
         except OSError as error:
             if entry.is_symlink():
-                self.wrong(
-                    "link-broken",
-                    relative,
-                    f"the link {relative} leads nowhere",
-                    "A link is uploaded as the content it leads to",
-                    remedy="Mend or remove it, or list it in .amlignore",
-                )
+                self.wrong("link-broken", relative, relative=relative)
             else:
                 self.unreadable(relative, error)
             return
         if _CONTROL.search(relative):
             shown = text.line(relative)
-            self.wrong(
-                "file-name-control",
-                shown,
-                f"the name {shown} has a control character",
-                "Azure's blobs have none in their names (learn.microsoft.com, naming of containers and blobs)",
-                remedy="Rename it, or list it in .amlignore",
-            )
+            self.wrong("file-name-control", shown, shown=shown)
             return
         if not stat.S_ISREG(status.st_mode):
-            self.wrong(
-                "file-special",
-                relative,
-                f"{relative} is a pipe, a socket or a device",
-                "Only files with content can be uploaded",
-                remedy="List it in .amlignore",
-            )
+            self.wrong("file-special", relative, relative=relative)
             return
         self.files.append(File(place, relative, FileState.from_stat(status)))
 
     def leaves(self, relative: str, target: Path) -> None:
         """A link that leads out of the folder."""
-        self.wrong(
-            "link-leaves-folder",
-            relative,
-            f"the link {relative} leads to {target}, outside of the {self.what} folder",
-            "What is uploaded lies in the folder: nothing else is sent to Azure by surprise",
-            remedy="Copy the content into the folder, or list the link in .amlignore",
-        )
+        self.wrong("link-leaves-folder", relative, relative=relative, target=target, what=self.what)
 
     def unreadable(self, relative: str, error: OSError) -> None:
         """A file or folder that nobody may read, or that has just gone."""
-        self.wrong(
-            "file-unreadable",
-            relative,
-            f"{relative} cannot be read ({error.strerror or error})",
-            "Everything in the folder is uploaded",
-            remedy="Make it readable or list it in .amlignore",
-        )
+        self.wrong("file-unreadable/unreadable", relative, relative=relative, strerror=error.strerror or error)
 
     def git(self) -> None:
         """A repository's history that no ignore file leaves out."""
-        self.wrong(
-            f"git-folder-in-{self.what}",
-            ".git",
-            f"the folder .git would be uploaded with the {self.what}",
-            "The history of a repository is large, changes the hash with every commit and may hold secrets",
-            remedy=f"Add .git/ to {self.ignore.path.name if self.ignore.path else '.amlignore'}",
-            level=Level.WARNING,
-        )
+        seen = f"the folder .git would be uploaded with the {self.what}"
+        rule = "The history of a repository is large, changes the hash with every commit and may hold secrets"
+        remedy = f"Add .git/ to {self.ignore.path.name if self.ignore.path else '.amlignore'}"
+        code = f"git-folder-in-{self.what}"
+        self.findings.append(Finding(code, "", seen, rule, remedy, Level.WARNING, file=".git"))

@@ -27,6 +27,8 @@ _SHARED: Final = 6
 _CODE: Final = re.compile(r"(…|[a-z]+)(-([a-z0-9]+|…))+")
 _MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
 """Calls one of whose words is the code of a finding."""
+_OF_WORDS: Final = {"stated", "stated_at", "refusal", "refusal_at", "wrong"}
+"""Calls one of whose words is a key of `findings.json`."""
 _MAKING: Final = "amlstack", "infra", "jobs", "policies"
 
 
@@ -82,9 +84,10 @@ def findings() -> str:
             names = {**constants, **dict(_named(function))}
             for call in (each for each in ast.walk(function) if isinstance(each, ast.Call)):
                 maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
-                if maker in {"stated", "stated_at"} and (key := next(filter(None, map(_key, call.args)), "")):
+                if maker in _OF_WORDS and (key := next(filter(None, map(_key, call.args)), "")):
                     given = {f"{{{each.arg}}}": _texts(each.value, names) for each in call.keywords}
                     said[key.partition("/")[0]].append(_stated(key, given))
+                    continue
                 if maker not in _MAKERS:
                     continue
                 words = [*call.args, *(each.value for each in call.keywords)]
@@ -105,7 +108,7 @@ def _key(node: ast.expr) -> str:
 def _stated(key: str, given: dict[str, list[str]]) -> str:
     """The words of `findings.json` under a key; where a value is a whole part, the texts that it may be."""
     parts = [text for part in words_of()[key] if part for text in (given.get(part) or [_without_values(part)])]
-    return " ".join(sentence(part) for part in parts if part != "…")
+    return " ".join(sentence(part) for part in parts if part not in {"", "…"})
 
 
 def _without_values(text: str) -> str:

@@ -98,24 +98,14 @@ def read(cursor: Cursor) -> Component | None:
     if not has_keys(cursor, fields, needed, "The component has no `{}`", "A command component has a `{}`"):
         return None
     if fields.pop("environment_variables", None):
-        cursor.lost(
-            "environment_variables",
-            "`environment_variables` stands in the component",
-            "Azure ML sends none of a component",
-            "Write them at the step.",
-        )
+        cursor.stated("lost-in-rendering", Level.WARNING, "environment_variables")
     return made(cursor, {**fields, "extra": extra})
 
 
 def made(cursor: Cursor, fields: dict[str, Any]) -> Component:
     """A component of the values of its keys."""
     if fields.get("additional_includes") and "code" not in fields:
-        cursor.lost(
-            "additional_includes",
-            "`additional_includes` is written without `code`",
-            "What it names is uploaded with a code folder only",
-            "Name a code folder.",
-        )
+        cursor.stated("lost-in-rendering/made", Level.WARNING, "additional_includes")
     fields = command.job_fields(fields)
     if fields.get("resource_properties") == {}:
         del fields["resource_properties"]

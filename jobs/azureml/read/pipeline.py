@@ -96,12 +96,7 @@ def _component_step(cursor: Cursor) -> Any:
     fields = {key: value for key, value in fields.items() if value is not None or key not in ("display_name", "tags")}
     for key in _UNSENT:
         if key in fields and fields.pop(key) is not None:
-            cursor.lost(
-                key,
-                f"`{key}` stands beside `component`",
-                "A step takes it from its component; the step's own is not sent",
-                "Write it in the component.",
-            )
+            cursor.stated("lost-in-rendering/component-step", Level.WARNING, key, key=key)
     if "component" not in fields:
         return Bad
     return Step(**command.job_fields(fields), extra=extra)
@@ -124,12 +119,7 @@ def _inline(cursor: Cursor) -> Any:
         cursor.stated("key-missing/inline", Level.WARNING)
     for key in ("name", "experiment_name", "parent_job_name"):
         if getattr(job, key) is not None:
-            cursor.lost(
-                key,
-                f"`{key}` stands in a step",
-                "A step has the name it stands under, and its pipeline's experiment",
-                "Leave it out.",
-            )
+            cursor.stated("lost-in-rendering/inline", Level.WARNING, key, key=key)
     return job
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from amlstack.base.findings import Level
 from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
@@ -215,12 +216,7 @@ def _trial(cursor: Cursor) -> Any:
         return cursor.stated("value-kind", seen=cursor.must("be a mapping"))
     fields = dict(keys(cursor, {**TRIAL, "queue_settings": command.queue}, what="a trial"))
     if fields.pop("queue_settings", None) is not None:
-        cursor.lost(
-            "queue_settings",
-            "`queue_settings` stands in the trial",
-            "Azure ML takes it of the sweep and sends none of a trial",
-            "Write it at the level of `trial`.",
-        )
+        cursor.stated("lost-in-rendering/trial", Level.WARNING, "queue_settings")
     complete = has_keys(cursor, fields, ("command", "environment"), "The trial has no `{}`", "A trial has its `{}`")
     return fields if complete else Bad
 
@@ -251,12 +247,7 @@ def read(cursor: Cursor) -> job.Sweep | None:
     """Read a sweep job; None when it is too broken to be one (its faults are in ``cursor.findings``)."""
     fields = dict(keys(cursor, KEYS, ignored=command.READ_ONLY, what="a sweep job"))
     if fields.pop("services", None) is not None:
-        cursor.lost(
-            "services",
-            "`services` stands in a sweep",
-            "Azure ML sends no services of a sweep",
-            "Leave them out; the trials' logs are in the studio.",
-        )
+        cursor.stated("lost-in-rendering/read", Level.WARNING, "services")
     needed = ("trial", "search_space", "objective", "limits")
     if not has_keys(cursor, fields, needed, "The sweep has no `{}`", "A sweep job has `{}`"):
         return None

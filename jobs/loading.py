@@ -16,7 +16,7 @@ from jobs.model.pipeline import PASSED_THROUGH, Declared
 from jobs.values import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from amlstack.base.yamltext import Text
     from jobs.azureml.fields import Cursor
@@ -255,12 +255,22 @@ def _read(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
     return _from_module(ran, path, content, source)
 
 
+def _open(values: Iterable[Declared], content: bytes, path: Path) -> tuple[Finding, ...]:
+    """The values that a migration left open."""
+    if b"<fill:" not in content:
+        return ()
+    from amlstack.base.yamltext import unfilled  # noqa: PLC0415 - most files have none
+
+    found = (pair for each in values for pair in unfilled(each.model_dump(mode="json")))
+    return tuple(_to_fill(*pair).at(str(path)) for pair in found)
+
+
 def _from_module(ran: _Ran, path: Path, content: bytes, source: Source) -> Loaded:
     module = ran.module
     value = module["jobs"] if "jobs" in module and "job" not in module else module.get("job")
     values = value if isinstance(value, (list, tuple)) else (value,)
     if values and all(isinstance(each, Declared) for each in values):
-        return Loaded(tuple(values), (), source)
+        return Loaded(tuple(values), _open(values, content, path), source)
     if ran.sdk is not None and ran.sdk.jobs:
         return _of_sdk(ran.sdk, path, content)
     finding = stated(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sysconfig
 from pathlib import Path
 
 import pytest
+import yaml
 
+from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from amlstack.code_reading.code_files import tree_of
 from amlstack.migrate.constructs import STATES, construct, constructs
@@ -171,3 +174,21 @@ def test_a_cell_that_is_no_python_is_named_and_the_others_are_read(tmp_path: Pat
     found = migrate([tmp_path / "old.ipynb"], tmp_path / "v2")
     assert [item.place for item in found.items if item.construct == "cell"] == ["old.ipynb[2]"]
     assert "command: python train.py" in found.files["old.yml"]
+
+
+def test_before_becomes_after_as_the_page_shows(tmp_path: Path) -> None:
+    page = (PROJECT / "docs" / "how-to" / "from-sdk-v1.md").read_text("utf-8")
+    rows = [row.strip("| ").split(" | ") for row in page.splitlines() if row.startswith("| `")]
+    config, *others = (before.strip("`") for before, _ in rows[:4])
+    (tmp_path / "old" / "src").mkdir(parents=True)
+    submitted = f"run = {config.replace('…', ', '.join(others))}\n{rows[4][0].strip('`')}\n"
+    (tmp_path / "old" / "submit.py").write_text(HEAD + submitted, "utf-8")
+    calls = "\n".join(re.findall(r"`(run.+?)`", rows[5][0]))
+    (tmp_path / "old" / "train.py").write_text(f"from azureml.core import Run\nloss = 1\n{calls}\n", "utf-8")
+    found = migrate([tmp_path / "old"], tmp_path / "v2")
+    job = yaml.safe_load(found.files["submit.yml"])
+    for _, after in rows[:5]:
+        for key, value in yaml.safe_load("\n".join(re.findall(r"`(.+?)`", after))).items():
+            assert job[key] == (value.replace("../", "../old/") if key == "code" else value)
+    [patch] = found.patches.values()
+    assert patch == "{}\nloss = 1\n{}\n".format(*re.findall(r"`(.+?)`", rows[5][1]))

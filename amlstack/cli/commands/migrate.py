@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amlstack.cli.console import Json, print_json, say
+
+if TYPE_CHECKING:
+    from amlstack.migrate.migration import Migration
+
+
+class JobForm(StrEnum):
+    """The form of job files."""
+
+    YAML = "yaml"
+    PYTHON = "python"
 
 
 def migrate(
@@ -20,6 +31,7 @@ def migrate(
         Path | None,
         typer.Option(help="Folder of the new files; unset: NAME-v2 beside the first path.", show_default=False),
     ] = None,
+    to: Annotated[JobForm, typer.Option(help="Form of the job files.")] = JobForm.YAML,
     write: Annotated[bool, typer.Option("--write", help="Apply the patches of training code, too.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace new files that were changed since.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as a Markdown page.")] = False,
@@ -37,7 +49,7 @@ def migrate(
     Examples:
         amlstack migrate submit.py
 
-        amlstack migrate training/ --out v2 --markdown > report.md
+        amlstack migrate training/ --out v2 --to python --markdown > report.md
     """
     from amlstack.migrate import report
     from amlstack.migrate.migration import migrate as migrated
@@ -50,6 +62,8 @@ def migrate(
     first = paths[0].resolve()
     folder = (out or first.parent / f"{first.stem}-v2").resolve()
     found = migrated([path.resolve() for path in paths], folder)
+    if to is JobForm.PYTHON:
+        _to_python(found, folder)
     written, kept = _write(found.files, folder, overwrite=overwrite)
     if write:
         from amlstack.base.files import write_whole
@@ -71,6 +85,31 @@ def migrate(
         )
         say(f"{found.read} file{'' if found.read == 1 else 's'} of SDK v1: {report.summary(found.items)}; {said}")
     return 1 if report.counted(found.items)["hand"] or kept else 0
+
+
+def _to_python(found: Migration, folder: Path) -> None:
+    """Job files in Python, each with the same body. What Python has no like of stays as it is, and is named."""
+    from amlstack.base.findings import errors
+    from amlstack.base.yamltext import parse
+    from amlstack.migrate.report import noted
+    from amlstack.migrate.values import MARK
+    from jobs.loading import from_text
+    from jobs.python_source import as_python
+
+    files: dict[str, str] = {}
+    for name, text in found.files.items():
+        loaded = from_text(parse(text, name), folder) if name.endswith(".yml") else None
+        named = any(f"./{name}" in other for other in found.files.values())  # by a schedule
+        python = ""
+        if loaded and loaded.jobs and not named and {each.code for each in errors(loaded.findings)} <= {"to-fill"}:
+            head = "".join(each if each.isprintable() else "_" for each in text.partition("\n")[0])
+            python = f"{head}\n{as_python(loaded.jobs[0])}"
+        if python and {*MARK.findall(text)} <= {*MARK.findall(python)}:
+            files[f"{name.removesuffix('.yml')}.py"] = python
+        else:
+            files[name] = text
+            found.items += [noted(name, 0, "yaml")] if loaded else []
+    found.files = files
 
 
 def _write(files: dict[str, str], folder: Path, *, overwrite: bool) -> tuple[list[str], list[str]]:

@@ -137,3 +137,20 @@ def test_nameless_exceptions_as_many_as_the_table_has_rows_are_those_ranks(tmp_p
     verdict = verdict_of(same * 2 + ended, tmp_path)
     assert (verdict.rank, verdict.ranks) == (None, (3, 7))
     assert verdict_of(same + ended, tmp_path).ranks == ()
+
+
+def test_a_cancelled_job_had_caught_what_it_logged_as_a_note(tmp_path: Path) -> None:
+    failed = "The server socket has failed to listen on any local network address."
+    log = f"[E socket.cpp:500] [c10d] {failed}\nINFO:root:not distributed: {failed}\nINFO:root:Running\n"
+    end = "slurmstepd: error: *** JOB 2567 ON gpu1 CANCELLED AT 2024-07-09T14:25:08 ***\n"
+    assert verdict_of(log + end, tmp_path).cause == "job-cancelled"
+    assert verdict_of(log.replace("INFO:root:not", "not") + end, tmp_path).cause == "port-in-use"
+
+
+def test_a_loaders_worker_terminated_after_its_process_was_is_no_cause(tmp_path: Path) -> None:
+    killed = traceback("RuntimeError: DataLoader worker (pid 4020) is killed by signal: Terminated. ")
+    verdict = verdict_of(
+        f"{steps(30)}Epoch 0:  31%|███| 12/39 [1:07:35<2:33:02][rank: 2] Received SIGTERM: 15\n{killed}", tmp_path
+    )
+    assert (verdict.cause, verdict.ranks) == ("terminated-from-outside", (2,))
+    assert verdict_of(steps(30) + killed, tmp_path).cause == "data-loader-worker-killed"

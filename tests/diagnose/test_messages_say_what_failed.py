@@ -123,3 +123,21 @@ def test_a_prefix_before_a_traceback_names_the_rank_of_other_lines(tmp_path: Pat
     assert {(event.code, event.rank) for event in verdict.events} | {
         (each.code, each.rank) for each in verdict.pointers
     } >= {("shared-memory-exhausted", 5)}
+
+
+def test_a_program_that_reports_a_notebooks_exception_is_not_its_cause(tmp_path: Path) -> None:
+    rule = "-" * 75
+    cell = f"{rule}\nNameError{'Traceback (most recent call last)':>66}\nCell In[4], line 5\n----> 5 load(path)\n\n"
+    log = traceback("runner.CellError: ") + rule + f'\nException encountered at "In [4]":\n{cell}'
+    assert (
+        verdict_of(log + "NameError: name 'load' is not defined\n", tmp_path).text
+        == "NameError: name 'load' is not defined"
+    )
+    assert str(verdict_of(steps(9) + cell, tmp_path).text).startswith("NameError: at ")  # its end was cut off
+
+
+def test_an_exception_that_another_ranks_frame_tore_apart_is_put_together(tmp_path: Path) -> None:
+    frame = '  File "/app/layers.py", line 976, in forward\n'
+    log = f"AssertionError{frame}\n: size (1) is no multiple of 2\n    return self.forward(x)\n{frame}"
+    for begin in ("", f"Traceback (most recent call last):\n{frame}"):
+        assert verdict_of(begin + log, tmp_path).text == "AssertionError: size (1) is no multiple of 2"

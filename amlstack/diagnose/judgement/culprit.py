@@ -48,6 +48,9 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     """
     events = list(events)
     ended = any(event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft for event in events)
+    if any(event.code == "job-cancelled" for event in events):  # what a program logs as a note it had caught
+        noted = "\n".join(event.text for event in events if event.soft and "INFO" in event.text[:60])
+        events = [event for event in events if event.signature.blameless or event.text.split("] ")[-1] not in noted]
     tiers: dict[int, list[Event]] = {}
     for event in events:
         if event.role is EventRole.CULPRIT and (ended or not event.soft or event.weight > 2):

@@ -357,6 +357,9 @@ def _with_role(event: Event, victims: _Victims) -> Event:
         return replace(event, role=EventRole.VICTIM)
     if event.role is not EventRole.CULPRIT or event.weight > 2:
         return event
+    stops = (each for each in victims.all if each.signature.kind == "stop" and each.file == event.file)
+    if event.text.endswith("killed by signal: Terminated.") and any(each.line < event.line for each in stops):
+        return replace(event, role=EventRole.VICTIM)  # a data loader's worker, stopped after its process
     inner = str(event.facts.get("inner", ""))
     if event.code == "traceback-cut-short" and (COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
         return replace(event, role=EventRole.SUMMARY)  # it failed; whether by itself, its end would say

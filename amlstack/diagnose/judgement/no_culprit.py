@@ -380,11 +380,15 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
 
 
 def _stopped(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis:
+    stops = [event for event in ended if event.signature.kind == "stop"]
+    ranks = tuple(sorted({-1 if event.rank is None else event.rank for event in stops}))
+    who, ranks = ("the launcher itself", ()) if -1 in ranks else (listed(ranks), ranks)
     return Diagnosis.shown_by(
-        next(event for event in ended if event.code in ("termination-requested", "slurm-step-ended", "interrupted")),
+        stops[0],
         by_code("terminated-from-outside"),
+        ranks=ranks,
         confidence="medium",
-        reason="the launcher itself received the signal and no rank had failed; who sent it is not in the logs",
+        reason=f"{who} received the signal and no rank had failed; who sent it is not in the logs",
         victims=victims(evidence, None),
         notes=notes(evidence),
     )

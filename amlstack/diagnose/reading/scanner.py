@@ -103,11 +103,11 @@ class Exceptions:
         if (begun := self._continued(writer, line.text)) is not None:
             writer, line = begun, replace(line, rank=begun[0], local=begun[1])
         reader = self._reader(writer)
+        if (bare := reader.bare(line.text)) != line.text:
+            line = replace(line, text=bare)
         if number <= BEGIN and not self._last_raised:
             reader.begin_within(line.text)
         inside = reader.open
-        if (bare := reader.bare(line.text)) != line.text:
-            line = replace(line, text=bare)
         one = reader.feed(line.text, number) if not (several := tracebacks.inline(line.text, number)) else None
         for raised in several or filter(None, (one,)):
             self._raised(writer, raised, writers.named(line, reader.before), stamp())
@@ -149,6 +149,9 @@ class Exceptions:
             if cut is None or lines - cut.line > CUT:
                 continue
             line = writers.named(writers.Line("", rank, local), reader.before)
+            if not cut.text.startswith("at "):
+                self._raised((rank, local), cut, line, None)
+                continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
             own = tracebacks.LAUNCHER.search(cut.inner) is None
             signature = by_code("traceback-cut-short" if own else "launcher-wrapper")
@@ -204,8 +207,10 @@ class Exceptions:
         if signature.role is EventRole.VICTIM and signature.kind != "stop" and raised.meets:
             signature = by_code("rendezvous-timeout")  # who never met a peer did not lose one
         at = self._last_raised.get(writer)
-        chained = (raised.chained or raised.original) and at is not None and at < len(events)
-        if chained and at is not None:
+        if at is not None and at < len(events) and self._reader(writer).cell and not raised.chained:
+            # A program that ended and said nothing yet reports what a notebook raised.
+            raised = replace(raised, original="main" in events[at].facts and events[at].text.endswith(":"))
+        if (raised.chained or raised.original) and at is not None and at < len(events):
             self._collector.chain(at, raised, signature, time)
             return
         ignored = writer in self._ignored

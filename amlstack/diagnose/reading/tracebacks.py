@@ -10,7 +10,7 @@ from amlstack.diagnose.events import Frame
 HEADER = "Traceback (most recent call last):"
 BOXED = "Traceback (most recent call last) ─"
 """Rich draws its tracebacks in a box; the exception's line comes below."""
-_IN_CELL = re.compile(r"[\w.]+ {2,}Traceback \(most recent call last\)$")
+_IN_CELL = re.compile(r"([\w.]+) {2,}Traceback \(most recent call last\)$")
 """IPython's header: the exception's class, and no colon at the end."""
 _CELL_FRAME = re.compile(
     r"^(?:File )?(?P<file>(?:Cell|Input) In ?\[\d+\]|<ipython-input[^>]*>|[~/\w][\w./\\:@+-]*\.\w+)"
@@ -19,6 +19,8 @@ _CELL_FRAME = re.compile(
 _ARROW = re.compile(r"^-+> ?(?P<line>\d+)\b")
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
+_TORN = re.compile(r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception))(?P<frame> +File \".+\", line \d+, in \S+)$")
+"""An exception's class and, in its line, another process's frame: the message follows in a line of its own."""
 _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
 LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
@@ -106,11 +108,13 @@ class TracebackReader:
 
     Attributes:
         open: A traceback has begun and its last line has not come.
+        cell: The exception's class, in the header of a notebook's traceback.
         before: The text before the last header in its line.
     """
 
     open: bool = False
-    _cells: bool = False
+    cell: str = ""
+    _torn: str = ""
     _frames: list[Frame] = field(default_factory=list)
     _foreign: int = 0
     _lines: int = 0
@@ -123,6 +127,10 @@ class TracebackReader:
 
     def bare(self, text: str) -> str:
         """A line without the text in front of this writer's last header: a quote's mark, a logger's time and name."""
+        if found := _TORN.match(text):
+            self._torn, text = found["type"], found["frame"]
+        elif self._torn and text.startswith(": "):
+            text, self._torn = f"{self._torn}{text}", ""
         begin = self.before
         if not begin or HEADER in text:
             return text
@@ -133,9 +141,10 @@ class TracebackReader:
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
         bare = text.strip()
-        if HEADER in text or BOXED in text or _IN_CELL.match(bare):
+        cell = _IN_CELL.match(bare)
+        if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
-            self._cells = HEADER not in text and BOXED not in text
+            self.cell = cell[1] if cell else ""
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else ""
             return None
         if not self.open:
@@ -154,23 +163,24 @@ class TracebackReader:
             self._begin(original=False)
 
     def cut_short(self) -> Raised | None:
-        """The known part of a traceback whose end is missing: its innermost frame."""
+        """The known part of a traceback whose end is missing: its innermost frame, and IPython's class."""
         frame = self._frame() if self.open else None
         if frame is None:
             return None
-        return Raised(self._last, f"at {frame}", frame, inner=self._frames[-1].file, packages=self._packages())
+        text = f"{self.cell}: at {frame}".removeprefix(": ")
+        return Raised(self._last, text, frame, inner=self._frames[-1].file, packages=self._packages())
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
-        if self._cells and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):
+        if self.cell and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):
             self._frames[-1] = replace(self._frames[-1], line=int(found["line"]))
-        if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self._cells else None):
+        if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self.cell else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
             self._main |= not self._frames and frame.function == "<module>" and frame.file != "<string>"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
             return None
-        if not bare or quoted(text) or (self._cells and _ARROW.match(bare)):
+        if not bare or quoted(text) or (self.cell and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
             return None
         if exception(bare):

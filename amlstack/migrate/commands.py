@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 _PLAIN: Final = re.compile(r"[\w@%+=:,./{}$<>()\[\]*-]+|\$\{\{.*\}\}")
 _LAUNCH: Final = re.compile(r"(?P<python>\S*python3?)\s+-m\s+torch\.distributed\.launch\b(?P<rest>.*)", re.DOTALL)
 _ITS_FLAGS: Final = frozenset(("--use_env", "--use-env", "--module", "-m", "--no_python", "--no-python"))
-_V1_VARIABLES: Final = {
-    "AZUREML_DATAREFERENCE_": "the path of an input: hand it on with ${{inputs.NAME}}",
-    "AZ_BATCHAI_": "set for MPI jobs alone, some of them",
-    "AZ_BATCH_NODE_LIST": "not set; the nodes are MASTER_ADDR and NODE_RANK",
-    "AZUREML_SERVICE_ENDPOINT": "not meant for jobs of v2",
+_LOGS: Final = "they are `user_logs/std_log.txt`, or `user_logs/std_log_process_00.txt` and so on for several processes"
+_V1_NAMES: Final = {
+    r"\bAZUREML_DATAREFERENCE_\w*": ("variable", "the path of an input: hand it on with ${{inputs.NAME}}"),
+    r"\bAZ_BATCHAI_\w*": ("variable", "set for MPI jobs alone, some of them"),
+    r"\bAZ_BATCH_NODE_LIST\b": ("variable", "not set; the nodes are MASTER_ADDR and NODE_RANK"),
+    r"\bAZUREML_SERVICE_ENDPOINT\w*": ("variable", "not meant for jobs of v2"),
+    r"\bazureml-logs\b(?:/[\w.-]+)?|(?<![\w/])\d0_driver_log[\w.]*": ("log", _LOGS),
 }
-"""Beginnings of variables that v1's jobs have and those of v2 do not, or not all."""
+"""Variables and logs that v1's jobs have and those of v2 do not, or not all, each with the note that names it."""
 
 
 def quoted(word: str) -> str:
@@ -83,9 +85,11 @@ def _options(words: list[str]) -> list[str]:
     return words
 
 
-def variables_of_v1(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The variables of v1 that texts name, with what there is in their place."""
-    whole = "\n".join(texts)
-    for beginning, instead in _V1_VARIABLES.items():
-        for name in dict.fromkeys(re.findall(rf"\b{beginning}\w*", whole)):
-            yield name, instead
+def names_of_v1(lines: Iterable[str]) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """The variables and logs of v1 that lines name, each once: the line's number, the note, and its values."""
+    met: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        for pattern, (note, instead) in _V1_NAMES.items():
+            for name in {*re.findall(pattern, line)} - met:
+                met.add(name)
+                yield number, note, {"name": name, "instead": instead}

@@ -93,8 +93,8 @@ class Commands:
         if stays:
             self.told(made, "torch.distributed.launch")
         variables = {**_items(inner.get("environment_variables")), **_items(of.get("environment_variables"))}
-        for name, instead in commands.variables_of_v1([line, *map(str, variables)]):
-            self.told(made, "variable", name=name, instead=instead)
+        for _, note, values in commands.names_of_v1([line, *map(str, variables)]):
+            self.told(made, note, **values)
         own = made.kind in ESTIMATORS and environment is None
         compute = self.compute(of, made)
         spread, nodes = distribution(of, made, self.told)

@@ -13,6 +13,7 @@ import yaml
 
 from amlstack.base.text import snake
 from amlstack.code_reading.code_files import text_of, tree_of
+from amlstack.migrate.commands import names_of_v1
 from amlstack.migrate.constructs import constructs
 from amlstack.migrate.data import free, shown
 from amlstack.migrate.pipelines import Writer
@@ -75,7 +76,7 @@ def migrate(paths: Sequence[Path], out: Path) -> Migration:
     notes = Writer(out / SETTINGS, roots, out)
     for path in dict.fromkeys(sources(paths, out)):
         text = text_of(path)
-        if text is None or ("azureml" not in text and path.suffix != ".runconfig"):
+        if text is None or not (path.suffix == ".runconfig" or "azureml" in text or "AZ_BATCH" in text):
             continue
         root = next((each for each in roots if path.is_relative_to(each)), path.parent)
         made += _one(path, root, text, found, Writer(path, roots, out))
@@ -100,6 +101,8 @@ def _one(path: Path, root: Path, text: str, found: Migration, writer: Writer) ->
         made = program.made
         found.items += (noted(file, line, "not-in-the-table", name=name) for name, file, line in program.foreign)
         for part, code in _written(cells) if notebook else cells:
+            lines = code.splitlines()
+            found.items += (noted(part, line, note, **values) for line, note, values in names_of_v1(lines))
             result = patched(code, part)
             found.items += result.items
             if result.text != code and not notebook:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from amlstack.migrate.migration import migrate
 from amlstack.migrate.training_code import difference, patched
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 IMPORT = "from azureml.core import Run\n"
 CASES = {
@@ -73,3 +79,20 @@ def test_a_patch_is_a_unified_diff() -> None:
 )
 def test_other_code_is_left_alone(text: str) -> None:
     assert patched(text, "train.py") == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("rank = os.environ['AZ_BATCHAI_TASK_INDEX']", ["AZ_BATCHAI_TASK_INDEX"]),
+        ("hosts = os.environ['AZ_BATCH_NODE_LIST']", ["AZ_BATCH_NODE_LIST"]),
+        ("log = 'azureml-logs/70_driver_log_0.txt'", ["azureml-logs/70_driver_log_0.txt"]),
+        ("log = '70_driver_log.txt'  # azureml", ["70_driver_log.txt"]),
+        ("log = 'outputs/170_driver_log.txt'  # azureml", []),
+        ("rank = os.environ['RANK']  # azureml", []),
+    ],
+)
+def test_variables_and_logs_of_v1_in_training_code_are_named(line: str, named: list[str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import os\n{line}\n")
+    items = migrate([tmp_path], tmp_path / "out").items
+    assert [(item.construct, item.line, item.state) for item in items] == [(name, 2, "hand") for name in named]

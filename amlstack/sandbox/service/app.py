@@ -53,7 +53,7 @@ def _asks_for(places: re.Pattern[str], path: str, user_agent: str | None) -> boo
 def _without_own_outputs(body: Any) -> Any:
     """Jobs without the output of their own files: that client would sign addresses in it with a SAS as if with a key.
 
-    It downloads what lies there without being told (docs/reference/sandbox.md, "Known, and worth a thought").
+    It downloads what lies there without being told.
     """
     if not isinstance(body, dict):
         return body

@@ -154,3 +154,33 @@ def test_a_loaders_worker_terminated_after_its_process_was_is_no_cause(tmp_path:
     )
     assert (verdict.cause, verdict.ranks) == ("terminated-from-outside", (2,))
     assert verdict_of(steps(30) + killed, tmp_path).cause == "data-loader-worker-killed"
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "cause"),
+    [
+        ("New Epoch: 24\n" * 3, "FATAL:   could not open image /x/a.sif: no such file or directory", "file-missing"),
+        ("find: '/x/y': No such file or directory\n" * 9, "job.sh: line 99: syntax error: unexpected end of file",
+         "logged-error"),
+        ("Submitting 1 runs\n", "[2026-11-06 16:05:26Z] Execution of experiment failed, cancel running nodes.", None),
+    ],
+)  # fmt: skip
+def test_an_error_that_a_log_ends_with_ended_it(before: str, last: str, cause: str | None, tmp_path: Path) -> None:
+    verdict = verdict_of(f"{before}{last}\n", tmp_path)
+    assert (verdict.fatal, verdict.cause) == (True, cause)
+    assert verdict.text is not None
+    assert verdict.text in last
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "/opt/lib/site-packages/torch/cuda/__init__.py:141: UserWarning: CUDA initialization: no NVIDIA driver found\n",
+        traceback("ConnectionResetError: [Errno 104] Connection reset by peer").replace(
+            "torch/nn/modules/module.py", "multiprocessing/connection.py"
+        ),
+    ],
+)
+def test_who_was_interrupted_by_hand_was_not_ended_by_a_warning_or_a_lost_pipe(before: str, tmp_path: Path) -> None:
+    verdict = verdict_of(steps(50) + before + traceback("KeyboardInterrupt"), tmp_path)
+    assert (verdict.cause, verdict.text) == ("terminated-from-outside", "KeyboardInterrupt")

@@ -269,3 +269,39 @@ def test_what_it_caught_is_not_the_cause_of_what_it_raised(text: str, tmp_path: 
 def test_a_program_that_an_exception_is_about_may_be_what_is_missing(tmp_path: Path) -> None:
     text = "build.sh: line 3: nvcc: command not found\n" + traceback("RuntimeError: nvcc failed")
     assert verdict_of(text, tmp_path).cause == "missing-launcher"
+
+
+TRACKERS = '  File "/opt/lib/python3.12/site-packages/wandb/sdk/lib/service/service_client.py", line 64, in publish\n'
+LOST = f"Traceback (most recent call last):\n{TRACKERS}    await drain()\nConnectionResetError: Connection lost\n"
+
+
+def test_a_trackers_own_log_shows_no_failure_of_the_run(tmp_path: Path) -> None:
+    at = "wandb-AsyncioManager-main:25307 [asyncio_manager.py:fn_wrap_exceptions():183]"
+    said = f"2026-12-03 05:24:56,632 ERROR   {at} Uncaught exception in run_soon callback.\n"
+    assert not verdict_of((said + LOST) * 3, tmp_path).fatal
+    closed = LOST.replace("ConnectionResetError: Connection lost", "wandb.sdk.lib.sock_client.SockClientClosedError")
+    direct = "\nThe above exception was the direct cause of the following exception:\n\n"
+    assert not verdict_of(f"{said}{closed}{direct}{closed}INFO    MsgRouterThr Closing mailbox\n", tmp_path).fatal
+    own = LOST.replace(TRACKERS, '  File "/home/me/train.py", line 5, in <module>\n    wandb.init()\n' + TRACKERS)
+    assert verdict_of(own, tmp_path).fatal
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[2026-06-01 04:33:05] Ignore import error when loading sglang.models.x: No module named 'vllm'",
+        "[2026-06-01 04:33:05] import error",
+        "A module that was compiled using NumPy 1.x cannot be run in",
+        f"[2026-08-02 19:07:39,354 INFO] Processing ['{'It crashed. ' * 1500}Illegal instruction (core dumped)",
+    ],
+)
+def test_words_that_only_resemble_a_failure_are_no_cause(line: str, tmp_path: Path) -> None:
+    assert not verdict_of(f"{line}\nThe engine is ready\n", tmp_path).fatal
+    assert (
+        verdict_of(line + "\n" + traceback("FileNotFoundError: x.json"), tmp_path).text == "FileNotFoundError: x.json"
+    )
+
+
+def test_an_argument_of_a_function_is_none_of_the_command_line(tmp_path: Path) -> None:
+    verdict = verdict_of(traceback("TypeError: argument of type 'NoneType' is not iterable"), tmp_path)
+    assert verdict.cause == "python-exception"

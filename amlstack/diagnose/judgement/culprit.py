@@ -47,13 +47,15 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     4. causes logged at the level of a warning; those that runs often survive only where a rank ended.
     """
     events = list(events)
-    ended = any(event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft for event in events)
+    ends = [event for event in events if event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft]
+    ended, by_hand = bool(ends), bool(ends) and all(event.code == "interrupted" for event in ends)
     if any(event.code == "job-cancelled" for event in events):  # what a program logs as a note it had caught
         noted = "\n".join(event.text for event in events if event.soft and "INFO" in event.text[:60])
         events = [event for event in events if event.signature.blameless or event.text.split("] ")[-1] not in noted]
     tiers: dict[int, list[Event]] = {}
     for event in events:
-        if event.role is EventRole.CULPRIT and (ended or not event.soft or event.weight > 2):
+        warned = event.soft and (by_hand or not (ended or event.weight > 2))  # who pressed Ctrl-C had another reason
+        if event.role is EventRole.CULPRIT and not warned:
             tiers.setdefault(_tier(event), []).append(event)
     best = tiers[min(tiers)] if tiers else []
     best = [event for event in best if "aside" not in event.facts] or best

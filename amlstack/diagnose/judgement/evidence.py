@@ -207,9 +207,14 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     last = log.lines - event.line <= LAST
     if log.lines <= EXCERPT and not log.progress:
         if event.soft:
-            return last and event.weight >= 3 and "Warning: " not in event.text  # Python's own end nothing
+            return last and event.weight >= 3 and not _HARMLESS.search(event.text)
         return raised or event.weight >= 2 or logged_as_error(event.text)
+    raised |= event.line >= log.spoken and logged_as_error(event.text)
     return last and raised and not event.soft
+
+
+_HARMLESS = re.compile(r"Warning: |^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
+"""Warnings of Python's own, notes that quote what they work on, and what a program does without."""
 
 
 def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:

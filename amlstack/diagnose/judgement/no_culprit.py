@@ -373,10 +373,15 @@ def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
         for event in ended
         if (event.code == "slurm-step-ended" and "CANCELLED" in event.text and "TASK FAILURE" not in event.text)
         or (event.code == "termination-requested" and any(word in event.text.lower() for word in words))
-        or (event.code == "interrupted" and all(each.signature.kind == "stop" for each in ended))
+        or (event.code == "interrupted" and all(each.signature.kind == "stop" or _piped(each) for each in ended))
     ]
     failed = [event for event in summaries if event.facts.get("exit") not in (None, 0, -15, -2, 130)]
     return bool(own) and not failed
+
+
+def _piped(event: Event) -> bool:
+    """True where what was lost was the pipe to another process of the same program, such as a loader's worker."""
+    return "multiprocessing" in str(event.facts.get("inner", ""))
 
 
 def _stopped(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 BLOCK = 1 << 20
+HEAD = 200
+"""Bytes of a long line's begin that are kept before the part that is read."""
 LONGEST = 6000
 """The part of one line that is looked at; training output has lines of megabytes."""
 MOST_FORMS = 100_000
@@ -275,6 +277,6 @@ def _before(texts: list[bytes], index: int) -> Callable[[], Iterator[str]]:
 def _text(line: bytes) -> str:
     if len(line) > LONGEST:
         found = _words().search(line.lower())
-        begin = max(0, (found.start() if found else 0) - LONGEST // 4)
-        line = line[begin : begin + LONGEST]
+        begin = max(HEAD, (found.start() if found else 0) - LONGEST // 4)
+        line = line[:HEAD] + line[begin : begin + LONGEST]  # its begin names its writer and its level
     return line.decode(errors="replace")

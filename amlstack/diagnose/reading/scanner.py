@@ -210,10 +210,12 @@ class Exceptions:
         if at is not None and at < len(events) and self._reader(writer).cell and not raised.chained:
             # A program that ended and said nothing yet reports what a notebook raised.
             raised = replace(raised, original="main" in events[at].facts and events[at].text.endswith(":"))
+        apart = raised.tracked and signature.kind != "stop" and writer not in self._aside
         if (raised.chained or raised.original) and at is not None and at < len(events):
             self._collector.chain(at, raised, signature, time)
+            events[at] = replace(events[at], soft=events[at].soft or apart)
             return
-        ignored = writer in self._ignored
+        ignored = writer in self._ignored or apart
         self._ignored.discard(writer)
         if writer in self._aside:
             self._aside.discard(writer)
@@ -348,7 +350,10 @@ class Scanner:
         number, line = shown
         # What another event is about already, or a log with a better sign, gains nothing.
         better = (EventRole.CULPRIT, EventRole.VICTIM)
-        if not any(event.role in better or event.line == number for event in self.collector.events):
+        if not any(
+            event.line == number or (event.role in better and not (event.soft and event.origin is Origin.LINE))
+            for event in self.collector.events
+        ):
             self.collector.add(by_code("logged-error"), number, line, line.text.strip())
 
     def finish(self, lines: int, parts: Iterable[bytes] = ()) -> Log:

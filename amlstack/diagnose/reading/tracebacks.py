@@ -87,6 +87,7 @@ class Raised:
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
+        tracked: It came through a tracker's own code alone, as its own log shows it: the run does without it.
     """
 
     line: int
@@ -100,6 +101,7 @@ class Raised:
     own_command: bool = False
     meets: bool = False
     main: bool = False
+    tracked: bool = False
 
 
 @dataclass(slots=True)
@@ -187,7 +189,9 @@ class TracebackReader:
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
+            tracked = raised.packages[-1:] == ("wandb",) and not (self._main or self._own_frames())
             raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets, main=self._main)
+            raised = replace(raised, tracked=tracked)
             self._end()
             return raised
         self._foreign += 1

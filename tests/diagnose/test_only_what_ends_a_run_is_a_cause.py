@@ -305,3 +305,25 @@ def test_words_that_only_resemble_a_failure_are_no_cause(line: str, tmp_path: Pa
 def test_an_argument_of_a_function_is_none_of_the_command_line(tmp_path: Path) -> None:
     verdict = verdict_of(traceback("TypeError: argument of type 'NoneType' is not iterable"), tmp_path)
     assert verdict.cause == "python-exception"
+
+
+def test_a_traceback_at_the_level_of_a_warning_was_caught(tmp_path: Path) -> None:
+    level = "(EngineCore pid=24969) WARNING 06-25 16:32:09 [import_utils.py:408] "
+    rows = traceback("ImportError: libnvrtc.so.13: cannot open shared object file").splitlines()
+    warned = "".join(f"{level}{each}\n" for each in rows)
+    verdict = verdict_of(f"{steps(3)}{warned}answers are written\nresults are in exp1.json\n", tmp_path)
+    assert (verdict.found, verdict.fatal) == (False, False)
+
+
+def test_a_thread_that_raises_after_the_end_of_training_fails_no_run(tmp_path: Path) -> None:
+    raised = "Exception in thread Thread-133:\n" + traceback("AssertionError: only in dynamic graph mode")
+    end = "23-05-12 18:04:37.203 - INFO: End of training.\n"
+    verdict = verdict_of(f"{steps(50)}{end}{raised}\n", tmp_path)
+    assert (verdict.found, verdict.fatal) == (False, False)
+    assert verdict_of(f"{steps(50)}{raised}\n", tmp_path).found
+
+
+def test_the_report_of_lsf_says_that_a_job_failed(tmp_path: Path) -> None:
+    report = "Started at Thu Mar 10 12:19:31 2022\n\nExited with exit code {}.\n\nResource usage summary:\n"
+    assert verdict_of(f"{steps(5)}{report.format(2)}", tmp_path).fatal
+    assert not verdict_of(f"{steps(5)}Successfully completed.\n", tmp_path).fatal

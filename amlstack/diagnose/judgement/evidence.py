@@ -223,6 +223,8 @@ def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
         return False
     if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
         return False
+    if "aside" in event.facts and 0 < max(log.finished.values(), default=0) < event.line:
+        return False  # a thread of a program that had finished
     own = log.progress.get(event.rank, ()) if event.rank is not None else ()
     if sum(line > event.line for line in own) >= WENT_ON:
         return False

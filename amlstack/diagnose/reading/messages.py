@@ -136,11 +136,12 @@ _LEVEL = re.compile(
 _SUCCEEDED = re.compile(
     r"\b(?:training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
     r"\b(?:finished|completed?|done|succeeded)\b"
+    r"|\bend of (?:the )?(?:training|run|job)\b"
     r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
     re.IGNORECASE,
 )
-_WORTH = re.compile(rb"(?:finish|complet|succe|done|exit)", re.IGNORECASE)
+_WORTH = re.compile(rb"(?:finish|complet|succe|done|exit|end of)", re.IGNORECASE)
 _MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
 """A metric whose name is "error"."""
 _FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)

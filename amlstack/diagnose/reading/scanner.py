@@ -37,6 +37,8 @@ _LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
 _RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tracebacks.HEADER)}$")
 """A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
 _IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
+_CAUGHT = re.compile(r"\W?WARN(?:ING)?\b(?! NCCL)")
+"""The level before the header of a traceback that was caught and shown, not one that ends its program."""
 _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
 """Begin what Python prints of an exception that ends a thread or a task, and not the program."""
 _WRAPPERS = ("Exception", "Exception:")
@@ -122,8 +124,10 @@ class Exceptions:
         self._messages.pop(writer, None)
         if not inside:
             self._began = writer if writer != NAMELESS else None
-            # The text before the header in its line is a summary, or a progress bar.
+            # The text before the header in its line is a summary, or a progress bar; a logger's level says if it ends.
             line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
+            if _CAUGHT.match(line.text):
+                self._ignored.add(writer)
         return None if tracebacks.quoted(line.text) else line
 
     def _continued(self, writer: Writer, text: str) -> Writer | None:

@@ -88,7 +88,7 @@ class Exceptions:
         """Takes a line that may say whose the next exception is, or that it ends nothing."""
         if found := _SPAWNED.match(line.text):
             self._spawned = int(found[1])
-        if line.text.startswith(_IGNORED):
+        if line.text.startswith(_IGNORED) or (tracebacks.HEADER in line.text and _CAUGHT.match(line.text)):
             self._ignored.add((line.rank, line.local))
         if line.text.startswith(_ASIDE):
             self._aside.add((line.rank, line.local))
@@ -124,10 +124,8 @@ class Exceptions:
         self._messages.pop(writer, None)
         if not inside:
             self._began = writer if writer != NAMELESS else None
-            # The text before the header in its line is a summary, or a progress bar; a logger's level says if it ends.
+            # The text before the header in its line is a summary, or a progress bar.
             line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
-            if _CAUGHT.match(line.text):
-                self._ignored.add(writer)
         return None if tracebacks.quoted(line.text) else line
 
     def _continued(self, writer: Writer, text: str) -> Writer | None:

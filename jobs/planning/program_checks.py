@@ -43,7 +43,11 @@ _REDIRECTION = re.compile(r"(?<=\s)[\d&]?(?:>>?|<)(?:&\d|\s*[^\s;&|]+)")
 _OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 _GOES_ON = re.compile(r"[;\n|]|(?<!&)&(?!&)")
 """Between commands of which the next one runs, whatever became of the one before."""
-_ABOVE = r"(?:\S*/)?(?:python[\d.]*|bash|sh) (?:-\S+ )*(?P<script>\S+\.(?:py|sh))\b"
+_ABOVE = (
+    r"(?:\w+=\S* )*(?:\S*/)?(?:python[\d.]*|bash|sh|torchrun|accelerate|deepspeed|mpirun|mpiexec|horovodrun) "
+    r"(?:(?!\S+\.(?:py|sh)\b)\S+ )*(?P<script>\S+\.(?:py|sh))\b"
+)
+"""The first script after an interpreter or a launcher, with the words before it."""
 _NEWER = r"f-string|\btype\s+\w+\s*(\[|=)|\b(def|class)\s+\w+\[|\bexcept\s+\w+\s*,|\bt[\"']|\bmatch\b|\blazy\b"
 """Lines that a later Python than this one may read."""
 

@@ -193,6 +193,10 @@ def test_what_a_later_python_reads_is_no_error(text: str, tmp_path: Path) -> Non
     [
         ("python ../shared/train.py", ["script-outside-code"]),
         ("pip install x && bash ../run.sh", ["script-outside-code"]),
+        ("torchrun --nproc_per_node 8 ../shared/train.py", ["script-outside-code"]),
+        ("A=1 accelerate launch --multi_gpu ../shared/train.py --lr 1", ["script-outside-code"]),
+        ("python -m torch.distributed.run --nnodes 2 ../train.py", ["script-outside-code"]),
+        ("torchrun train.py --config ../other.py", []),
         ("cd src && python ../train.py", []),
         ("git clone https://example.org/r ../r && python ../r/train.py", []),
         ("python src/../train.py", []),

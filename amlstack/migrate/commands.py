@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PLAIN: Final = re.compile(r"[\w@%+=:,./{}$<>()\[\]*-]+|\$\{\{.*\}\}")
 _LAUNCH: Final = re.compile(r"(?P<python>\S*python3?)\s+-m\s+torch\.distributed\.launch\b(?P<rest>.*)", re.DOTALL)
 _ITS_FLAGS: Final = frozenset(("--use_env", "--use-env", "--module", "-m", "--no_python", "--no-python"))
-_LOGS: Final = "they are `user_logs/std_log.txt`, or `user_logs/std_log_process_00.txt` and so on for several processes"
+_LOGS: Final = "they are `user_logs/std_log_process_00.txt` and so on, one for each process"
 _V1_NAMES: Final = {
     r"\bAZUREML_DATAREFERENCE_\w*": ("variable", "the path of an input: hand it on with ${{inputs.NAME}}"),
     r"\bAZ_BATCHAI_\w*": ("variable", "set for MPI jobs alone, some of them"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def texts() -> dict[str, tuple[str, str, str]]:
     """The words of findings (seen, rule, remedy) by code; of one that says several things by `code/word`."""
     import json  # noqa: PLC0415 - where nothing is wrong nothing is read
 
-    rows: dict[str, list[str]] = json.loads(files("amlstack.base").joinpath("findings.json").read_text("utf-8"))
+    rows: dict[str, list[str]] = json.loads(Path(__file__).with_name("findings.json").read_text("utf-8"))
     return {key: (row[0], row[1], "".join(row[2:])) for key, row in rows.items()}
 
 

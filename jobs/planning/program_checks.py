@@ -24,7 +24,7 @@ from amlstack.catalog import clock, environments, images
 from amlstack.code_reading.code_files import MOST_CHARACTERS, text_of
 from amlstack.code_reading.parsers import Fault, Interface, faults, interface_of
 from amlstack.code_reading.shell import ASSIGNMENT, plain_file, plain_script, script_of, steps
-from amlstack.code_reading.starters import MODULES
+from amlstack.code_reading.starters import MODULES, PROGRAMS
 from amlstack.snapshot.walk import NAMES, Ignore
 from jobs.launchers import MpiDistribution, PyTorchDistribution
 from jobs.planning.job_checks import PLACEHOLDER
@@ -44,7 +44,7 @@ _OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)
 _GOES_ON = re.compile(r"[;\n|]|(?<!&)&(?!&)")
 """Between commands of which the next one runs, whatever became of the one before."""
 _ABOVE = (
-    r"(?:\w+=\S* )*(?:\S*/)?(?:python[\d.]*|bash|sh|torchrun|accelerate|deepspeed|mpirun|mpiexec|horovodrun) "
+    rf"(?:\w+=\S* )*(?:\S*/)?(?:python[\d.]*|bash|sh|{'|'.join(PROGRAMS)}) "
     r"(?:(?!\S+\.(?:py|sh)\b)\S+ )*(?P<script>\S+\.(?:py|sh))\b"
 )
 """The first script after an interpreter or a launcher, with the words before it."""

@@ -15,14 +15,12 @@ import contextlib
 import functools
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlcpu import callers, devices
 from amlcpu.hooks import replace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LONGEST = 2.0
 """Seconds after which a process ends whatever its threads do: some compute until the last moment."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from amlcpu import callers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _single = [False]
 

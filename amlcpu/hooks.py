@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 TYPE_CHECKING = False  # typing alone would double the start of a small Python
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
-    from typing import Any
 
 CHANGES = {
     "torch": ("torch_changes", "change"),

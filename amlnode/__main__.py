@@ -5,13 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from amlnode.rank import NodeError, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERBS = {
     "rank": ("who this process is among the job's, as JSON", None),

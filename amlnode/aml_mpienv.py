@@ -7,13 +7,9 @@ per process, under torchrun and alone. A MASTER_PORT that is set stays, on one n
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from amlnode.environment import torch_environ
-from amlnode.rank import NodeError, resolve
-
-if TYPE_CHECKING:
-    from amlnode.rank import RankInfo
+from amlnode.rank import NodeError, RankInfo, resolve
 
 
 def set_environment_variables_for_nccl_backend(master_port: int = 6105, verbose: bool = True) -> None:

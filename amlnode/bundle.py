@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _TAIL = """
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from amlnode.rank import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
-    from amlnode.rank import RankInfo
+from amlnode.rank import RankInfo, resolve
 
 ROUTED = "eth0"
 """The one routed interface of Azure's nodes: NCCL's bootstrap goes over it, the data over InfiniBand all the same."""

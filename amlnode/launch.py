@@ -9,15 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from amlnode.environment import torch_environ
 from amlnode.gpus import count_gpus
 from amlnode.processes import Member, supervise
 from amlnode.rank import MPI_FAMILIES, NodeError, RankInfo, resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL; AMLNODE_GRACE overrides it."""

@@ -10,13 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from types import FrameType
+from types import FrameType
+from typing import IO
 
 _NAME, _DEATH_SIGNAL, _SUBREAPER = 15, 1, 36
 _libc = ctypes.CDLL(None, use_errno=True)

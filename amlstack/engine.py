@@ -12,18 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack import processes
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.processes import passed_on
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 class EngineError(Exception):

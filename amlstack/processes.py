@@ -9,13 +9,13 @@ import secrets
 import select
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
-    from types import FrameType
 
 _ENDING, _KERNEL = 0x4, 0x200000
 """Flags of a process in /proc/PID/stat (PF_EXITING, PF_KTHREAD of the kernel's sched.h)."""

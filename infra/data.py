@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack import run_identity
@@ -12,17 +14,12 @@ from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.base.text import did_you_mean, near
 from amlstack.snapshot import folder
 from infra.roles import Role, needed
-from infra.settings import dotted
-from jobs.local_data import DATASTORE, DataUpload, LocalInput, absolute, all_inputs, bare_datastore, wrong
+from infra.settings import DataAsset, Datastore, Reading, Settings, dotted
+from jobs.local_data import DATASTORE, DataFolders, DataUpload, LocalInput, absolute, all_inputs, bare_datastore, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import jobs
     from infra.names import Names
-    from infra.settings import DataAsset, Datastore, Reading, Settings
-    from jobs.local_data import DataFolders
     from jobs.values import Input
 
 OWN: Final = ("workspaceblobstore", "workspaceartifactstore", "workspacefilestore", "workspaceworkingdirectory")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,25 +22,20 @@ from amlstack.base.text import did_you_mean
 from amlstack.catalog import environments
 from infra import data as data_module
 from infra import judgement, roles, runs, security
-from infra.data import StackData, check_containers
+from infra.data import PlannedAsset, StackData, check_containers
 from infra.network import findings
 from infra.runs import Run, registration
 from infra.runs import order as order_module
-from infra.runs.order import Order, environment_of, resolve_target
-from infra.settings import CuratedEnvironment, CustomEnvironment, dotted
+from infra.runs.order import Order, OrderedRun, environment_of, resolve_target
+from infra.settings import AzurePolicy, CuratedEnvironment, CustomEnvironment, JobFile, Reading, Settings, dotted
 from jobs.local_data import MISSING, DataFolders
 from policies import azure_policy, gate
-from policies.config import ALL
+from policies.config import ALL, Config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
     from datetime import date
 
-    from infra.data import PlannedAsset
     from infra.names import Names
-    from infra.runs.order import OrderedRun
-    from infra.settings import AzurePolicy, JobFile, Reading, Settings
-    from policies.config import Config
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Findings come back to the place that a person wrote: a path in the settings, or 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import jobs
@@ -17,13 +18,10 @@ from jobs.wire.keys import BLOCKS, field_of
 from policies.checks import cluster
 from policies.checks.job import JOB_TIMEOUT_REMEDY, RESTART_CHECKPOINT_RULE
 from policies.checks.size import KNOWN_SIZE_RULE
-from policies.gate import NO_COMPUTE
+from policies.gate import NO_COMPUTE, Gate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from infra.settings import Reading, Settings
-    from policies.gate import Gate
 
 WORKSPACE = "/subscriptions/-/resourceGroups/-/providers/Microsoft.MachineLearningServices/workspaces/-"
 """Stands for the workspace, which a rule never looks at, in ids."""

@@ -9,6 +9,7 @@ what changes in place; a test holds its table to it. What it does not take canno
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,8 +17,6 @@ from infra import roles
 from policies.checks.size import SINGLE_NODE_TAG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from infra.settings import Cluster, Workspace
 
 PRIORITIES = {"dedicated": "Dedicated", "low_priority": "LowPriority"}

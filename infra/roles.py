@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base.findings import Finding
@@ -11,8 +12,6 @@ from amlstack.catalog import resources
 from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from infra.names import Names, Part
     from infra.settings import ClusterIdentity, Principal, Reading, Settings
 

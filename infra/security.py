@@ -7,21 +7,18 @@ workspace that was imported is as it was found, and has of these things what its
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from amlstack.base.findings import Level
 from amlstack.base.text import did_you_mean
 from amlstack.catalog.files import rows
-from infra.settings import CustomEnvironment
-from infra.settings.repair import stated_at
+from infra.settings import CustomEnvironment, Settings
+from infra.settings.repair import Found, stated_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from infra.names import Part
-    from infra.settings import Settings
-    from infra.settings.repair import Found
     from infra.settings.stackfile import Loc
 
 SANDBOX: Final = "sandbox"

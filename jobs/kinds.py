@@ -5,27 +5,21 @@ A schedule starts any other kind, so that its plan stands here.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from amlstack.base.findings import Finding, Level, stated
-from jobs.model.job import Job, Sweep
-from jobs.model.pipeline import Declared, Pipeline, Recurrence, Schedule
+from jobs.model.job import Job, Sweep, SweepLimits
+from jobs.model.pipeline import Cron, Declared, Pipeline, Recurrence, Schedule
 from jobs.planning.job import plan_job
-from jobs.planning.plans import BasePlan, Plan, written_fields
+from jobs.planning.plans import BasePlan, Find, Plan, written_fields
 from jobs.planning.sweep_and_pipeline import PipelinePlan, SweepPlan, plan_pipeline, plan_sweep
 from jobs.values import Source
 from jobs.wire.command import Refs, Rendered, body
 from jobs.wire.component import render_sweep
 from jobs.wire.pipeline import render_pipeline, render_schedule
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
-    from jobs.model.job import SweepLimits
-    from jobs.model.pipeline import Cron
-    from jobs.planning.plans import Find
 
 
 @dataclass(frozen=True)

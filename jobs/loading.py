@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,17 +14,14 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.base.text import hint
 from jobs.model.pipeline import PASSED_THROUGH, Declared
-from jobs.values import Source
+from jobs.values import Place, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from amlstack.base.yamltext import Text
     from jobs.azureml.fields import Cursor
     from jobs.pythonfiles.guard import Guarded
     from jobs.pythonfiles.mistakes import Mistake
     from jobs.pythonfiles.sdk import SdkJobs
-    from jobs.values import Place
 
 YAML_SUFFIXES = (".yml", ".yaml")
 SDK = b"azure.ai.ml"

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
 from policies import checks
-from policies.config import ALL
+from policies.config import ALL, Config
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from datetime import date
 
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
-    from policies.config import Config
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/computes"
 PREFIX = "amlstack-"

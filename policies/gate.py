@@ -6,6 +6,8 @@ The second gate is the pack in the engine, the third Azure Policy. The first two
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from amlstack import __version__
@@ -19,9 +21,7 @@ from policies.evaluation.subjects import NO_COMPUTE, Context, KnownCluster, addr
 from policies.evaluation.verdicts import judge_all, judge_resource, judges_sum, weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable
     from datetime import date
-    from pathlib import Path as FilePath
 
     from policies.config import Config
     from policies.evaluation.facts import Path

@@ -6,6 +6,7 @@ import argparse
 import os
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,7 @@ from amlnode.bandwidth.verdict import Expectation, Measurement, Network, judge, 
 from amlnode.environment import export
 from amlnode.preflight.checks import BAD, publish, read_plan, size
 from amlnode.preflight.main import REHEARSAL
-from amlnode.rank import NodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from amlnode.rank import RankInfo
+from amlnode.rank import NodeError, RankInfo
 
 if TYPE_CHECKING:
     Reduce = Callable[[Any, Any], object]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amlnode.preflight.checks import BAD, GOOD, UNJUDGED, amount
 from amlnode.rank import NodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 MOST = 1 << 36
 

@@ -6,9 +6,10 @@ import argparse
 import json
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlnode.gpus import ROOT
 from amlnode.preflight import checks as checks_module
@@ -28,9 +29,6 @@ from amlnode.preflight.checks import (
 )
 from amlnode.preflight.meeting import meet
 from amlnode.rank import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 REHEARSAL = "AMLSTACK_SANDBOX_JOB"
 """Set on every process of a rehearsal, whose machine is not the planned one."""

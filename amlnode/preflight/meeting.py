@@ -8,16 +8,13 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
-from amlnode.rank import NodeError
+from amlnode.rank import NodeError, RankInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from amlnode.rank import RankInfo
-
     Report = dict[str, Any]
     Answer = tuple[Report, tuple[float, float] | None]
 

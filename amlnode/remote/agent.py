@@ -17,16 +17,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import Any
 
 from amlnode.processes import adopt_orphans, descendants, die_with_parent, kill_below, reap_one
 from amlnode.rank import NodeError
 from amlnode.remote.command_lines import pkill_pattern
 from amlnode.remote.hub import PATIENCE, Connection, HungUpError, proof
-
-if TYPE_CHECKING:
-    from types import FrameType
-    from typing import Any
 
 PAUSE = 0.2
 """Seconds between two attempts to reach the first node, which may start later."""

@@ -7,15 +7,12 @@ import contextlib
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from amlnode.rank import NodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 # Options of each that take a value.
 _SSH = "BbcDEeFIiJLlmOopQRSWw"

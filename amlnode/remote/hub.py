@@ -17,11 +17,9 @@ import select
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 SOCKET = "AMLNODE_SOCKET"
 """Variable: path of the socket at which `ssh` and `pdsh` of the first node hand in commands."""

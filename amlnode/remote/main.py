@@ -20,24 +20,19 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import Any
 
 from amlnode.gpus import count_gpus
 from amlnode.launch import places
 from amlnode.preflight.meeting import listening
 from amlnode.processes import adopt_orphans
-from amlnode.rank import NodeError, resolve
+from amlnode.rank import NodeError, RankInfo, resolve
 from amlnode.remote.agent import GRACE, CommandAgent, environ, wipe
 from amlnode.remote.command_lines import configured, results_folder, split, tuned
 from amlnode.remote.hub import SOCKET, Hub
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import FrameType
-    from typing import Any
-
-    from amlnode.rank import RankInfo
 
 PORT = 2
 """The hub's port above MASTER_PORT; preflight has the one between."""

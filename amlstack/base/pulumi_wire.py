@@ -7,11 +7,10 @@ No protobuf is imported for it: callers bring their structs.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from google.protobuf.struct_pb2 import Struct, Value
 
     Read = Callable[[Value], Any]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TextIO
+from collections.abc import Iterable
+from typing import Any, Final, TextIO
 
 
 def near(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:

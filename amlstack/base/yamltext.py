@@ -7,19 +7,17 @@ end the process, and it drops duplicate keys. Nesting, size and alias expansion 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from yaml.constructor import SafeConstructor
 
 from amlstack.base.files import open_regular
 from amlstack.base.findings import Finding, Level, stated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 _NODE: Any = yaml.ScalarNode
 _RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers

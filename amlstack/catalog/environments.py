@@ -7,6 +7,7 @@ is the newest only the registry knows: the catalogue has one that was there.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,6 @@ from amlstack.base import text
 from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
 
 SHORT_PREFIX = "azureml-"

@@ -5,12 +5,12 @@ Data, not code, says which size gets what: ``data/fabric.json`` and ``data/bandw
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
     from datetime import date
 
     from amlstack.catalog.sizes import Size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +12,6 @@ from amlstack.catalog import environments
 from amlstack.catalog.files import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import date
 
 

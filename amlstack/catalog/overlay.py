@@ -7,6 +7,7 @@ It is read when the first question is asked of the catalogue; every process read
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.base.findings import Finding
 
 VARIABLE = "AMLSTACK_CATALOGUE"

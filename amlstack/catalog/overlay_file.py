@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -13,8 +14,6 @@ from amlstack.base.text import hint
 from amlstack.catalog.files import load as load_rows
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from amlstack.base.findings import Finding
 
 CODE: Final = "catalogue-overlay"

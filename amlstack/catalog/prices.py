@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,6 @@ from amlstack.catalog import overlay
 from amlstack.catalog.files import day, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from datetime import date
 
 DAYS_OF_A_MONTH = 30.4

@@ -11,10 +11,11 @@ The sizes that somebody may have meant, or may take instead of one that is gone,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, wraps
 from math import log2
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from amlstack.base import text
@@ -24,9 +25,7 @@ from amlstack.catalog.files import day, load, rows
 from amlstack.catalog.prices import NodePrice, Price, prices_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
-    from pathlib import Path
 
     from amlstack.catalog.images import Gpu
 

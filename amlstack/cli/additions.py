@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -15,10 +17,6 @@ from amlstack.base.yamltext import parse
 from amlstack.cli import repository
 from amlstack.cli.jobfiles.mending import value_of
 from infra.settings import read_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 KINDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "job": {"cluster": "gpu", "nodes": 2},

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     import typer
 
 _BASH: Final = 'complete -o bashdefault -o default -C "amlstack --complete" amlstack'

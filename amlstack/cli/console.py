@@ -13,22 +13,20 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from amlstack.base import text as text_module
-from amlstack.base.findings import Level, in_file_order
+from amlstack.base.findings import Finding, Level, in_file_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from rich.console import Console
 
-    from amlstack.base.findings import Finding
 
 _PRINTED: ContextVar[list[Finding] | None] = ContextVar("printed", default=None)
 

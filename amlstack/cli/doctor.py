@@ -11,6 +11,7 @@ import shutil
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,16 +24,13 @@ from amlstack.base import paths
 from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
 from amlstack.base.api_versions import PERMISSIONS, RESOURCES
 from amlstack.base.findings import Level, errors
-from amlstack.provider.arm import ArmError, client
+from amlstack.provider.arm import ArmClient, ArmError, client
 from amlstack.sandbox.server import daemon
 from infra import quota
 from infra.network import plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
-    from amlstack.provider.arm import ArmClient
     from infra.settings import Settings
 
 PROVIDERS: Final = tuple(

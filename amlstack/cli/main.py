@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from importlib import import_module
@@ -13,8 +14,6 @@ from amlstack.base import startup
 from amlstack.base.text import Shield, did_you_mean, output
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import typer
 
 

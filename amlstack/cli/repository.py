@@ -9,10 +9,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from amlstack import __version__
 from amlstack.base import paths
@@ -24,9 +25,6 @@ from amlstack.cli.console import confirmed, difference, say
 from amlstack.cli.git import Repository
 from amlstack.cli.gitops import files, touched
 from amlstack.cli.stack import plan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 """Names that a Python project, a Pulumi project and a workspace of Azure ML can have alike."""

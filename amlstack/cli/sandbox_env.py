@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from amlstack.sandbox.server.daemon import Endpoint
 
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths, pulumi_wire
-from amlstack.base.findings import errors
+from amlstack.base.findings import Finding, errors
 from amlstack.base.text import did_you_mean
 from amlstack.engine import STACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from amlstack.base.findings import Finding
     from amlstack.provider.arm import ArmClient
     from infra.settings import Reading, Settings, StackFile
 

@@ -12,13 +12,10 @@ import re
 import shutil
 import stat
 import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple, TypeVar
 
 Row = TypeVar("Row")
 MOST_FILES: Final = 500

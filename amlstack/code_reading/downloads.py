@@ -6,17 +6,15 @@ import ast
 import functools
 import re
 import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from amlstack.code_reading.code_files import CodeFile, ImportedNames, files, row_of
 from amlstack.code_reading.shell import steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _TABLE = Path(__file__).with_name("downloads.toml")
 _ADDRESS: Final = re.compile(r"(?:https?|s3|gs|abfss?|wasbs?|ftp)://[^\s'\"]+")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import script_of, split_words
 from amlstack.code_reading.starters import MAY_START, STARTERS, given_options, launch_of, trainer_options, walked
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LIGHTNING = "Lightning"
 """The name of a launch by the Trainer's arguments, which starts its ranks from the script itself."""

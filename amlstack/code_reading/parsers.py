@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from amlstack.code_reading.code_files import ImportedNames
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
 
 MANY: Final = 1 << 20
 """Words without an end."""

@@ -11,10 +11,8 @@ import math
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 
 class Starter(NamedTuple):

@@ -15,10 +15,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -26,12 +27,7 @@ from amlstack import processes
 from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.images.requirements import NAME, module_names, requirement_name
-from amlstack.images.standins import Absent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from amlstack.images.standins import StandIn
+from amlstack.images.standins import Absent, StandIn
 
 OURS = (sys.version_info.major, sys.version_info.minor)
 _FOLDER = re.compile(r"^(?:cpython-)?(?P<version>3\.\d+(\.\d+)?)")

@@ -9,18 +9,15 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading.shell import split_words
 from amlstack.images.requirements import PipLines, add_conda_package, conda_package, read_conda
 from amlstack.images.standins import Absent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @dataclass(slots=True)

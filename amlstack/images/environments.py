@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from amlstack.base.paths import is_dir, is_file
 from amlstack.images import building, standins
@@ -23,9 +24,6 @@ from amlstack.images.requirements import (
     requirement_name,
 )
 from amlstack.images.standins import OPENMPI, OPENMPI_5, Absent, StandIn, UnknownImageError, resolve, with_openmpi
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 DOCKERFILE = "Dockerfile"
 _BIG = {"torch": 3000, "tensorflow": 650, "tensorflow-cpu": 300, "pyspark": 450, "deepspeed": 900, "jax": 150}

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 
 from amlstack.base.paths import is_dir, is_file
 from amlstack.code_reading.shell import split_words
 from amlstack.images.standins import Absent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _TABLES: Final = tomllib.loads(Path(__file__).with_name("packages.toml").read_text(encoding="utf-8"))
 CONDA: Final[dict[str, str]] = _TABLES["conda"]

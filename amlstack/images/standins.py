@@ -12,14 +12,12 @@ import platform
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack.base.text import hint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # azureml://registries/R/environments/NAME/versions/V and ARM ids alike; azureml:NAME:V, azureml:NAME@LABEL.
 _ASSET = re.compile(r"/environments/(?P<name>[^/]+)(/(versions|labels)/[^/]+)?$", re.IGNORECASE)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
-from amlstack.migrate.data import DATA, OUTPUTS, listed, text
+from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, listed, text
 from amlstack.migrate.values import Made
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from amlstack.migrate.data import JobPorts
 
 _PLAIN: Final = re.compile(r"[\w@%+=:,./{}$<>()\[\]*-]+|\$\{\{.*\}\}")
 _LAUNCH: Final = re.compile(r"(?P<python>\S*python3?)\s+-m\s+torch\.distributed\.launch\b(?P<rest>.*)", re.DOTALL)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 TABLE = Path(__file__).with_suffix(".toml")
 STATES = {"migrated": "migrated", "hand": "needs a hand", "dropped": "dropped"}

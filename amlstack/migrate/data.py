@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Container
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.migrate.values import Made
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container
 
 _INPUT_MODES: Final = {"mount": "ro_mount", "download": "download", "direct": "direct"}
 _OUTPUT_MODES: Final = {"mount": "rw_mount", "upload": "upload"}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from amlstack.migrate.constructs import type_of
 from amlstack.migrate.data import shown, text
 from amlstack.migrate.values import Made, Unread
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Told = Callable[..., None]
+Told = Callable[..., None]
 
 ESTIMATORS: Final = frozenset(("Estimator", "PyTorch", "TensorFlow", "SKLearn", "Chainer"))
 TYPES: Final = frozenset(("mpi", "pytorch", "tensorflow"))

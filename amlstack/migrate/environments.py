@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
 
@@ -12,11 +14,7 @@ from amlstack.code_reading.code_files import text_of
 from amlstack.migrate.data import listed, text
 from amlstack.migrate.values import Made, known
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    Relative = Callable[[Any, Made], str]
+Relative = Callable[[Any, Made], str]
 
 CPU: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 GPU: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.8-cudnn8-ubuntu22.04"

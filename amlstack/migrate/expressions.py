@@ -6,15 +6,13 @@ import ast
 import math
 import operator
 import posixpath
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.migrate.constructs import construct, constructs
 from amlstack.migrate.objects import attribute, called
 from amlstack.migrate.values import Bindings, Class, Function, Instance, Made, Name, NameScope, Unread, known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

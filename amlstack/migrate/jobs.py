@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.migrate import commands
 from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, listed, shown, text
@@ -13,10 +14,7 @@ from amlstack.migrate.environments import Environments
 from amlstack.migrate.report import Item, noted
 from amlstack.migrate.values import Made, Unread
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    Parameter = Callable[[Made], str]
+Parameter = Callable[[Made], str]
 
 SCHEMAS: Final = "https://azuremlschemas.azureedge.net/latest"
 _LONGEST: Final = 2_592_000

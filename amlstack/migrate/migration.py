@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
@@ -22,9 +23,6 @@ from amlstack.migrate.scopes import Followed, Shared
 from amlstack.migrate.settings import settings_of
 from amlstack.migrate.training_code import difference, patched
 from amlstack.migrate.values import MARK, Made
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES: Final = (".py", ".ipynb", ".runconfig")
 _LEFT_OUT: Final = frozenset(("node_modules", "site-packages", "__pycache__", "venv"))

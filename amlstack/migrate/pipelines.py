@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.migrate import commands
 from amlstack.migrate.constructs import constructs, type_of
 from amlstack.migrate.data import DATA, OUTPUTS, JobPorts, free, shown, slug, text
 from amlstack.migrate.distributions import ESTIMATORS, TYPES
-from amlstack.migrate.jobs import SCHEMAS, file_of, flat, objects, ordered
+from amlstack.migrate.jobs import SCHEMAS, Parameter, file_of, flat, objects, ordered
 from amlstack.migrate.sweeps import Sweeps
 from amlstack.migrate.values import Made
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from amlstack.migrate.jobs import Parameter
-
-    Makers = dict[tuple[str, ...], str]
+Makers = dict[tuple[str, ...], str]
 
 _STEPS: Final = frozenset(name for name, row in constructs().items() if name.endswith("Step") and row.takes)
 _HANDED_ON: Final = ("arguments", "estimator_entry_script_arguments", "command", "script_params", "side_inputs",

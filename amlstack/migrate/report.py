@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from amlstack.migrate.constructs import STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Item(NamedTuple):

@@ -7,16 +7,14 @@ Functions of the program are followed with the values they are called with; modu
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from amlstack.code_reading.code_files import modules, text_of, tree_of
 from amlstack.migrate.constructs import constructs
 from amlstack.migrate.expressions import ROUNDS, Expressions, TooLongError
 from amlstack.migrate.values import Bindings, Class, Function, Made, Name, NameScope, Unread, known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _ON: Final = ""
 

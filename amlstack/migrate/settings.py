@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from amlstack.base.text import iso
 from amlstack.migrate.data import text
 from amlstack.migrate.values import Made, known
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _CLUSTER = "AmlCompute.provisioning_configuration"
 _BY_HAND = {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.migrate.constructs import type_of
 from amlstack.migrate.data import JobPorts, shown, slug, text
-from amlstack.migrate.jobs import Commands, file_of
+from amlstack.migrate.jobs import Commands, Parameter, file_of
 from amlstack.migrate.values import Made, Name
-
-if TYPE_CHECKING:
-    from amlstack.migrate.jobs import Parameter
 
 _TRIAL: Final = ("code", "command", "environment", "environment_variables", "distribution", "resources")
 _LIMITS: Final = {"max_total_runs": "max_total_trials", "max_concurrent_runs": "max_concurrent_trials"}

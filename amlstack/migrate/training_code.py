@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from amlstack.code_reading.code_files import ImportedNames, tree_of
 from amlstack.migrate.constructs import Construct, constructs
 from amlstack.migrate.report import Item
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    Edit = tuple[int, int, str]
-    """New text in the place of some bytes of a file: where they begin, where they end, and the text."""
+Edit = tuple[int, int, str]
+"""New text in the place of some bytes of a file: where they begin, where they end, and the text."""
 
 _CONTEXT = "azureml.core.Run.get_context"
 _LONG = "azureml.core.run.Run.get_context"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from amlstack.base.api_versions import POLICIES, RESOURCES, VAULTS
-from amlstack.prove.proof import AGAIN, STACKS, TAG
+from amlstack.prove.proof import AGAIN, STACKS, TAG, Proof
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from amlstack.prove.proof import Proof
 
 NOT_EMULATED: Final = 501
 _PATIENCE: Final = 1800.0

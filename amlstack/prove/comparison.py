@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from amlstack import recordings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
 Exchange = dict[str, Any]
 _HOST: Final = re.compile(r"(?:https://)?127\.0\.0\.1:\d+|https://AZURE")

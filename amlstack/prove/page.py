@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base import paths
@@ -10,7 +11,6 @@ from amlstack.catalog import sizes
 from amlstack.prove.walk import STEPS, chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import date
 
     from amlstack.catalog.sizes import Size

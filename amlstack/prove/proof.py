@@ -7,15 +7,13 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TAG: Final = "amlstack-prove"
 """Tag of every resource of a proof; its value is the id."""

@@ -7,6 +7,8 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack import engine
@@ -22,9 +24,6 @@ from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from amlstack.engine import Engine
     from amlstack.sandbox.server.daemon import Endpoint
 

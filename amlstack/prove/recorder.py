@@ -17,6 +17,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
@@ -31,8 +32,6 @@ from amlstack.sandbox.server import daemon
 from amlstack.sandbox.service import cloud
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from azure.core.credentials import TokenCredential
     from starlette.requests import Request
 

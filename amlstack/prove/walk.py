@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,13 +21,10 @@ from amlstack import engine
 from amlstack.base import paths
 from amlstack.base.api_versions import POLICIES, RESOURCES
 from amlstack.base.files import write_whole
-from amlstack.prove.proof import AGAIN
+from amlstack.prove.proof import AGAIN, Proof
 from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from amlstack.prove.proof import Proof
     from amlstack.prove.recorder import Recorder
     from amlstack.sandbox.server.daemon import Endpoint
 

@@ -14,6 +14,7 @@ import hashlib
 import queue
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
@@ -27,8 +28,6 @@ from amlstack.provider.arm.exchange import THROTTLED_PAUSE, THROTTLED_SECONDS
 from amlstack.rpc import ErrorCode, ProviderError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from amlstack.provider.resource import Call, Services
     from amlstack.snapshot import File, Snapshot
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,6 @@ from amlstack.run_identity import slow_digest
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Mapping
 
     from amlstack.provider.arm import ArmClient
     from amlstack.provider.runs import Runs

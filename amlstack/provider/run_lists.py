@@ -5,20 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from amlstack.provider.arm import ArmError
-from amlstack.provider.resource import text_of
-from amlstack.provider.runs import is_active, record_of
+from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.resource import Values, text_of
+from amlstack.provider.runs import Record, Runs, is_active, record_of
 from amlstack.run_identity import OWNER
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from amlstack.provider.arm import ArmClient
-    from amlstack.provider.resource import Values
-from amlstack.provider.runs import Record, Runs
 
 _QUERY = {"listViewType": "All", "properties": OWNER}
 """The service selects by the mark's name only: for values see docs/reference/unproven.md#list-filter."""

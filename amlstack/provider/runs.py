@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.base.api_versions import MACHINE_LEARNING as API_VERSION
 from amlstack.base.credentials import scrub
 from amlstack.provider.arm import ArmClient, ArmError, DataPlane, Response
 from amlstack.run_identity import DERIVED, IDENTITY, KEPT_FOR, NAME, ON_EDIT, OWNER, RESOURCE, STACK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 class Wait(StrEnum):

@@ -7,6 +7,7 @@ import contextvars
 import dataclasses
 import json
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import empty_pb2
@@ -25,8 +26,6 @@ from amlstack.provider.types.network import Isolations, ManagedNetworks
 from amlstack.provider.types.schedules import Schedules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import grpc
     from azure.core.credentials import TokenCredential
     from google.protobuf.struct_pb2 import Struct

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.catalog import regions, sizes
 from amlstack.report import logs, performance
-from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report
+from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
 from amlstack.sandbox import contract
 from amlstack.sandbox.files import environments
-from amlstack.sandbox.store.store import TERMINAL, Store, cluster_of, find_job, job_folder, matching_jobs
+from amlstack.sandbox.store.store import TERMINAL, JobRow, Store, cluster_of, find_job, job_folder, matching_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from amlstack.catalog.prices import Price
     from amlstack.diagnose import Diagnosis
-    from amlstack.report.logs import Series
-    from amlstack.sandbox.store.store import JobRow
 
 MOST_OUTPUTS = 400
 

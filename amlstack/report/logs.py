@@ -5,25 +5,23 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from amlstack.base.credentials import scrub
 from amlstack.diagnose import Diagnosis, judge, read
-from amlstack.diagnose.events import Origin
+from amlstack.diagnose.events import Log, Origin
 from amlstack.diagnose.reading.messages import counter
 from amlstack.diagnose.reading.writers import strip
 from amlstack.diagnose.signatures import EventRole
 from amlstack.sandbox.runner.finish import signal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from amlstack.base.findings import Finding
-    from amlstack.diagnose.events import Log
     from amlstack.sandbox.store.tables import Logged
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.base.files import write_whole
@@ -18,9 +20,6 @@ from amlstack.report import logs
 from amlstack.report.performance import SLOWER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from amlstack.diagnose import Diagnosis
     from amlstack.report.logs import Excerpt, LogPart, Phase, RankOutcome, Report, Series
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from amlstack.diagnose.events import comparable, find_stamp
 from amlstack.diagnose.reading.messages import counter
-from amlstack.report.logs import NUMBER, Series, read_json
+from amlstack.report.logs import NUMBER, Excerpt, Series, read_json
 from amlstack.sandbox.runner.usage import FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from amlstack.report.logs import Excerpt
 
 _MEASURES = (("CPU, cores", 1.0), ("memory, GiB", 2.0**30), ("GPU memory, GiB", 2.0**10))
 _SAMPLES = "samples of /proc while the job ran; memory that processes share counts in each of them"

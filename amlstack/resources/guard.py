@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.resources.base import OnEdit, ProviderResource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pulumi
 
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import enum
 import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amlstack.base import text
 from amlstack.base.credentials import scrub
-from amlstack.rpc.values import NOTHING
+from amlstack.rpc.values import NOTHING, Secrecy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import grpc
     from pulumi.runtime.proto import provider_pb2
-
-    from amlstack.rpc.values import Secrecy
 
 
 class ErrorCode(enum.Enum):

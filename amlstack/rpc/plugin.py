@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import grpc
 from google.protobuf import empty_pb2
@@ -17,9 +18,6 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from amlstack import __version__
 from amlstack.rpc.host import CHANNEL_OPTIONS, ErrorCode, Host, ProviderError
 from amlstack.rpc.values import ValueRefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _WORKERS = 1024
 """More than the engine's parallelism anywhere, started as needed: waiting operations must not starve ``Cancel``."""

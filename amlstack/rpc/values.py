@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.base.pulumi_wire import NotKnown
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,10 @@ from amlstack.base.text import hint
 from amlstack.images.building import read_record
 from amlstack.sandbox import gpu_code, processes, scale
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.store.store import folder, job_folder
+from amlstack.sandbox.store.store import JobRow, Store, folder, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from amlstack.sandbox.scale import RehearsalScale
-    from amlstack.sandbox.store.store import JobRow, Store
 
 DEFAULT = "2g"
 """Azure ML gives this to a container whose job does not say."""

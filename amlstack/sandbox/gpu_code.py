@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,8 +24,6 @@ from amlstack.code_reading.code_files import ImportedNames, files, row_of, texts
 from amlstack.sandbox.store.folders import job_folder, private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from amlstack.sandbox.store.store import JobRow, Store
 
 LINE: Final = "GPU calls run on the CPU: nccl → gloo; fp16/bf16, memory and speed stay unproven"

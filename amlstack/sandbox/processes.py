@@ -8,14 +8,11 @@ import os
 import random
 import signal
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amlstack import processes
 from amlstack.processes import mark_of, started
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["MARK", "NODE", "alive", "end_marked", "mark", "marked", "send", "started"]
 

@@ -8,12 +8,10 @@ import shlex
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from amlstack.code_reading import starters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["QUERY", "RehearsalScale"]
 

@@ -6,18 +6,17 @@ import hashlib
 import os
 import re
 from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from amlstack.base.credentials import FORMS
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.snapshot.remembered import FileContent
-from amlstack.snapshot.walk import FileState
+from amlstack.snapshot.walk import File, FileState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future, ThreadPoolExecutor
 
-    from amlstack.snapshot.walk import File
 
 _NAMES: Final = {
     ".env": "environment files usually hold credentials",

@@ -14,21 +14,17 @@ import os
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from amlstack.base.findings import Finding, Level, errors, stated
 from amlstack.snapshot import remembered
 from amlstack.snapshot import walk as walk_module
-from amlstack.snapshot.content import HEAD, Content, ContentHash, secret_finding, secret_in
+from amlstack.snapshot.content import HEAD, Content, ContentHash, FilePiece, secret_finding, secret_in
 from amlstack.snapshot.remembered import Remembered
 from amlstack.snapshot.walk import File, FileState, Ignore, Walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from amlstack.snapshot.content import FilePiece
 
 HASH_VERSION: Final = "202208"
 

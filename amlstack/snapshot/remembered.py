@@ -18,18 +18,14 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from amlstack.base import credentials, paths
 from amlstack.base.files import Kept
-from amlstack.snapshot.walk import FileState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from amlstack.snapshot.walk import File
+from amlstack.snapshot.walk import File, FileState
 
 GRAIN: Final = 2_000_000_000
 """Nanoseconds. ext3 keeps whole seconds, the kernel's own clock ticks every 1 to 10 ms."""

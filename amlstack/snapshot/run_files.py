@@ -6,17 +6,15 @@ import ast
 import hashlib
 import json
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from amlstack.snapshot import remembered
 from amlstack.snapshot.content import HEAD, compact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from amlstack.snapshot.folder import Snapshot
     from amlstack.snapshot.walk import File
 

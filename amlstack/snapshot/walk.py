@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,7 +24,6 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, Level, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from io import FileIO
 
 NAMES: Final = (".amlignore", ".gitignore")

@@ -12,14 +12,12 @@ import functools
 import os
 import re
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pulumi
 import trust
 from pulumi_azure_native import authorization, keyvault, managedidentity, resources, storage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Azure's built-in roles, the same ids in every tenant:
 # learn.microsoft.com/azure/role-based-access-control/built-in-roles (2026-11-22)

@@ -7,11 +7,9 @@ learn.microsoft.com/azure/devops/pipelines/release/configure-workload-identity (
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Final
 
 AUDIENCE: Final = "api://AzureADTokenExchange"
 GITHUB: Final = "https://token.actions.githubusercontent.com"

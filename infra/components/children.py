@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -15,8 +16,6 @@ from infra.properties import cluster_left_alone, cluster_properties, replaced_by
 from infra.settings.checks import hidden
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from infra.components.workspace import AnyWorkspace
     from infra.names import Names
     from infra.settings import Cluster, Datastore, Reading, Settings, WorkspaceAccess

@@ -11,9 +11,10 @@ import asyncio
 import copy
 import os
 import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from functools import cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pulumi
 from pulumi import _types
@@ -24,13 +25,8 @@ from pulumi.runtime import rpc
 from pulumi.runtime.proto import source_pb2
 
 from amlstack.base import text
-from amlstack.base.findings import Level, in_file_order
+from amlstack.base.findings import Finding, Level, in_file_order
 from infra import resource_types
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
-
-    from amlstack.base.findings import Finding
 
 DEBUG = "AMLSTACK_DEBUG"
 """Any value has the SDK send its debug messages, which `pulumi up --debug` prints, and where each resource is made."""

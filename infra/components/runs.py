@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pulumi
 
-from amlstack import resources
+from amlstack import resources, snapshot
 from amlstack.base.paths import PROJECT
 from infra import resource_types
-from infra.components.registration import after, behind
-from infra.data import named_in
-from infra.runs.order import Order, sequence
+from infra.components.registration import StackTree, after, behind
+from infra.data import PlannedAsset, named_in
+from infra.runs.order import Order, RegisteredEnvironment, sequence
 from infra.runs.registration import Registration, job_inputs
-from jobs.local_data import DATASTORE
+from jobs.local_data import DATASTORE, DataUpload
 from jobs.wire.command import with_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from amlstack import snapshot
     from infra.components.children import RdmaCluster, StackIdentity
-    from infra.components.registration import StackTree
     from infra.components.workspace import AnyWorkspace
-    from infra.data import PlannedAsset
     from infra.names import Names
     from infra.runs import Run
-    from infra.runs.order import RegisteredEnvironment
     from infra.settings import Settings
-    from jobs.local_data import DataUpload
 
 
 class Assets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +15,18 @@ from infra import resource_types, security
 from infra.components import children, registration
 from infra.components.children import RdmaCluster, StackIdentity, check, check_providers
 from infra.components.registration import StackTree, after, known_of, refuse, register
-from infra.components.runs import Assets, submit_all
-from infra.components.workspace import ExistingWorkspace, StackWorkspace
+from infra.components.runs import Assets, Submitted, submit_all
+from infra.components.workspace import AnyWorkspace, ExistingWorkspace, StackWorkspace
 from infra.components.workspace.existing_workspace import confirmed, provider_of
 from infra.components.workspace.parts import StackResources, moved
-from infra.declaration import assigned
-from infra.names import Names
+from infra.declaration import Assigned, assigned
+from infra.names import Account, Names
 from infra.network.plan import network_plan
 from jobs.model.pipeline import trigger_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import jobs
-    from infra.components.runs import Submitted
-    from infra.components.workspace import AnyWorkspace
     from infra.data import PlannedAsset
-    from infra.declaration import Assigned
-    from infra.names import Account
     from infra.runs import Run
     from infra.settings import Reading, Settings
     from policies.config import Config

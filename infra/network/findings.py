@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from amlstack.base.findings import Level
+from amlstack.base.findings import Finding, Level
 from infra.names import Names
 from infra.network import plan
 from infra.network.plan import APPROVED, MODES, OFF, OWN_REGISTRIES, declared, endpoints, generated, hosts, registry_of
 from infra.settings.model.stack import CustomEnvironment
-from infra.settings.repair import finding_at, stated_at
+from infra.settings.repair import Found, finding_at, stated_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from amlstack.base.findings import Finding
     from infra.settings import Reading, Settings
     from infra.settings.model.workspace import NetworkSettings, VirtualNetwork
-    from infra.settings.repair import Found
     from infra.settings.stackfile import Loc
 
 AT: Final = ("workspace", "network")

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog.files import rows
 from infra import data
-from infra.names import Names
+from infra.names import Names, Part
 from infra.security import SANDBOX
 from infra.settings.model.stack import CustomEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from infra.names import Part
     from infra.settings import Cluster, Settings
     from infra.settings.model.workspace import OutboundRule, VirtualNetwork
 

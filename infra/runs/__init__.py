@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,12 +18,11 @@ from jobs.local_data import LocalData
 from jobs.model.pipeline import ComponentNode, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from amlstack.catalog.fabric import Block
     from infra.settings import JobFile
 
-    Environment = Callable[[Any], dict[str, Any]]
+
+Environment = Callable[[Any], dict[str, Any]]
 
 OF_RUNS = ("rerun", "on_edit", "wait", "delete_history")
 """Overrides of job files that mean nothing for a schedule."""

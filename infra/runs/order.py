@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import graphlib
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,6 @@ from jobs.planning.plans import Target
 from jobs.wire.command import is_serverless, secret_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from infra.names import Names
     from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job

@@ -9,6 +9,7 @@ for a cluster without work, and it runs again when the cluster becomes another o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,13 @@ from infra.properties import CLUSTER_SETTINGS
 from infra.runs.order import OrderedRun, RegisteredEnvironment, Wanted
 from infra.settings.model.base import SettingsModel
 from infra.settings.model.cluster import Cluster
-from jobs.local_data import LocalData
+from jobs.local_data import DataUpload, LocalData
 from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from amlstack import snapshot
     from infra.names import Names
     from infra.runs import Run
-    from jobs.local_data import DataUpload
 
 CODE = Path(__file__).parent / "fabric_check_code"
 PREFLIGHT = "python -m amlnode preflight && python -m amlnode bandwidth"

@@ -13,19 +13,16 @@ import base64
 import json
 import os
 import sys
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, Level, stated
-from infra.settings.model.stack import LISTS
-from infra.settings.repair import dotted, finding_at, stated_at
+from infra.settings.model.stack import LISTS, Settings
+from infra.settings.repair import Found, dotted, finding_at, stated_at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from infra.settings.model.stack import Settings
     from infra.settings.model.workspace import Workspace
-    from infra.settings.repair import Found
     from infra.settings.stackfile import Loc, StackFile
 
 REDACTED: Final = "[secret]"

@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,21 +23,16 @@ from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, errors, in_file_order
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
-from amlstack.base.yamltext import unfilled
+from amlstack.base.yamltext import Text, unfilled
 from amlstack.catalog import regions
 from infra.settings import checks, repair
 from infra.settings.model.cluster import BY_KEY
 from infra.settings.model.stack import INCLUDE, LISTS, CuratedEnvironment, Settings
 from infra.settings.repair import Mending, dotted
-from infra.settings.stackfile import NAMESPACE, ROOM, StackFile, read
+from infra.settings.stackfile import NAMESPACE, ROOM, Loc, StackFile, read
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from pydantic_core import ErrorDetails
-
-    from amlstack.base.yamltext import Text
-    from infra.settings.stackfile import Loc
 
 
 @dataclass(frozen=True, slots=True)

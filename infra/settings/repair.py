@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from infra.settings.model.stack import Settings
 from infra.settings.stackfile import NAMESPACE, Loc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pydantic_core import ErrorDetails
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from amlstack.base import yamltext
 from amlstack.base.files import read_regular
 from amlstack.base.findings import Finding, stated
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 Loc = tuple[str | int, ...]
 """A path in the settings: ``("clusters", 0, "nodes", "max")``."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base.findings import Finding, Level, stated
@@ -19,13 +21,11 @@ from amlstack.base.text import did_you_mean, whole_seconds
 from jobs.values import EXPRESSION, Place, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from amlstack.base.yamltext import Text
 
-    Reader = Callable[["Cursor"], Any]
-    Readers = Mapping[str, Reader]
+
+Reader = Callable[["Cursor"], Any]
+Readers = Mapping[str, Reader]
 
 Keys = tuple[Any, ...]
 

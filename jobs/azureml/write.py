@@ -5,8 +5,9 @@ A file that exists gets some values added or changed; all else is left as it was
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -14,8 +15,18 @@ from amlstack.base.text import snake
 from jobs.azureml.read.passthrough import scaled
 from jobs.launchers import Custom
 from jobs.model.job import NO_ENVIRONMENT, SEARCH_DISTRIBUTIONS, Component, Job, Sweep
-from jobs.model.pipeline import BareOutput, PassthroughComponent, PassthroughStep, Pipeline, Schedule, Step, SweepStep
-from jobs.values import Environment, Input
+from jobs.model.pipeline import (
+    AnyStep,
+    BareOutput,
+    Declared,
+    PassthroughComponent,
+    PassthroughStep,
+    Pipeline,
+    Schedule,
+    Step,
+    SweepStep,
+)
+from jobs.values import Environment, Input, Output
 from jobs.wire.command import (
     DISTRIBUTIONS,
     IDENTITIES,
@@ -31,12 +42,6 @@ from jobs.wire.command import (
 from jobs.wire.component import resources_file
 from jobs.wire.keys import BLOCKS, RESOURCES, blocks
 from jobs.wire.pipeline import BOUND
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from jobs.model.pipeline import AnyStep, Declared
-    from jobs.values import Output
 
 SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
 

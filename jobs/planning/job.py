@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,20 +20,16 @@ from amlstack.base.findings import Finding, stated
 from amlstack.base.paths import PACKAGE
 from amlstack.catalog import fabric
 from amlstack.code_reading.starters import MAY_START
-from jobs.launchers import Custom, MpiDistribution, Shape
+from jobs.launchers import Custom, Lowered, MpiDistribution, Shape
 from jobs.planning import job_checks, program_checks
-from jobs.planning.plans import Added, Plan, Target
+from jobs.planning.plans import Added, Find, Plan, Target
 from jobs.planning.program_checks import check_environment
 from jobs.values import Source
 from jobs.wire.command import LOCAL, is_serverless
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     from amlstack.catalog.sizes import Size
-    from jobs.launchers import Lowered
     from jobs.model.job import Job
-    from jobs.planning.plans import Find
 
 AMLNODE = PACKAGE / "amlnode"
 WHY_AMLNODE = "What the size and the job promise, for amlnode to hold the nodes against."

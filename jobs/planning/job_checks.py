@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Finding, Level, stated
@@ -15,19 +17,14 @@ from amlstack.base.models import listed
 from amlstack.base.paths import exists, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.catalog import fabric, regions
-from jobs.launchers import Custom, RayDistribution, TensorFlowDistribution
-from jobs.values import Environment, Input
+from jobs.launchers import Custom, Lowered, RayDistribution, TensorFlowDistribution
+from jobs.values import Environment, Input, Scalar
 from jobs.wire.command import secret_of
 from policies.checks.job import check_gpus_idle, check_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from jobs.launchers import Lowered
     from jobs.model.job import Job
     from jobs.planning.plans import Target
-    from jobs.values import Scalar
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}"
 PLACEHOLDER = re.compile(r"<[A-Za-z][^<>]*>")

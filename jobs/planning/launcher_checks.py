@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,17 +18,15 @@ from amlstack.base.findings import Finding, Level
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.launches import LIGHTNING, VARIABLE, Launch, launches_in
 from amlstack.code_reading.starters import MODES, STARTERS, counted_per_node, launch_of
-from jobs.launchers import Lightning, MpiDistribution, PyTorchDistribution
+from jobs.launchers import Lightning, Lowered, MpiDistribution, PyTorchDistribution
 from jobs.values import Input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from jobs.launchers import Lowered
     from jobs.model.job import Job
     from jobs.planning.plans import Target
 
-    Wrong = Iterator[tuple[str, Mapping[str, Any]]]
+
+Wrong = Iterator[tuple[str, Mapping[str, Any]]]
 
 _LOCAL = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?)(?::.*)?")
 _SETTING = re.compile(r"^\s*(\w+):[ \t]*[\"']?([^\s\"'#]*)", re.MULTILINE)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.text import did_you_mean, near
-from jobs.model.pipeline import COMMANDS
+from jobs.model.pipeline import COMMANDS, AnyStep, Pipeline
 from jobs.planning.job_checks import lost, missing_inputs
-from jobs.values import Input
+from jobs.values import Input, Output
 from jobs.wire.pipeline import BOUND
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
-    from jobs.model.pipeline import AnyStep, Pipeline
-    from jobs.values import Output
-
 
 PLAYED = (*COMMANDS, "parallel", "pipeline")
 """Kinds of steps that a rehearsal and the sandbox run."""

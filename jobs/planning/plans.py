@@ -6,28 +6,26 @@ same run or another one, and a bound on the cost where the catalogue has a price
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, get_args
 
 from pydantic import BaseModel
 
-from amlstack.base.findings import errors
+from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import is_dir, is_file
 from amlstack.catalog import sizes
 from jobs.values import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import date
-    from pathlib import Path
 
-    from amlstack.base.findings import Finding
     from amlstack.catalog.sizes import Size
     from jobs.model.job import Job, SweepLimits
 
-if TYPE_CHECKING:
-    Find = Callable[[Job], tuple["Target", Sequence[Finding]]]
+Find = Callable[["Job"], tuple["Target", Sequence[Finding]]]
 
 
 class Target(NamedTuple):

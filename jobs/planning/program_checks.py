@@ -12,6 +12,7 @@ import os
 import posixpath
 import re
 import warnings
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 from pathlib import Path
@@ -26,18 +27,14 @@ from amlstack.code_reading.parsers import Fault, Interface, faults, interface_of
 from amlstack.code_reading.shell import ASSIGNMENT, plain_file, plain_script, script_of, steps
 from amlstack.code_reading.starters import MODULES, PROGRAMS
 from amlstack.snapshot.walk import NAMES, Ignore
-from jobs.launchers import MpiDistribution, PyTorchDistribution
+from jobs.launchers import Lowered, MpiDistribution, PyTorchDistribution
 from jobs.planning.job_checks import PLACEHOLDER
-from jobs.values import Environment
+from jobs.values import Code, Environment
 from policies.checks.job import SOME_GPUS, SPEAKS, check_image_runs, check_nebula_gone_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from jobs.launchers import Lowered
     from jobs.model.job import Job
     from jobs.planning.plans import Plan, Target
-    from jobs.values import Code
 
 _REDIRECTION = re.compile(r"(?<=\s)[\d&]?(?:>>?|<)(?:&\d|\s*[^\s;&|]+)")
 _OPTIONAL = re.compile(r"\$\[\[(.*?)\]\]", re.DOTALL)

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.text import did_you_mean
 from jobs.launchers import Custom
-from jobs.model.job import RESOURCE_FIELDS, Component, Job, RunFields
-from jobs.model.pipeline import COMMANDS, BareOutput, ComponentNode, PassthroughComponent, Step, SweepStep
+from jobs.model.job import RESOURCE_FIELDS, Component, Job, RunFields, Sweep, SweepLimits
+from jobs.model.pipeline import (
+    COMMANDS,
+    AnyStep,
+    BareOutput,
+    ComponentNode,
+    PassthroughComponent,
+    Pipeline,
+    Step,
+    SweepStep,
+)
 from jobs.planning import pipeline_checks
 from jobs.planning.job import plan, plan_job
 from jobs.planning.job_checks import lost
-from jobs.planning.plans import BasePlan, declaration, written_fields
+from jobs.planning.plans import BasePlan, Find, Plan, declaration, written_fields
 from jobs.values import Source
 from jobs.wire.component import SHORTEST
 from jobs.wire.pipeline import inner_pipeline
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from jobs.model.job import Sweep, SweepLimits
-    from jobs.model.pipeline import AnyStep, Pipeline
-    from jobs.planning.plans import Find, Plan
 
 _BOUND = r"\$\{\{\s*search_space\.([\w.-]+?)\s*\}\}"
 _UNSENT = (*RunFields.model_fields, "limits", "services")

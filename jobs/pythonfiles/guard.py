@@ -12,16 +12,14 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from types import FrameType
+from typing import Any, NoReturn
 
 from amlstack.base.findings import Finding, Level, stated
 from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS, StoppedError, raise_for, refusing, replaced
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
 
 
 @dataclass

@@ -10,9 +10,11 @@ import ast
 import contextlib
 import re
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -25,15 +27,11 @@ from amlstack.code_reading.code_files import tree_of
 from jobs.launchers import LAUNCHERS
 from jobs.model.job import Component, Job, Sweep
 from jobs.model.pipeline import Pipeline, Schedule, Step, SweepStep
-from jobs.values import Model
+from jobs.values import Model, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
-
     from pydantic_core import ErrorDetails
 
-    from jobs.values import Place
 
 ErrorPlace = tuple[str | int, ...]
 

@@ -16,14 +16,12 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from amlstack.base.credentials import form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _OF_SIGN_INS: Final = re.compile(
     r"(?:PULUMI|ARM|AZURE|AWS|GOOGLE|GCLOUD|IDENTITY|MSI|IMDS|ACTIONS_RUNTIME|ACTIONS_ID_TOKEN|ENDPOINT_AUTH)_"

@@ -13,17 +13,15 @@ import json
 import logging
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.code_reading.code_files import tree_of
 from jobs.pythonfiles.refusals import replaced
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 MISSING: Final = stated("sdk-missing", "")
 _CHANGES: Final = ("description", "compute", "tags", "experiment_name")

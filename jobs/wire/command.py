@@ -10,25 +10,22 @@ the value: the stack from its encrypted settings, a rehearsal from this machine.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amlstack.base import text
 from amlstack.base.text import camel
 from amlstack.catalog import environments
-from jobs.launchers import Custom
-from jobs.values import EXPRESSION, Input
+from jobs.launchers import Custom, Distribution
+from jobs.values import EXPRESSION, Environment, Identity, Input, Model, Output, Scalar, Service
 from jobs.wire.keys import JOB, RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from jobs.launchers import Distribution
     from jobs.model.job import Job, Resources
-    from jobs.values import Environment, Identity, Model, Output, Scalar, Service
 
 PREFIX = "azureml:"
 _VERSIONED = re.compile(r"azureml:(?P<name>[^/:@]+)(?::(?P<version>.+)|@(?P<label>[^@]+))")

@@ -5,11 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from amlstack.base.text import camel, snake
 from jobs.launchers import Custom
-from jobs.model.job import NO_ENVIRONMENT, SEARCH_DISTRIBUTIONS, Choice, MedianStopping
+from jobs.model.job import (
+    NO_ENVIRONMENT,
+    SEARCH_DISTRIBUTIONS,
+    Choice,
+    Component,
+    EarlyTermination,
+    MedianStopping,
+    Port,
+    Resources,
+    Sampling,
+    SearchSpace,
+    Sweep,
+    SweepLimits,
+)
 from jobs.wire.command import (
     LOCAL,
     PREFIX,
@@ -27,9 +41,6 @@ from jobs.wire.command import (
 from jobs.wire.keys import RESOURCES, wire_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from jobs.model.job import Component, EarlyTermination, Port, Resources, Sampling, SearchSpace, Sweep, SweepLimits
     from jobs.model.pipeline import PassthroughComponent, SweepStep
     from jobs.values import Environment
 

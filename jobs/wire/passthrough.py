@@ -8,17 +8,15 @@ from __future__ import annotations
 import decimal
 import json
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import snake
-from jobs.wire.command import IDENTITIES, PREFIX, dumped, plain, some
+from jobs.wire.command import IDENTITIES, PREFIX, Refs, dumped, plain, some
 from jobs.wire.component import ANONYMOUS, code_reference, environment_reference, ports, version_body
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jobs.model.pipeline import PassthroughComponent, PassthroughStep
-    from jobs.wire.command import Refs
 
 _SIZE = re.compile(r"(\d+)([kmg]b)?", re.IGNORECASE)
 _UNITS = {"kb": 1024, "mb": 1024**2, "gb": 1024**3}

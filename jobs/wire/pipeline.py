@@ -8,23 +8,27 @@ node of its own form. An inline step declares no inputs and outputs; they follow
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from amlstack.base.text import snake
 from jobs.model.job import NO_ENVIRONMENT, RESOURCE_FIELDS, Component, Job, Port, asset
 from jobs.model.pipeline import (
+    AnyStep,
     BareOutput,
     Cron,
     PassthroughComponent,
     PassthroughStep,
     Pattern,
     Pipeline,
+    Recurrence,
+    Schedule,
     Step,
     SweepStep,
     port_literals,
 )
-from jobs.values import Input, Output
+from jobs.values import Input, Output, Scalar
 from jobs.wire import passthrough
 from jobs.wire.command import (
     INPUT_MODES,
@@ -42,12 +46,6 @@ from jobs.wire.command import (
 from jobs.wire.component import component_body, component_id, sweep_node_keys
 from jobs.wire.keys import JOB
 from jobs.wire.passthrough import builtin, own_keys, passthrough_component_body
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from jobs.model.pipeline import AnyStep, Recurrence, Schedule
-    from jobs.values import Scalar
 
 BOUND = re.compile(r"\$\{\{\s*parent\.(?P<path>[^}]+?)\s*\}\}")
 """``${{parent.inputs.x}}``, ``${{parent.outputs.x}}``, ``${{parent.jobs.STEP.outputs.y}}``, the whole text."""
@@ -353,8 +351,7 @@ def _without_empty(value: Any) -> Any:
     return {key: each for key, each in inner.items() if each is not None and each != {}}
 
 
-if TYPE_CHECKING:
-    StepRefs = Mapping[str, Refs]
+StepRefs = Mapping[str, Refs]
 
 
 def render_pipeline(pipeline: Pipeline, refs: Refs, steps: StepRefs) -> Rendered:

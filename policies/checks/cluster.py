@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from amlstack.base.findings import Finding, stated
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from amlstack.catalog.sizes import Size
 
 SCALE_TO_ZERO_RULE = Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level, stated
@@ -9,8 +10,6 @@ from amlstack.base.pulumi_wire import UNKNOWN
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from amlstack.catalog.sizes import Size
 
 CLUSTER_BUDGET_RULE = Rule(

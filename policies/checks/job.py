@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import credentials
 from amlstack.base.findings import Finding, stated
 from amlstack.base.pulumi_wire import SecretText
-from amlstack.catalog.images import runs_on, version
+from amlstack.catalog.images import Image, runs_on, version
 from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from amlstack.catalog.images import Image
     from amlstack.catalog.sizes import Size
 
 ENVIRONMENT_SOURCE_RULE = Rule(

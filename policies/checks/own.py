@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from amlstack.base.findings import Finding
 from amlstack.base.paths import PROJECT
 from policies.checks.rule import Enforcement, Rule, Setting
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    Found = str | tuple[str, ...] | None
-    Judge = Callable[[Any, Mapping[str, Any], Any], Found]
+Found = str | tuple[str, ...] | None
+Judge = Callable[[Any, Mapping[str, Any], Any], Found]
 
 KINDS = frozenset({"cluster", "job", "environment", "resource", "network", "group", "machine"})
 

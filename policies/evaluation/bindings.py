@@ -11,12 +11,11 @@ from amlstack.base.findings import Finding
 from amlstack.catalog import images, regions, sizes
 from policies import checks
 from policies.evaluation.facts import Facts, Undecided, Unknown, is_expression, last_part, open_part
-from policies.evaluation.subjects import clusters_of
+from policies.evaluation.subjects import Context, KnownCluster, Subject, clusters_of
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
     from policies.checks import Rule
-    from policies.evaluation.subjects import Context, KnownCluster, Subject
 
 Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]

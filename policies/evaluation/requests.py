@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from policies.evaluation.facts import GAP, Unknown, dig, put_unknown, text
+from policies.evaluation.facts import GAP, Path, Unknown, dig, put_unknown, text
 from policies.evaluation.subjects import (
     COMPUTES,
     FACTS,
@@ -20,11 +20,6 @@ from policies.evaluation.subjects import (
     resource_type,
     segments,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from policies.evaluation.facts import Path
 
 TWICE = "is written more than once, and Azure reads names without letter case"
 _WORDS = """

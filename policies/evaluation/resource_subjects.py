@@ -6,8 +6,8 @@ the generic resource of ARM, a line in an ARM template. Jobs name a size only wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from amlstack.catalog.images import Registered
 from policies.evaluation.facts import Facts, Path, Unknown, dig, text
@@ -38,9 +38,6 @@ from policies.evaluation.subjects import (
     machine_subjects,
     name_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _NONE: Mapping[str, Any] = {}
 _NOWHERE = Address()

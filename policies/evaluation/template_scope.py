@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from amlstack.base.arm_language.expressions import LAZY, Evaluator, is_expression
+from amlstack.base.arm_language.expressions import LAZY, Evaluator, Node, is_expression
 from amlstack.base.arm_language.functions import FUNCTIONS, OpenError, as_text, refuse
 from amlstack.base.pulumi_wire import UNKNOWN
 from policies.evaluation.facts import AT_UP, GAP, Gapped, Path, Unknown
 from policies.evaluation.requests import canonical, read_json
-
-if TYPE_CHECKING:
-    from amlstack.base.arm_language.expressions import Node
 
 TOO_LARGE = "the template is too large to be worked out here"
 SHOWN = 160

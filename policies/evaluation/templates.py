@@ -7,9 +7,9 @@ worked out. Whatever else decides what is deployed stays unresolved and is named
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from amlstack.base.arm_language.expressions import is_expression
 from amlstack.base.arm_language.functions import OpenError
@@ -17,9 +17,6 @@ from policies.evaluation.facts import ELSEWHERE, GAP, Path, Unknown, dig
 from policies.evaluation.requests import read_json
 from policies.evaluation.subjects import segments
 from policies.evaluation.template_scope import TOO_LARGE, Around, Budget, Scope, closed, missing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEEPEST = 8
 """Most levels of deployments within deployments and of children within resources; Azure takes fewer."""

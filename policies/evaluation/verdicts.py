@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
 from policies import checks
 from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_budget
 from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
-from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED
-from policies.evaluation.bindings import BINDINGS, cluster_of, paid_as
-from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Undecided, Unknown
+from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED, Config
+from policies.evaluation.bindings import BINDINGS, Judge, cluster_of, paid_as
+from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Path, Undecided, Unknown
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import component, fill, image, subjects
-from policies.evaluation.subjects import Early, KnownCluster, Subject, clusters_of
+from policies.evaluation.subjects import Context, Early, KnownCluster, Subject, clusters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import date
-    from typing import Any
 
-    from policies.config import Config
-    from policies.evaluation.bindings import Judge
-    from policies.evaluation.facts import Path
-    from policies.evaluation.subjects import Context
 
 _OF_KIND = {
     kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)

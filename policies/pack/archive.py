@@ -14,17 +14,15 @@ import io
 import sys
 import tarfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack import __version__
 from amlstack.base.files import write_whole
 from policies import config
 from policies.checks import own
 from policies.config import BUILT_IN
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAME = "amlstack-policies"

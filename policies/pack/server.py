@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable, Mapping
 from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
@@ -25,28 +26,25 @@ from amlstack.base.pulumi_wire import SIGNATURE, decode, opened_but_known
 from amlstack.catalog import overlay
 from amlstack.catalog.clock import today
 from policies import config
-from policies.checks import OWN_WRONG
+from policies.checks import OWN_WRONG, Rule
 from policies.checks.cluster import IDLE_TIME_RULE
 from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
 from policies.checks.job import SHARED_MEMORY_RULE
-from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED
+from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED, Config
 from policies.evaluation.bindings import BINDINGS, size_of
 from policies.evaluation.facts import Undecided
 from policies.evaluation.requests import canonical, judged
 from policies.evaluation.resource_subjects import subjects
-from policies.evaluation.subjects import Context
+from policies.evaluation.subjects import Context, Subject
 from policies.evaluation.verdicts import Weight, judge_all, judge_early, judge_resource, weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from datetime import date
 
     from amlstack.base.findings import Finding
-    from policies.checks import Rule
-    from policies.config import Config
-    from policies.evaluation.subjects import Subject
 
-    Written = tuple[tuple[tuple[str, ...], Any], ...]
+
+Written = tuple[tuple[tuple[str, ...], Any], ...]
 
 
 def _idle(subject: Subject, config: Mapping[str, Any], _: Context) -> Written:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,13 +13,10 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.arm_language.effects import ON_OTHERS, Assessment, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround
 from amlstack.base.arm_language.functions import OpenError
-from amlstack.base.arm_language.resources import PolicyTarget
+from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from amlstack.base.findings import Finding, Level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from amlstack.base.arm_language.resources import PolicyPlace
     from policies.tenant.library import AppliedPolicy
 
 ENDPOINTS = "microsoft.network/privateendpoints"

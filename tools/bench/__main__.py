@@ -14,19 +14,16 @@ import platform
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import bulk
 import checks
 import scale
 import verbs
 from measure import PROJECT, Row, table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 BENCHMARKS: dict[str, Callable[..., Iterator[Row]]] = {
     "diagnosis": bulk.diagnosis,

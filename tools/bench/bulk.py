@@ -8,17 +8,15 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from measure import Row, taken
 
 from amlstack import snapshot
 from amlstack.diagnose import read
 from amlstack.snapshot import remembered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LINES = 100_000
 MODULE = 20_000

@@ -10,9 +10,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from measure import PROJECT, Row, cpu_of, environ, taken
@@ -22,9 +23,6 @@ from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.targets import Targets
 from infra.runs import CodeFolders
 from tests.support.jobs import oracle
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 AMLSTACK = str(Path(sys.executable).with_name("amlstack"))
 IMPORTS = ("jobs", "jobs.azureml.read.command", "infra.settings", "policies.checks", "amlstack.cli.commands.check")

@@ -6,10 +6,11 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from measure import PROJECT, Row, taken
@@ -20,9 +21,6 @@ from amlstack.sandbox.server import daemon
 from tests.support.harness import ANALYZER, STAND_IN, Stack
 from tests.support.policies.accepting_provider import attached
 from tests.support.sandbox.sandbox_client import Arm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 PACK = ("--policy-pack", str(ANALYZER))
 CLUSTERS = 20

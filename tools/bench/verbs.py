@@ -9,18 +9,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from measure import PROJECT, Row, environ, run, taken
 
 from amlstack.images import building, standins
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    Taken = tuple[float, float]
+Taken = tuple[float, float]
 
 EXAMPLES = PROJECT / "examples"
 NODES = 2

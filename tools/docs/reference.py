@@ -8,8 +8,9 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from typer.models import ParameterInfo
 
@@ -18,9 +19,6 @@ from amlstack.base.findings import texts as words_of
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import VERBS, app_of
 from policies.config import ALL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _SHARED: Final = 6
 """An option of so many verbs stands once."""

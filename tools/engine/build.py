@@ -10,15 +10,12 @@ import shutil
 import signal
 import subprocess
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import store
 from .model import SDK_MODULE, VERSION, FoundEngine, NoEngineError, StepProgress, target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MODULES = Path(__file__).resolve().parent / "modules"
 OLDEST_GO = (1, 21)

@@ -7,13 +7,10 @@ import json
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from . import build, release, store
 from .model import SOURCES, FoundEngine, NoEngineError, Source, Unavailable, say
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHOICE = "AMLSTACK_ENGINE"
 """Environment variable: the one source to use, like ``--source``."""

@@ -11,15 +11,12 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copyfileobj
-from typing import TYPE_CHECKING
 
 from . import store
 from .model import VERSION, FoundEngine, NoEngineError, StepProgress, Unavailable, target
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 GITHUB = f"https://github.com/pulumi/pulumi/releases/download/v{VERSION}"
 TARBALLS = ("https://get.pulumi.com/releases/sdk/{file}", f"{GITHUB}/{{file}}")

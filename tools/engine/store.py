@@ -9,9 +9,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .model import (
     COMMANDS,
@@ -26,10 +26,6 @@ from .model import (
     cache,
     say,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 
 TIMEOUT = 30
 """Seconds for one start of a command; a cold start of the CLI from a slow disk takes a few."""

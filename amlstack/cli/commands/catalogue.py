@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,8 +18,6 @@ from amlstack.catalog import sizes as known_sizes
 from amlstack.cli.console import Json, columns, end, print_findings, print_json, say, style
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from amlstack.catalog.fabric import Bandwidth
     from amlstack.catalog.prices import Price
     from amlstack.catalog.sizes import Size

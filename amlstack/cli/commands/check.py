@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,13 +16,8 @@ from amlstack.base.findings import Finding, Level, errors, in_file_order, stated
 from amlstack.cli.console import Json, end, print_json, say, tally
 from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format, chosen
-from amlstack.cli.jobfiles.judgement import check_file, configured_gate
+from amlstack.cli.jobfiles.judgement import Checked, check_file, configured_gate
 from amlstack.cli.policy_pack import GivenRules, NoPackError, PolicyConfig, PolicyPack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from amlstack.cli.jobfiles.judgement import Checked
 
 # The parser, as typer would make a pydantic adapter for each path of a list: a tenth of the time of 1,000 files.
 Files = Annotated[

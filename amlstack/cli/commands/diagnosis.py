@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,8 +25,6 @@ from amlstack.cli.console import Json, end, ended_by, print_findings, print_json
 from amlstack.cli.workspace.options import AskedWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amlstack.cli.workspace.job_folder import NamedSubject
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.report.logs import Report

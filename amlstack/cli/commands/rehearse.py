@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,14 +12,11 @@ import typer
 from amlstack.base.findings import errors
 from amlstack.cli.commands.check import Size, Stack
 from amlstack.cli.console import Json, ended_by, print_findings, print_json, say, tables
-from amlstack.cli.jobfiles.judgement import check_file, plan_gate
+from amlstack.cli.jobfiles.judgement import Checked, check_file, plan_gate
 from amlstack.cli.rehearsal import scale as scales
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import jobs
-    from amlstack.cli.jobfiles.judgement import Checked
     from jobs.planning.plans import Cost
 
 File = Annotated[Path, typer.Argument(help="Job file: Python, or Azure ML CLI v2 YAML.")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +13,6 @@ from amlstack.cli.console import Yes, end, ended_by, print_json, say, tables
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amlstack.sandbox.server.daemon import Endpoint
     from amlstack.sandbox.store.store import Store
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from amlstack.cli.logs.follower import InProgress, follow, label
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.stack_files import NoStackError
 from amlstack.cli.workspace import job_search, refusals, submission
-from amlstack.cli.workspace.downloads import Downloads, UnreadableAddressError
+from amlstack.cli.workspace.downloads import Downloads, RemoteFile, UnreadableAddressError
 from amlstack.cli.workspace.options import AskedWorkspace
 from amlstack.cli.workspace.submission import Submission
 from amlstack.provider.runs import COMPLETED, Runs
@@ -28,9 +29,6 @@ from amlstack.rpc import ProviderError
 from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from amlstack.cli.workspace.downloads import RemoteFile
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.refusals import Reached
     from amlstack.cli.workspace.workspace_place import WorkspacePlace

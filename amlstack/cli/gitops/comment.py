@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from amlstack.base import paths
 from amlstack.base import text as text_module
 from amlstack.cli.console import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 MOST: Final = 60_000
 """Characters of a comment. GitHub takes 65,536, Azure DevOps 150,000."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amlstack.base import paths
 from amlstack.base.files import write_whole
@@ -13,9 +14,6 @@ from amlstack.cli.console import difference, end, ended_by, say
 from amlstack.cli.gitops import guards, touched
 from amlstack.cli.jobfiles.formats import repository
 from amlstack.cli.stack_files import project_name, stack_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STANDS_FOR_STACK: Final = re.compile(r"\bprod\b")
 """The word that stands for the stack's name in every file of `deploy/`."""

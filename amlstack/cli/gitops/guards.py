@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import subprocess
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -17,8 +18,6 @@ from amlstack.base.paths import PACKAGE
 from amlstack.cli.git import GitError, Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from policies.config import Config
 
 FOLDERS: Final = (

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amlstack.base.files import read_regular
 from amlstack.base.paths import exists
 from amlstack.cli.git import Repository
 from amlstack.cli.gitops.guards import SEEN, is_guard
 from amlstack.cli.stack_files import stack_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 APART: Final = frozenset({"sandbox", "review"})
 """Stacks that live on a sandbox alone."""

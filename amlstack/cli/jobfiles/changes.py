@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli import git as bases
 from amlstack.cli.console import print_json, say
-from amlstack.cli.git import GitError, Repository
+from amlstack.cli.git import Base, GitError, Repository
 from amlstack.cli.jobfiles.formats import Format
 from amlstack.cli.jobfiles.judgement import OWN, StackRuns, Tree, imported_from
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from amlstack.cli.git import Base
 
 PROGRAM: Final = (*OWN, "Pulumi.yaml", "pyproject.toml", "uv.lock")
 """The program of a stack: Pulumi.yaml and the packages that it runs, beside one another in the project."""

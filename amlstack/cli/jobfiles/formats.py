@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import typer
 
-from amlstack.base.findings import Level, in_file_order
+from amlstack.base.findings import Finding, Level, in_file_order
 from amlstack.cli.console import print_findings, print_json, say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from amlstack.base.findings import Finding
 
 
 class Format(StrEnum):

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,7 +16,6 @@ from amlstack.cli.stack_files import stack_names
 from amlstack.cli.targets import Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import date
 
     import jobs

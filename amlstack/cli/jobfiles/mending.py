@@ -8,17 +8,15 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from amlstack.base.files import read_regular, write_whole
 from amlstack.base.findings import Finding, Level
 from amlstack.catalog import environments
 from amlstack.code_reading.code_files import tree_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
 TIMEOUT: Final = 86_400
 """Seconds of a timeout that is added: a day."""

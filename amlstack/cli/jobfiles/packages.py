@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
@@ -19,8 +20,6 @@ from amlstack.code_reading import code_files
 from amlstack.code_reading.shell import scripts, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     import jobs
 
 _MOST_FILES: Final = 20

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import files_below
 from amlstack.base.text import last_written
-from amlstack.provider.arm import ArmError, SignedFiles
+from amlstack.provider.arm import ArmClient, ArmError, SignedFiles
 from amlstack.provider.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.files.environments import CodeCopies
 
 _TAG = re.compile(r"\[rank (?P<rank>\d+)\]: ")

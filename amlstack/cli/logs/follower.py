@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 from amlstack.base import text as text_module
 from amlstack.cli.logs.files import JobLogs, Logs, ProcessKind, Tail
-from amlstack.provider.arm import THROTTLED, ArmError
+from amlstack.provider.arm import THROTTLED, ArmClient, ArmError
 from amlstack.provider.runs import TERMINAL, Runs
 from amlstack.sandbox.files import environments
 from amlstack.sandbox.store.folders import folder as sandbox_folder
@@ -20,10 +21,7 @@ from amlstack.sandbox.store.folders import job_folder
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.cli.console import Progress
-    from amlstack.provider.arm import ArmClient
     from amlstack.sandbox.files.environments import CodeCopies
 
 PARENTS: Final = frozenset({"Sweep", "Pipeline"})

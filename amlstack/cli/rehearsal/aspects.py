@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import socket
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
+from amlstack.cli.rehearsal.inputs import Data, rehearsal_workspace, within
 from amlstack.code_reading.code_files import text_of
 from amlstack.code_reading.shell import scripts
 from amlstack.sandbox.orchestration.pipeline_body import STEP_TYPES
@@ -22,11 +24,7 @@ from amlstack.snapshot import walk
 from jobs.planning.job_checks import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import jobs
-    from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.images.environments import EnvironmentAnswer
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import posixpath
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.paths import PROJECT
-from amlstack.cli.rehearsal.aspects import Aspect, asset_file, stored_properties
+from amlstack.cli.rehearsal.aspects import Aspect, State, asset_file, stored_properties
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace, within
 from amlstack.cli.rehearsal.mapping_file import NAME
 from amlstack.cli.rehearsal.scale import code_folder
@@ -20,9 +21,6 @@ from jobs.launchers import MpiDistribution
 from jobs.model.job import NO_ENVIRONMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from amlstack.cli.rehearsal.aspects import State
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import Chosen, Declared, EnvironmentAnswer, OwnStandIn
 

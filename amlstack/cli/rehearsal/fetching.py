@@ -13,6 +13,7 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -22,8 +23,6 @@ from amlstack.base.files import write_whole
 from amlstack.base.findings import Finding, stated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from amlstack.provider.arm import ArmClient
 
 _ETAG: Final = "etag"

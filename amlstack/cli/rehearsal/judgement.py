@@ -7,25 +7,22 @@ import socket
 import textwrap
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import jobs
-from amlstack.base.findings import Level, errors
+from amlstack.base.findings import Finding, Level, errors
 from amlstack.cli.console import print_json, say
 from amlstack.cli.rehearsal import aspects, environments
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, merged
+from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, State, merged
 from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.code_reading import code_files, downloads, shell
 from jobs.planning.launcher_checks import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from amlstack.base.findings import Finding
-    from amlstack.cli.rehearsal.aspects import State
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.rehearsal.request import RehearsalSurvey
     from amlstack.cli.rehearsal.scale import Extent

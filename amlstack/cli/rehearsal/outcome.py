@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ import typer
 
 from amlstack.base import paths
 from amlstack.cli import console
-from amlstack.cli.console import print_json, recorded_findings
+from amlstack.cli.console import Progress, print_json, recorded_findings
 from amlstack.cli.rehearsal.inputs import rehearsal_workspace
 from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.files.storage import Location, Storage
@@ -28,11 +29,8 @@ from amlstack.sandbox.store.folders import folder, private
 from amlstack.sandbox.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import jobs
     from amlstack.base.findings import Finding
-    from amlstack.cli.console import Progress
     from amlstack.cli.logs.follower import Follower
     from amlstack.cli.rehearsal.scale import Extent, JoinedWorld
     from amlstack.diagnose import Diagnosis

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level
@@ -15,9 +17,6 @@ from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import jobs
     from amlstack.cli.rehearsal.inputs import Data
     from amlstack.cli.targets import Targets

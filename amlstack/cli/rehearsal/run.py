@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack import processes
+from amlstack import processes, snapshot
 from amlstack.base import api_versions
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
@@ -16,20 +18,28 @@ from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.rehearsal.judgement import judge, obstacles
-from amlstack.cli.rehearsal.outcome import JobOutcome, first_failed, output_lines, show_diagnosis, start_afresh, summary
-from amlstack.cli.rehearsal.request import survey
+from amlstack.cli.rehearsal.outcome import (
+    JobOutcome,
+    Outcomes,
+    first_failed,
+    output_lines,
+    show_diagnosis,
+    start_afresh,
+    summary,
+)
+from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey, survey
 from amlstack.cli.sandbox_arm import connect
 from amlstack.cli.stack import run_orders
 from amlstack.cli.workspace.submission import register
 from amlstack.diagnose import diagnose
 from amlstack.provider import runs
-from amlstack.provider.arm import API_VERSION, ArmError
+from amlstack.provider.arm import API_VERSION, ArmClient, ArmError
 from amlstack.provider.resource import Services
 from amlstack.provider.runs import Runs
 from amlstack.rpc import Host, ProviderError
 from amlstack.sandbox import gpu_code
 from amlstack.sandbox.files import environments as files_environments
-from amlstack.sandbox.scale import QUERY
+from amlstack.sandbox.scale import QUERY, RehearsalScale
 from amlstack.sandbox.server import daemon
 from infra.names import Names
 from infra.properties import cluster_properties
@@ -39,16 +49,8 @@ from infra.settings import Cluster, ClusterIdentity, Nodes
 from jobs.wire.command import with_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     import jobs
-    from amlstack import snapshot
     from amlstack.cli.rehearsal.aspects import Feasibility
-    from amlstack.cli.rehearsal.outcome import Outcomes
-    from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey
-    from amlstack.provider.arm import ArmClient
-    from amlstack.sandbox.scale import RehearsalScale
     from amlstack.sandbox.server.daemon import Endpoint
 
 LOCATION = "westeurope"

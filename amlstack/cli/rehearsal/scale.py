@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -18,8 +19,6 @@ from amlstack.sandbox import gpu_code
 from jobs.planning.launcher_checks import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import jobs
     from amlstack.cli.console import Progress
     from amlstack.sandbox.scale import RehearsalScale

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from amlstack.base.api_versions import OF_PARTS
@@ -13,15 +15,11 @@ from amlstack.base.files import write_whole
 from amlstack.catalog import sizes
 from infra import resource_types
 from infra.components.workspace.existing_workspace import PROVIDER
-from infra.names import OWN_SETTINGS
+from infra.names import OWN_SETTINGS, Names, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from amlstack.cli.console import Progress
     from amlstack.provider.arm import ArmClient
-    from infra.names import Names, Part
     from infra.settings import Reading, Settings
 
 Body = dict[str, Any]

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,13 @@ from amlstack.cli.policy_pack import GivenRules
 from amlstack.cli.stack import explain, plan, pulumi_stack, runs
 from amlstack.cli.stack.deployment import Deployment
 from amlstack.cli.workspace import job_search
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from amlstack.cli.stack.pulumi_stack import PulumiStack
     from amlstack.cli.stack_files import StackSettings
     from amlstack.engine import Engine
-    from amlstack.provider.arm import ArmClient
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 """Stands for the sandbox's account, whose ids are in the environment once it runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,20 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from amlstack import engine
 from amlstack.base import paths
 from amlstack.cli import console
-from amlstack.cli.console import name_of
+from amlstack.cli.console import Progress, name_of
 from amlstack.cli.stack import explain, plan
 from amlstack.cli.stack.plan import cost_lines, costs_as_dict, costs_of
 from amlstack.cli.stack.runs import WaitedRuns
-from amlstack.cli.stack_files import type_of
+from amlstack.cli.stack_files import StackSettings, State, type_of
 from amlstack.sandbox.files.storage import Storage
 from amlstack.sandbox.store.store import Store, cluster_of, folder, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
-    from amlstack.cli.stack_files import StackSettings, State
     from amlstack.engine import Outcome
 
 WORKSPACE: Final = "azure-native:machinelearningservices:Workspace"

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
 from amlstack.base.home import ForeignHomeError
-from amlstack.cli.console import name_of
+from amlstack.cli.console import Progress, name_of
 from amlstack.cli.stack.plan import NoPlanError, counted_operations
 from amlstack.cli.stack.pulumi_stack import BUSY, BusyError
 from amlstack.cli.stack_files import NoStackError
-from amlstack.engine import EngineError, EngineInterruptedError
+from amlstack.engine import EngineError, EngineInterruptedError, Outcome
 from amlstack.sandbox.server.daemon import SandboxError
 from amlstack.sandbox.store.store import listed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from amlstack.cli.console import Progress
-    from amlstack.engine import Outcome
 
 USAGE: Final = 2
 INTERRUPTED: Final = 130

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import paths
@@ -13,9 +15,6 @@ from amlstack.catalog import clock, regions, sizes
 from amlstack.cli.console import name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from amlstack.catalog.prices import Price
     from amlstack.cli.stack_files import State
     from amlstack.engine import Outcome

@@ -17,8 +17,10 @@ import random
 import re
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import yaml
@@ -30,9 +32,6 @@ from amlstack.cli import stack_files
 from amlstack.sandbox.server import daemon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from amlstack.cli.stack_files import StackSettings, State
     from amlstack.engine import Engine, Outcome
     from amlstack.sandbox.server.daemon import Endpoint

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base import text as text_module
 from amlstack.catalog import sizes
-from infra.runs import order
+from infra.runs import Run, order
 from infra.runs.order import Order, OrderedRun, sequence
 from jobs.local_data import all_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     import jobs
     from amlstack.base.findings import Finding
     from amlstack.cli.jobfiles.judgement import Checked
     from amlstack.cli.targets import Targets
-    from infra.runs import Run
     from infra.settings import Reading, Settings
 
 

@@ -8,6 +8,7 @@ import json
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,8 +26,6 @@ from amlstack.sandbox.store.store import Store, listed
 from amlstack.sandbox.store.store import job_folder as store_job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
     from rich.console import Console
 
     from amlstack.cli.console import Progress

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack import engine
@@ -15,17 +17,13 @@ from amlstack.cli import console, sandbox_arm, stack_files
 from amlstack.cli.console import Progress, name_of
 from amlstack.cli.stack import explain, pulumi_stack
 from amlstack.cli.stack.plan import StackPlan
-from amlstack.cli.stack.pulumi_stack import StackFolder
+from amlstack.cli.stack.pulumi_stack import PulumiStack, StackFolder
 from amlstack.provider.arm import ArmError
 from amlstack.provider.stacks import foreign, guard
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store import store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from amlstack.cli.stack.pulumi_stack import PulumiStack
     from amlstack.cli.stack_files import StackSettings, State
 
 VERB = "amlstack down"

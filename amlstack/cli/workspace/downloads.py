@@ -7,13 +7,15 @@ import os
 import queue
 import re
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.credentials import scrub
 from amlstack.cli.logs.files import inside
 from amlstack.provider import blobs
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.provider.blobs import ContainerAccess
 from amlstack.provider.resource import Call, Services
 from amlstack.provider.runs import Runs
@@ -21,10 +23,7 @@ from amlstack.rpc import Host, ProviderError
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
-    from amlstack.provider.arm import ArmClient
 
 ARTIFACTS: Final = "workspaceartifactstore"
 """The datastore in which Azure ML keeps what a run writes by itself."""

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import re
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,16 +22,13 @@ from amlstack.cli.logs.files import JobLogs, inside
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import job_search, refusals, status, workspace_place
 from amlstack.sandbox.files import environments
-from amlstack.sandbox.store.store import Store, UnknownJobError, folder, job_folder
+from amlstack.sandbox.store.store import JobRow, Store, UnknownJobError, folder, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from amlstack.diagnose import Diagnosis
-    from amlstack.sandbox.store.store import JobRow
 
 _PROCESS: Final = re.compile(r"(?:std_log_process|70_driver_log)_(\d+)\.txt")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_. -]+){0,3}")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base import text as text_module
 from amlstack.cli.logs.follower import label
-from amlstack.provider.arm import ArmError
-from amlstack.provider.runs import Runs, WorkspaceMissingError, is_active, record_of
+from amlstack.provider.arm import ArmClient, ArmError
+from amlstack.provider.runs import Record, Runs, WorkspaceMissingError, is_active, record_of
 from amlstack.sandbox.store.store import job_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
-    from amlstack.provider.arm import ArmClient
-    from amlstack.provider.runs import Record
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}")
 _ID: Final = re.compile(r"(?P<workspace>/subscriptions/.+/workspaces/[^/]+)/jobs/(?P<name>[^/]+)", re.IGNORECASE)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from amlstack.base.text import did_you_mean
 from amlstack.cli.console import end, say
 from amlstack.cli.workspace import workspace_place
 from amlstack.cli.workspace.job_search import UnknownRunError
-from amlstack.cli.workspace.workspace_place import NoWorkspaceError
+from amlstack.cli.workspace.workspace_place import NoWorkspaceError, WorkspacePlace
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import WorkspaceMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amlstack.cli.workspace.options import AskedWorkspace
-    from amlstack.cli.workspace.workspace_place import WorkspacePlace
 
 FAILED: Final = 1
 USAGE: Final = 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,20 +12,17 @@ from amlstack.base.credentials import scrub
 from amlstack.cli.console import columns
 from amlstack.cli.logs.follower import label
 from amlstack.cli.workspace import job_search
-from amlstack.cli.workspace.job_search import children, when
+from amlstack.cli.workspace.job_search import WorkspaceJob, children, when
 from amlstack.code_reading import starters
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.provider.arm.client import read_regions
 from amlstack.provider.runs import Runs
 from infra.quota import OF_REGION, usage_of
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
-    from amlstack.provider.arm import ArmClient
 
 WAITING: Final = frozenset({"NotStarted", "Queued", "Provisioning", "Preparing", "Starting"})
 _HOLDING: Final = frozenset({"Running", "Finalizing", "CancelRequested", "Preparing", "Starting"})

@@ -9,25 +9,27 @@ import copy
 import os
 import re
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding, errors
 from amlstack.base.paths import PROJECT
 from amlstack.base.text import did_you_mean
 from amlstack.cli.workspace.downloads import ProgressHost
-from amlstack.cli.workspace.workspace_place import settings_file
+from amlstack.cli.workspace.workspace_place import WorkspacePlace, settings_file
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, client
 from amlstack.provider.resource import Call, Resource, Services
-from amlstack.provider.runs import OnEdit, Runs, Wait
+from amlstack.provider.runs import OnEdit, Record, Runs, Wait
 from amlstack.provider.types import versions
 from amlstack.provider.types.jobs import JobRuns
 from amlstack.rpc import Failures, Host, ProviderError
-from amlstack.sandbox.scale import QUERY
+from amlstack.sandbox.scale import QUERY, RehearsalScale
 from infra import resource_types
-from infra.declaration import declare
+from infra.declaration import Declaration, declare
 from infra.names import Names
 from infra.runs.registration import Registration, job_inputs
 from infra.settings import JobFile, parse, read_file
@@ -35,17 +37,11 @@ from infra.settings.checks import REDACTED
 from jobs.wire.command import secrets_in, with_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from datetime import date
-    from pathlib import Path
 
     from amlstack.cli.console import Progress
     from amlstack.cli.workspace.job_search import WorkspaceJob
-    from amlstack.cli.workspace.workspace_place import WorkspacePlace
-    from amlstack.provider.runs import Record
-    from amlstack.sandbox.scale import RehearsalScale
     from infra.data import PlannedAsset
-    from infra.declaration import Declaration
     from infra.runs import Run
     from jobs.local_data import DataUpload
     from policies.gate import Gate

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -26,8 +27,6 @@ from amlstack.cli.logs.follower import is_local
 from amlstack.provider.arm import ENDPOINT_VARIABLE, PUBLIC_ENDPOINT, ArmClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from amlstack.cli.workspace.options import AskedWorkspace
     from amlstack.sandbox.server.daemon import Endpoint
 

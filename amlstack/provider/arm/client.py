@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -37,14 +38,11 @@ from amlstack.provider.arm.exchange import (
     parsed,
     pause,
 )
-from amlstack.provider.arm.sign_in import SignIn, cloud_at
+from amlstack.provider.arm.sign_in import Cloud, SignIn, cloud_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-
     from azure.core.credentials import TokenCredential
 
-    from amlstack.provider.arm.sign_in import Cloud
 
 _VERBS: Final = {"GET": "read", "HEAD": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 _ROLE: Final = "AzureML Data Scientist"

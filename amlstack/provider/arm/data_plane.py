@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -11,8 +12,6 @@ from amlstack.provider.arm import exchange
 from amlstack.provider.arm.exchange import ArmError, Attempts, Response, no_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from azure.core.pipeline.transport import RequestsTransport
 
     from amlstack.provider.arm.client import ArmClient

@@ -8,6 +8,7 @@ import json
 import queue
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -15,8 +16,6 @@ from urllib.parse import urlsplit
 from amlstack.base.credentials import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from azure.core.pipeline.transport import RequestsTransport
 
 _CONNECTIONS: Final = 32

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -20,8 +21,6 @@ from amlstack.provider.arm import exchange
 from amlstack.provider.arm.exchange import ArmError, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from azure.core.credentials import AccessToken, TokenCredential
 
 ENDPOINT_VARIABLE: Final = "AMLSTACK_ARM_ENDPOINT"

@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, InterruptedWaitError
 from amlstack.provider.lifecycle.gates import follow
-from amlstack.provider.resource import Difference, same_arm_id, text_of
+from amlstack.provider.resource import Call, Difference, Services, Values, same_arm_id, text_of
 from amlstack.provider.run_lists import foreign
-from amlstack.provider.runs import OnEdit, WorkspaceMissingError, is_active
+from amlstack.provider.runs import OnEdit, Record, Runs, WorkspaceMissingError, is_active
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError, changed_paths, unknown_paths
 from amlstack.run_identity import KEPT_FOR, NO_JOB, owner_of, resource_of
 from amlstack.snapshot import differences
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from amlstack.provider.resource import Call, Services, Values
-    from amlstack.provider.runs import Record, Runs
 
 
 def mark_kept(runs: Runs, workspace: str, run: str, successor: str) -> None:

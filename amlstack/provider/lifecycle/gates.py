@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from amlstack.provider.arm import THROTTLED, ArmError, InterruptedWaitError, pause
-from amlstack.provider.runs import RunVerdict, Wait, WorkspaceMissingError, verdict
+from amlstack.provider.runs import Record, RunVerdict, Wait, WorkspaceMissingError, verdict
 from amlstack.rpc import UNKNOWN, InitFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from amlstack.provider.resource import Call, Services, Values
-    from amlstack.provider.runs import Record
 
 _FIRST_DELAY = 1.0
 _GROWTH = 1.5

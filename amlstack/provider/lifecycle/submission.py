@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.provider.lifecycle import edits
-from amlstack.provider.resource import known, text_of
+from amlstack.provider.resource import Call, Services, Values, known, text_of
 from amlstack.provider.run_lists import is_ours, stack_ids
-from amlstack.provider.runs import COMPLETED, UNSUCCESSFUL, OnEdit, WorkspaceMissingError
+from amlstack.provider.runs import COMPLETED, UNSUCCESSFUL, OnEdit, Record, Runs, WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
 from amlstack.run_identity import DERIVED, IDENTITY, NAME, ON_EDIT, OWNER, RESOURCE, STACK, resource_of, sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.provider.arm import ArmClient
-    from amlstack.provider.resource import Call, Services, Values
-    from amlstack.provider.runs import Record, Runs
 
 _LATEST = re.compile(
     r"(?P<container>/subscriptions/.+/workspaces/[^/]+/environments/[^/]+)/labels/latest", re.IGNORECASE

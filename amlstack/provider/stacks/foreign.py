@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.api_versions import RESOURCES
-from amlstack.provider.runs import is_active, record_of
+from amlstack.provider.runs import Record, is_active, record_of
 from amlstack.run_identity import OWNER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
     from amlstack.provider.arm import ArmClient
-    from amlstack.provider.runs import Record
 
 VARIABLE: Final = "AMLSTACK_DELETE_FOREIGN"
 """Names, with commas between them, that may go with a stack although it does not own them; ``*`` for all."""

@@ -20,11 +20,12 @@ from __future__ import annotations
 import re
 import secrets
 import threading
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack.provider import run_lists
-from amlstack.provider.arm import ArmError
+from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.provider.lifecycle import edits
 from amlstack.provider.lifecycle.edits import end
 from amlstack.provider.lifecycle.gates import WaitTimeoutError
@@ -40,16 +41,10 @@ from amlstack.provider.resource import (
     shape_of,
     text_of,
 )
-from amlstack.provider.runs import OnEdit
+from amlstack.provider.runs import OnEdit, Record
 from amlstack.provider.stacks import foreign
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import NO_JOB, owner_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from amlstack.provider.arm import ArmClient
-    from amlstack.provider.runs import Record
 
 _REMEDY = "Wait for its end or cancel it"
 _FIRST = "let a first `up` record it and change nothing else"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from amlstack.provider import run_lists
 from amlstack.provider.arm import ArmError, InterruptedWaitError
@@ -27,9 +27,6 @@ from amlstack.provider.runs import Record, Wait, WorkspaceMissingError, is_activ
 from amlstack.provider.stacks.guard import Going, judge
 from amlstack.rpc import ErrorCode, Failures, ProviderError
 from amlstack.run_identity import NO_JOB, digest, job_id, owner_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OWN_WORDS: tuple[str, ...] = ("wait", "onEdit", "deleteHistory", "placedOn", "stackId", "after", "awaitedBy")
 """Inputs that tell this provider how to treat the run."""

@@ -12,10 +12,11 @@ as Azure works on one network; provisioning takes tens of minutes and shows its 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from amlstack.provider.arm import ArmError, InterruptedWaitError, pause
+from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, Response, pause
 from amlstack.provider.resource import (
     WORKSPACE_IN_ID,
     Call,
@@ -29,11 +30,6 @@ from amlstack.provider.resource import (
     shape_of,
 )
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from amlstack.provider.arm import ArmClient, Response
 
 OFF: Final = "Disabled"
 OPEN: Final = "AllowInternetOutbound"

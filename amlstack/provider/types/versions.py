@@ -12,8 +12,9 @@ import os
 import re
 import uuid
 from abc import abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from amlstack.base.credentials import scrub
 from amlstack.base.findings import Level
@@ -38,9 +39,6 @@ from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import environment_version
 from amlstack.snapshot import HASH_VERSION, Snapshot, scan, scan_data
 from amlstack.snapshot.folder import folder_in_datastore, name_of, upload_mark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class RegisteredVersions(Resource):

@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import empty_pb2
@@ -19,9 +21,6 @@ from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     import grpc
     from google.protobuf.struct_pb2 import Struct
 

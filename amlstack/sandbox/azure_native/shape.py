@@ -10,18 +10,16 @@ import hashlib
 import hmac
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pulumi.runtime.proto import provider_pb2
 
 from amlstack.base import text
 from amlstack.base import text as text_module
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 API_VERSION = "azureApiVersion"
 """The input and output by which azure-native records the REST version that it speaks."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from amlstack.images.standins import read_reference as reference
 from amlstack.sandbox.store.folders import job_folder, private
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from amlstack.sandbox.store.store import JobRow, Store
 
 FILE = "environments.json"

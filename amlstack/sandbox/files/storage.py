@@ -14,21 +14,17 @@ import hashlib
 import hmac
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlencode, urlsplit
 
 from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.protocol.addresses import BLOB as BLOB_SUFFIX
 from amlstack.sandbox.protocol.entra import sign
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.store.store import folder, job_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from amlstack.sandbox.store.store import JobRow, Store
+from amlstack.sandbox.store.store import JobRow, Store, folder, job_folder
 
 
 def locate_blob(uri: str) -> tuple[str, str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from amlstack.sandbox.kinds import authorization, neighbours, network, private_link, storage
@@ -17,8 +18,6 @@ from amlstack.sandbox.kinds.machine_learning import (
 from amlstack.sandbox.protocol.addresses import OF_LOCATION, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.sandbox.protocol.kind import KindContext, Reply, ResourceKind
 
 ALL: tuple[ResourceKind, ...] = (

@@ -7,6 +7,7 @@ nothing is allowed or refused by them here.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.arm_language.effects import unknown_in
@@ -15,16 +16,13 @@ from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
 from amlstack.catalog import resources
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.protocol.addresses import GROUPS
+from amlstack.sandbox.protocol.addresses import GROUPS, ArmPath
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.kind import Body, KindContext, NameRule, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 

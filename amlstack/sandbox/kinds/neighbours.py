@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import copy
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.kinds.storage import check_addresses, with_tier
-from amlstack.sandbox.protocol.addresses import VAULT
+from amlstack.sandbox.protocol.addresses import VAULT, ArmPath
 from amlstack.sandbox.protocol.entra import TENANT
 from amlstack.sandbox.protocol.kind import UNDER_WAY, Body, KindContext, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 from amlstack.sandbox.protocol.times import iso, with_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 
 

@@ -12,6 +12,7 @@ Microsoft.Network/privateEndpoints and the DNS zone groups in them.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.private_link import APPROVED, CONNECTIONS, ENDPOINTS, STATE, connections, guid
@@ -19,8 +20,6 @@ from amlstack.sandbox.protocol.kind import UNDER_WAY, Body, KindContext, NameRul
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 

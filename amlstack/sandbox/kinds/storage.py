@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from amlstack.catalog import regions
@@ -13,8 +14,6 @@ from amlstack.sandbox.protocol.requests import storage_etag
 from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
 

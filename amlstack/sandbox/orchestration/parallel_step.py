@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROPERTY = "azureml.parallelrunstep"
 """Property of such a job; the runner lays the driver beside its code."""

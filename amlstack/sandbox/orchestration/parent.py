@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from amlstack.sandbox.store.jobs import write_report
-from amlstack.sandbox.store.store import JobError, job_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from amlstack.sandbox.store.store import JobRow, Store
+from amlstack.sandbox.store.store import JobError, JobRow, Store, job_folder
 
 LOG = "runner.log"
 """The file of the parent's folder that holds each decision about its children, one per line."""

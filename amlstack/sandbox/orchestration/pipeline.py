@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.text import camel
@@ -24,16 +25,12 @@ from amlstack.sandbox.files.storage import (
     register,
 )
 from amlstack.sandbox.orchestration import parallel_step, pipeline_body, sweep
-from amlstack.sandbox.orchestration.pipeline_body import BindingValues, wire_mode
+from amlstack.sandbox.orchestration.pipeline_body import BindingValues, PipelineStep, Wire, wire_mode
 from amlstack.sandbox.protocol.refusals import invalid, not_emulated
-from amlstack.sandbox.store.store import JobError
+from amlstack.sandbox.store.store import JobError, JobRow, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from amlstack.sandbox.orchestration.parent import Parent
-    from amlstack.sandbox.orchestration.pipeline_body import PipelineStep, Wire
-    from amlstack.sandbox.store.store import JobRow, Store
 
 DISTRIBUTIONS = {"pytorch": "PyTorch", "mpi": "Mpi", "tensorflow": "TensorFlow", "ray": "Ray"}
 _BOUND_KEYS = frozenset(

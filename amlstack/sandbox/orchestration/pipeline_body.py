@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import graphlib
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from amlstack.sandbox.orchestration import parallel_step
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from amlstack.sandbox.store.store import ResourceRow, Store
 
 TYPE = "Microsoft.MachineLearningServices/workspaces/components/versions"

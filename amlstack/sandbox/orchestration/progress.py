@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from amlstack.sandbox.contract import RefusedError, seconds
 from amlstack.sandbox.orchestration import pipeline, sweep
 from amlstack.sandbox.orchestration.parent import Parent
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.store.store import JobError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from amlstack.sandbox.store.store import JobRow, Store
+from amlstack.sandbox.store.store import JobError, JobRow, Store
 
 KINDS = {"Pipeline": pipeline, "Sweep": sweep}
 """The module that advances each type of parent."""

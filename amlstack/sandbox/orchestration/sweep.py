@@ -16,19 +16,17 @@ import json
 import math
 import random
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.contract import RefusedError, seconds
 from amlstack.sandbox.protocol.refusals import invalid, near, not_emulated
-from amlstack.sandbox.store.store import JobError
+from amlstack.sandbox.store.store import JobError, JobRow, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
     from amlstack.sandbox.orchestration.parent import Parent
-    from amlstack.sandbox.store.store import JobRow, Store
 
 ARGUMENTS = {
     "choice": ("values",),
@@ -293,8 +291,7 @@ def best_trial(store: Store, sweep: JobRow) -> tuple[JobRow, float] | None:
     return next(each for each in candidates if each[1] == top)
 
 
-if TYPE_CHECKING:
-    Curves = Mapping[str, Sequence[float]]
+Curves = Mapping[str, Sequence[float]]
 
 KINDS = ("Bandit", "MedianStopping", "TruncationSelection")
 

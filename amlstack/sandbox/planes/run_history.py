@@ -5,8 +5,10 @@ from __future__ import annotations
 import hmac
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import quote
 
 from amlstack.base.paths import files_below
@@ -18,13 +20,7 @@ from amlstack.sandbox.protocol.entra import sign
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
-from amlstack.sandbox.store.store import job_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from amlstack.sandbox.store.store import JobRow
+from amlstack.sandbox.store.store import JobRow, job_folder
 
 ROUTE = re.compile(
     r"/history/v1\.0(?P<workspace>/subscriptions/.+?/workspaces/[^/]+)(/experiments/(?P<experiment>[^/]+))?/runs/"

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import base64
 import binascii
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.kinds import neighbours
 from amlstack.sandbox.protocol import entra
 from amlstack.sandbox.protocol.addresses import VAULT
-from amlstack.sandbox.protocol.kind import Reply
+from amlstack.sandbox.protocol.kind import KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.folders import private
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cryptography.hazmat.primitives.asymmetric.padding import AsymmetricPadding
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    from amlstack.sandbox.protocol.kind import KindContext
     from amlstack.sandbox.store.store import ResourceRow
 
 PREFIX: Final = "/vault/"

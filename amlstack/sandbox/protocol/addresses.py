@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amlstack.sandbox.protocol.refusals import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOGIN: Final = "login.microsoftonline.com"
 BLOB: Final = ".blob.core.windows.net"

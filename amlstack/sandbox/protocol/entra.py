@@ -9,16 +9,15 @@ import json
 import secrets
 import time
 import uuid
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from pathlib import Path
-
     from amlstack.sandbox.store.store import ResourceRow, Store
 
 CLOUD = "amlstack-sandbox"

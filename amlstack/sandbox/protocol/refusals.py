@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from amlstack.base import text
 from amlstack.sandbox.protocol.times import with_offset
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer, not an error

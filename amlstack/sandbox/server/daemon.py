@@ -18,6 +18,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,15 +30,13 @@ from amlstack.sandbox import processes
 from amlstack.sandbox.protocol import addresses, entra
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.folders import folder, private
-from amlstack.sandbox.store.store import Store
+from amlstack.sandbox.store.store import ResourceRow, Store
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
 
     from rich.table import Table
 
-    from amlstack.sandbox.store.store import ResourceRow
 
 CHUNK: Final = 1 << 16
 HEAD_SECONDS: Final = 60

@@ -12,7 +12,9 @@ import socket
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -28,10 +30,6 @@ from amlstack.sandbox.service import app, manager
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.folders import PRIVATE, private
 from amlstack.sandbox.store.store import Store, folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HEAD_BYTES = 1 << 16
 """The most of a request's first line and headers."""

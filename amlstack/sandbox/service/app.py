@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -22,9 +23,6 @@ from amlstack.sandbox.service import cloud, manager
 from amlstack.sandbox.store.database import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from starlette.requests import Request
     from starlette.types import Message, Receive, Scope, Send
 
     from amlstack.sandbox.protocol.kind import KindContext, Reply

@@ -19,6 +19,7 @@ and are answered by name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.catalog import environments
@@ -28,15 +29,12 @@ from amlstack.sandbox.kinds.machine_learning.assets import EnvironmentVersions
 from amlstack.sandbox.protocol import addresses
 from amlstack.sandbox.protocol.addresses import GROUPS, ML
 from amlstack.sandbox.protocol.entra import CLOUD, SUBSCRIPTION, SUBSCRIPTIONS, TENANT, resource_manager
-from amlstack.sandbox.protocol.kind import Reply, system_data
+from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind, system_data
 from amlstack.sandbox.protocol.refusals import Refused, near, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from amlstack.catalog.environments import CatalogEnvironment, RetiredEnvironment
-    from amlstack.sandbox.protocol.kind import Body, KindContext, ResourceKind
     from amlstack.sandbox.store.store import ResourceRow
 
 PATH: Final = "/metadata/endpoints"

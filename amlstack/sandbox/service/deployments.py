@@ -19,6 +19,7 @@ import json
 import re
 import time
 import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -26,14 +27,11 @@ from amlstack.base.arm_language.expressions import LAZY, Evaluator
 from amlstack.base.arm_language.functions import OpenError, truth
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol.entra import TENANT
-from amlstack.sandbox.protocol.kind import BY_STATUS, SOON, Reply
+from amlstack.sandbox.protocol.kind import BY_STATUS, SOON, Body, KindContext, Reply
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 
@@ -220,8 +218,7 @@ Template.special = {
 }
 
 
-if TYPE_CHECKING:
-    Put = Callable[[str, str, Body], None]
+Put = Callable[[str, str, Body], None]
 
 TYPE = "Microsoft.Resources/deployments"
 _PATH = re.compile(

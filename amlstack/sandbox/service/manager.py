@@ -7,6 +7,7 @@ import math
 import re
 import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -21,8 +22,6 @@ from amlstack.sandbox.protocol.times import with_offset
 from amlstack.sandbox.service import cloud, deployments, policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation, OperationKind
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.arm_language import resources
-from amlstack.base.arm_language.effects import Assessment, Ruling, assessed, effect_of
+from amlstack.base.arm_language.effects import Assessment, PolicyChange, Ruling, assessed, effect_of
 from amlstack.base.arm_language.expressions import PolicyAround, tag_of
 from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget, with_defaults
@@ -17,9 +18,6 @@ from amlstack.sandbox.protocol import typecheck
 from amlstack.sandbox.protocol.refusals import Refused, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from amlstack.base.arm_language.effects import PolicyChange
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.protocol.kind import Body, KindContext, ResourceKind
     from amlstack.sandbox.store.store import ResourceRow

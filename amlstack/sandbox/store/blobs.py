@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amlstack.sandbox.store.database import reading
+from amlstack.sandbox.store.database import Database, reading
 from amlstack.sandbox.store.folders import private
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
-    from pathlib import Path
 
-    from amlstack.sandbox.store.database import Database
 
 FOLDER = "hdi_isfolder"
 """The metadata by which the blob service shows a directory of a file system (Data Lake Storage Gen2)."""

@@ -7,13 +7,11 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from amlstack.sandbox.store.folders import private
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VERSION = 1
 """To be raised with every change of the schema that an older state does not survive."""

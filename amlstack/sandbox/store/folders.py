@@ -7,11 +7,8 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PRIVATE = 0o077
 """The umask of the server and of runners: state, code, data, logs and keys are their owner's alone."""

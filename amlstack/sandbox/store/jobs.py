@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.files import write_whole
@@ -14,8 +16,6 @@ from amlstack.sandbox.store.tables import StoreTable
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 TERMINAL = frozenset({"Completed", "Failed", "Canceled"})

@@ -17,9 +17,11 @@ import json
 import os
 import re
 import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.base import text
 from amlstack.sandbox.store.blobs import BlobTable
@@ -37,10 +39,6 @@ from amlstack.sandbox.store.tables import (
     ScaledCluster,
     ScaleTable,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
 __all__ = ["TERMINAL", "Exit", "JobError", "JobRow", "ResourceRow", "Store", "cluster_of", "folder", "job_folder"]
 

@@ -19,18 +19,17 @@ import json
 import math
 import time
 import uuid
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from amlstack.sandbox.scale import RehearsalScale
-from amlstack.sandbox.store.database import reading
+from amlstack.sandbox.store.database import Database, reading
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-    from amlstack.sandbox.store.database import Database
 
 Kind = Literal["job", "node", "resource"]
 

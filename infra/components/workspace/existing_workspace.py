@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -13,8 +14,6 @@ from infra import roles
 from infra.components.registration import after, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from infra.names import Names, Part
     from infra.settings import Settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,8 +14,6 @@ from infra.components import registration
 from infra.components.registration import behind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from infra.names import Names, Part
     from infra.security import Security
     from infra.settings import Settings, Workspace

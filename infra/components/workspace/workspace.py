@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -11,14 +12,11 @@ from infra import resource_types, roles, security
 from infra.components import registration
 from infra.components.registration import after, behind
 from infra.components.workspace import parts
-from infra.network.plan import COMPUTE, ENDPOINTS, OFF, is_range
+from infra.network.plan import COMPUTE, ENDPOINTS, OFF, Link, NetworkPlan, OwnNetwork, WantedIsolation, is_range
 from infra.properties import WORKSPACE_REPLACED_BY, workspace_left_alone, workspace_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from infra.names import Account, Names, Part
-    from infra.network.plan import Link, NetworkPlan, OwnNetwork, WantedIsolation
     from infra.settings import Settings
 
 FOUND_LATER = ("managedNetwork.outboundRules", "managedNetwork.status")

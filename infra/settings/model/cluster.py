@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Optional, cast
 
@@ -11,8 +12,6 @@ from amlstack.base.models import models_in
 from infra.settings.model.base import Location, Refused, SettingsModel, Tags, given_by_id, named, or_named, refusing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from pydantic.fields import FieldInfo
 
 

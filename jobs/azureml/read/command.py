@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base import yamltext
-from amlstack.base.findings import Level
+from amlstack.base.findings import Finding, Level
 from amlstack.base.paths import is_file
 from amlstack.base.text import snake
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Reader,
+    Readers,
     anything,
     at_least,
     by_text,
@@ -43,12 +47,7 @@ from jobs.wire import keys as keys_table
 from jobs.wire.keys import BLOCKS, PLACES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from amlstack.base.findings import Finding
     from amlstack.base.yamltext import Text
-    from jobs.azureml.fields import Reader, Readers
 
 _PROCESSES = {"type": anything, "process_count_per_instance": count}
 _KINDS: Mapping[str, tuple[type[Model], Readers]] = {

@@ -8,8 +8,10 @@ its `{inputs.x}` is ``${{inputs.x}}``; its types have other names.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from amlstack.base.findings import Level
@@ -18,6 +20,7 @@ from amlstack.base.text import did_you_mean
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Reader,
     anything,
     by_text,
     count,
@@ -36,16 +39,9 @@ from jobs.azureml.fields import (
 )
 from jobs.azureml.read import command, data
 from jobs.launchers import MpiDistribution, PyTorchDistribution
-from jobs.model.job import Component, Port
+from jobs.model.job import Component, Job, Port
 from jobs.model.pipeline import PassthroughComponent
 from jobs.values import Code, Environment
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from jobs.azureml.fields import Reader
-    from jobs.model.job import Job
 
 
 def _resources(cursor: Cursor) -> Any:

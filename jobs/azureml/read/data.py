@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from amlstack.base.findings import Level
 from jobs.azureml.fields import (
@@ -24,9 +25,6 @@ from jobs.azureml.fields import (
 )
 from jobs.model.job import PRIMITIVES, Port
 from jobs.values import Input, Output
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DATA_TYPES = ("uri_file", "uri_folder")
 MODEL_TYPES = ("mlflow_model", "custom_model", "triton_model")

@@ -8,8 +8,10 @@ it: read as a command job it would have a finding for every key, none of them tr
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from amlstack.base.findings import Level
 from amlstack.base.paths import is_file, names_in
@@ -17,6 +19,7 @@ from amlstack.base.text import did_you_mean
 from jobs.azureml.fields import (
     Bad,
     Cursor,
+    Reader,
     at_least,
     each_read,
     has_keys,
@@ -29,7 +32,7 @@ from jobs.azureml.fields import (
     word,
 )
 from jobs.azureml.read import command, component, data
-from jobs.model.job import PRIMITIVES, NotGiven, asset
+from jobs.model.job import PRIMITIVES, Job, NotGiven, asset
 from jobs.model.pipeline import (
     WEEK_DAYS,
     Cron,
@@ -41,13 +44,6 @@ from jobs.model.pipeline import (
     port_literals,
 )
 from jobs.values import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from jobs.azureml.fields import Reader
-    from jobs.model.job import Job
 
 
 class KindReader(NamedTuple):

@@ -7,8 +7,9 @@ through with a warning, as azure-ai-ml does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from amlstack.base.findings import Level
 from amlstack.base.text import snake
@@ -16,6 +17,8 @@ from jobs.azureml.fields import (
     Bad,
     Cursor,
     Nullable,
+    Reader,
+    Readers,
     anything,
     by_text,
     has_keys,
@@ -35,11 +38,6 @@ from jobs.azureml.read.command import READ_ONLY
 from jobs.azureml.read.component import reference
 from jobs.model.pipeline import PassthroughComponent, PassthroughStep
 from jobs.values import EXPRESSION, Code, Output
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from jobs.azureml.fields import Reader, Readers
 
 SKIPPED = (*READ_ONLY, "id", "latest_version")
 """Keys that Azure ML writes."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amlstack.base.findings import Level
-from jobs.azureml.fields import Bad, Cursor, Nullable, has_keys, keys, named, text, truth, unsent, word
+from jobs.azureml.fields import Bad, Cursor, Nullable, Reader, has_keys, keys, named, text, truth, unsent, word
 from jobs.azureml.read import command, component, data, passthrough, sweep
 from jobs.azureml.read.passthrough import split_unknown
 from jobs.model.job import NO_ENVIRONMENT
 from jobs.model.pipeline import PASSED_THROUGH, BareOutput, Pipeline, PipelineSettings, Step, SweepStep
 from jobs.values import EXPRESSION, Output
 from jobs.wire.keys import blocks
-
-if TYPE_CHECKING:
-    from jobs.azureml.fields import Reader
 
 STEP_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _OTHERS = ("import", "if_else", "do_while", "parallel_for")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.findings import Level
@@ -12,6 +13,7 @@ from jobs.azureml.fields import (
     Bad,
     Cursor,
     Nullable,
+    Readers,
     anything,
     at_least,
     each_read,
@@ -29,9 +31,6 @@ from jobs.model import job
 from jobs.wire.keys import blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from jobs.azureml.fields import Readers
     from jobs.values import Model
 
 

@@ -11,6 +11,7 @@ can say are the inputs; an output that is none of them the service wrote, so it 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from amlstack import engine
 from amlstack.base.pulumi_wire import SIGNATURE
 from amlstack.catalog import resources
 from amlstack.cli import stack_files
-from amlstack.cli.console import name_of
+from amlstack.cli.console import Progress, name_of
 from amlstack.cli.stack import pulumi_stack
 from amlstack.cli.stack.drift.mending import StackMending, differences, parts, value_at
 from amlstack.cli.stack.drift.report import CHANGED, DELETED, LeftOut, Look, PropertyDrift, ResourceDrift, SeenRun
@@ -26,9 +27,6 @@ from amlstack.cli.stack.plan import NO_RESOURCES
 from amlstack.cli.stack_files import type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from amlstack.cli.console import Progress
     from amlstack.cli.stack.pulumi_stack import PulumiStack
     from amlstack.engine import Outcome
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.findings import Finding
 from amlstack.cli.stack.drift.report import Declaring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from infra.settings import Reading
 
 _PART: Final = re.compile(r'\.?(?P<name>[^.\[\]"]+)|\["(?P<quoted>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d+)\]')

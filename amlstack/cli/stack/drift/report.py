@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from amlstack.cli.console import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 CHANGED: Final = "changed"
 DELETED: Final = "deleted"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from amlstack.base import api_versions
-from amlstack.base.arm_language.resources import with_defaults
+from amlstack.base.arm_language.resources import PolicyTarget, with_defaults
 from amlstack.base.findings import Finding, Level, errors
 from amlstack.base.text import hint
 from amlstack.cli import stack_files, targets
@@ -20,17 +21,12 @@ from amlstack.cli.jobfiles import formats
 from amlstack.cli.jobfiles.formats import Format
 from policies.tenant import library
 from policies.tenant import verdicts as verdicts_module
-from policies.tenant.library import applied
-from policies.tenant.verdicts import judge_policies
+from policies.tenant.library import AppliedPolicy, applied
+from policies.tenant.verdicts import DeclaredStack, TenantVerdict, judge_policies
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from amlstack.base.arm_language.resources import PolicyTarget
     from amlstack.cli.targets import Targets
     from infra.settings import Reading
-    from policies.tenant.library import AppliedPolicy
-    from policies.tenant.verdicts import DeclaredStack, TenantVerdict
 
 NOT_READ, NOT_ASKED = library.NOT_READ, "tenant-not-asked"
 UNUSED: Final = "tenant-exempt-unused"

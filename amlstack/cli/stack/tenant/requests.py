@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import logging
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from logging.handlers import BufferingHandler
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,6 @@ from infra.components.workspace.existing_workspace import FUNCTION as LOOK_UP
 from policies.tenant.verdicts import DeclaredStack, indexed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from infra.names import Account
     from infra.settings import Settings
 

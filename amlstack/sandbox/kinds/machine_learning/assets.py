@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote, urlsplit
 
@@ -20,14 +21,11 @@ from amlstack.sandbox.files.storage import account_and_container, grant
 from amlstack.sandbox.kinds.machine_learning import workspaces
 from amlstack.sandbox.orchestration import pipeline
 from amlstack.sandbox.protocol import requests
-from amlstack.sandbox.protocol.addresses import BLOB, ML
+from amlstack.sandbox.protocol.addresses import BLOB, ML, ArmPath
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 

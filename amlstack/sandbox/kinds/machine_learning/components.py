@@ -13,6 +13,7 @@ import datetime as dt
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,6 @@ from amlstack.sandbox.orchestration import pipeline_body
 from amlstack.sandbox.protocol.refusals import Refused, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.protocol.kind import Body, KindContext
     from amlstack.sandbox.store.store import ResourceRow

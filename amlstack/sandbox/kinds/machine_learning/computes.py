@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,19 +21,15 @@ from amlstack.catalog import regions, sizes
 from amlstack.sandbox.kinds.machine_learning import jobs, managed_network
 from amlstack.sandbox.kinds.machine_learning.jobs import check_size
 from amlstack.sandbox.protocol import entra
-from amlstack.sandbox.protocol.addresses import ML
+from amlstack.sandbox.protocol.addresses import ML, ArmPath
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import with_offset
-from amlstack.sandbox.store.store import COMPUTE
+from amlstack.sandbox.store.store import COMPUTE, ResourceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from amlstack.catalog.sizes import Size
-    from amlstack.sandbox.protocol.addresses import ArmPath
-    from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 
 LIMIT: Final = 10_000_000

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from amlstack.base.text import seconds
 from amlstack.sandbox.files.storage import ARTIFACT_STORE, artifact_prefix
-from amlstack.sandbox.protocol.kind import system_data
+from amlstack.sandbox.protocol.kind import Body, system_data
 from amlstack.sandbox.protocol.times import with_offset
 
 if TYPE_CHECKING:
-    from amlstack.sandbox.protocol.kind import Body
     from amlstack.sandbox.store.store import JobRow
 
 TYPE: Final = "Microsoft.MachineLearningServices/workspaces/jobs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +15,14 @@ from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, TYPE
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
 from amlstack.sandbox.protocol import entra, requests, typecheck
-from amlstack.sandbox.protocol.addresses import GROUPS, ML
+from amlstack.sandbox.protocol.addresses import GROUPS, ML, ArmPath
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 from amlstack.sandbox.scale import QUERY, RehearsalScale
-from amlstack.sandbox.store.store import job_folder
+from amlstack.sandbox.store.store import JobRow, ResourceRow, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.jobs import ListedJob
-    from amlstack.sandbox.store.store import JobRow, ResourceRow
     from amlstack.sandbox.store.tables import Operation
 
 CURATED = re.compile(

@@ -8,18 +8,15 @@ have the service's own rules.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack.sandbox.protocol.addresses import ML
+from amlstack.sandbox.protocol.addresses import ML, ArmPath
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid
-from amlstack.sandbox.store.store import COMPUTE
+from amlstack.sandbox.store.store import COMPUTE, ResourceRow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
-    from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 
 RULES: Final = f"{ML}/workspaces/outboundRules"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.machine_learning import jobs
 from amlstack.sandbox.kinds.machine_learning.job_answers import defined
-from amlstack.sandbox.protocol.addresses import ML
+from amlstack.sandbox.protocol.addresses import ML, ArmPath
 from amlstack.sandbox.protocol.kind import Body, KindContext, Reply, ResourceKind
 from amlstack.sandbox.protocol.refusals import Refused, invalid, near, not_emulated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from amlstack.sandbox.files import storage
 from amlstack.sandbox.kinds import private_link
 from amlstack.sandbox.kinds.machine_learning import managed_network
 from amlstack.sandbox.protocol import entra, requests
-from amlstack.sandbox.protocol.addresses import ML
+from amlstack.sandbox.protocol.addresses import ML, ArmPath
 from amlstack.sandbox.protocol.kind import (
     Body,
     KindContext,
@@ -21,9 +22,6 @@ from amlstack.sandbox.protocol.refusals import Refused, invalid, not_emulated
 from amlstack.sandbox.protocol.times import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from amlstack.sandbox.protocol.addresses import ArmPath
     from amlstack.sandbox.store.store import ResourceRow
     from amlstack.sandbox.store.tables import Operation
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -18,8 +19,6 @@ from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.blobs import FOLDER, Blob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import KindContext
 

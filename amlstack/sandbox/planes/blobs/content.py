@@ -8,6 +8,8 @@ import hashlib
 import re
 import shutil
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import parse_qsl, urlsplit
 from xml.sax.saxutils import escape
@@ -16,17 +18,13 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from amlstack.sandbox.files import storage
 from amlstack.sandbox.planes.blobs import wire
-from amlstack.sandbox.planes.blobs.wire import MOST_BYTES
+from amlstack.sandbox.planes.blobs.wire import MOST_BYTES, BlobPlace
 from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from starlette.requests import Request
 
-    from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import KindContext
     from amlstack.sandbox.store.blobs import Blob
 

@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import JSONResponse, Response
@@ -19,16 +20,13 @@ from starlette.responses import JSONResponse, Response
 from amlstack.sandbox.planes.blobs import containers, content, wire
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.refusals import Refused
-from amlstack.sandbox.store.blobs import FOLDER
+from amlstack.sandbox.store.blobs import FOLDER, Blob
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.requests import Request
 
     from amlstack.sandbox.planes.blobs.wire import BlobPlace
     from amlstack.sandbox.protocol.kind import Body, KindContext
-    from amlstack.sandbox.store.blobs import Blob
 
 PAGE = 5000
 UNKNOWN: Final = (

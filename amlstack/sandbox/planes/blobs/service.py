@@ -6,6 +6,7 @@ import base64
 import hashlib
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from starlette.responses import Response
@@ -17,8 +18,6 @@ from amlstack.sandbox.protocol import entra, requests
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from starlette.requests import Request
 
     from amlstack.sandbox.protocol.kind import KindContext

@@ -13,6 +13,8 @@ import hmac
 import re
 import time
 import uuid
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree as ET
@@ -25,9 +27,6 @@ from amlstack.sandbox.files.storage import account_key
 from amlstack.sandbox.protocol.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from starlette.requests import Request
 
     from amlstack.sandbox.protocol.kind import KindContext

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from amlstack.sandbox import contract
 from amlstack.sandbox.planes.mlflow import models, runs
@@ -15,10 +16,7 @@ from amlstack.sandbox.planes.mlflow.runs import EXPERIMENT, MlflowRefused, Mlflo
 from amlstack.sandbox.protocol.kind import KindContext, Reply
 from amlstack.sandbox.protocol.refusals import near
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Call = Callable[[KindContext, str, Mapping[str, Any]], Any]
+Call = Callable[[KindContext, str, Mapping[str, Any]], Any]
 
 __all__ = ["CALLS", "MlflowRefused", "answer"]
 

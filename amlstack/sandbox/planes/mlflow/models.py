@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox.kinds.machine_learning import assets
@@ -14,13 +16,11 @@ from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.store.folders import folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from amlstack.sandbox.protocol.kind import KindContext
     from amlstack.sandbox.store.store import ResourceRow
 
-    Fields = Mapping[str, Any]
+
+Fields = Mapping[str, Any]
 
 STAGES = ("None", "Staging", "Production", "Archived")
 

@@ -7,19 +7,14 @@ import operator
 import re
 import time
 import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from amlstack.sandbox import contract
-from amlstack.sandbox.protocol.kind import Reply
-from amlstack.sandbox.store.store import folder, job_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from amlstack.sandbox.protocol.kind import KindContext
-    from amlstack.sandbox.store.store import JobRow, ResourceRow, Store
+from amlstack.sandbox.protocol.kind import KindContext, Reply
+from amlstack.sandbox.store.store import JobRow, ResourceRow, Store, folder, job_folder
 
 TYPE = "mlflow/runs"
 EXPERIMENT = "mlflow/experiments"

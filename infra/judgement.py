@@ -16,8 +16,7 @@ from jobs.planning.program_checks import knows_where_it_was
 from jobs.wire.command import LOCAL
 from jobs.wire.keys import BLOCKS, field_of
 from policies.checks import cluster
-from policies.checks.job import JOB_TIMEOUT_REMEDY, RESTART_CHECKPOINT_RULE
-from policies.checks.size import KNOWN_SIZE_RULE
+from policies.checks.job import JOB_TIMEOUT_REMEDY
 from policies.gate import NO_COMPUTE, Gate
 
 if TYPE_CHECKING:
@@ -198,11 +197,11 @@ def judged(
         if finding.where.startswith(dropped):
             continue  # a step that could not be read is not known to lack anything
         place, field = _field(parts, finding.where.removeprefix(f"{'.'.join(at)}."))
-        if finding.code == RESTART_CHECKPOINT_RULE.code and place in parts and knows_where_it_was(parts[place]):
+        if finding.code == "restart-without-checkpoint" and place in parts and knows_where_it_was(parts[place]):
             continue
         level = finding.level
         # Azure ML itself takes such a job in its own words, and on one node there is no fabric to judge.
-        if level is Level.ERROR and finding.code == KNOWN_SIZE_RULE.code and (asked := parts.get(place)):
+        if level is Level.ERROR and finding.code == "size-unknown" and (asked := parts.get(place)):
             level = Level.WARNING if asked.nodes == 1 and not asked.job.typed else level
         yield _located(finding.changed(where=field, level=level), planned, place, source, prefix)
 

@@ -35,17 +35,8 @@ NOT_EXPRESSIBLE: Mapping[str, str] = {rule.code: rule.words.not_exported for rul
 _NO_JOBS = "only clusters: no alias gives what a job says"
 
 IN_PART: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            checks.size.FABRIC_RULE.code,
-            checks.cluster.NODE_CEILING_RULE.code,
-            checks.governance.CLUSTER_BUDGET_RULE.code,
-        ),
-        _NO_JOBS,
-    ),
-    checks.size.RETIRED_SIZE_RULE.code: (
-        "only clusters and compute instances of Azure ML: no alias gives other machines' sizes"
-    ),
+    **dict.fromkeys(("sriov-fabric", "node-ceiling", "cluster-budget"), _NO_JOBS),
+    "size-retired": ("only clusters and compute instances of Azure ML: no alias gives other machines' sizes"),
 }
 """Rules of which it can express a part."""
 
@@ -62,29 +53,25 @@ def definitions(config: Config, *, on: date, version: str) -> list[dict[str, Any
     gone = [size.name for size in known if size.retired_on(on)]
     found = [
         _fabric(known),
-        _sizes(checks.size.KNOWN_SIZE_RULE, "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
-        _sizes(checks.size.RETIRED_SIZE_RULE, "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
-        _switch(checks.cluster.PUBLIC_IP_RULE, _unless(f"{TYPE}/enableNodePublicIp", "false")),
-        _switch(checks.cluster.SSH_RULE, _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
-        _switch(checks.cluster.LOCAL_AUTH_RULE, _unless(f"{TYPE}/disableLocalAuth", "true")),
-        _switch(checks.cluster.MANAGED_IDENTITY_RULE, {"not": {"field": "identity.type", "contains": "Assigned"}}),
-        _switch(checks.cluster.SUBNET_PRESENT_RULE, _unless_there(f"{TYPE}/subnet.id")),
-        _above(
-            checks.cluster.SCALE_TO_ZERO_RULE,
-            _LEAST,
-            int(config.settings(checks.cluster.SCALE_TO_ZERO_RULE.code)["nodes"]),
-        ),
-        _idle(int(config.settings(checks.cluster.IDLE_TIME_RULE.code)["minutes"])),
+        _sizes("size-unknown", "notIn", [size.name for size in known], "Sizes that the catalogue knows"),
+        _sizes("size-retired", "in", gone, f"Sizes retired on {on.isoformat()}", "ComputeInstance"),
+        _switch("node-public-ip", _unless(f"{TYPE}/enableNodePublicIp", "false")),
+        _switch("ssh-closed", _unless(f"{TYPE}/remoteLoginPortPublicAccess", "Disabled")),
+        _switch("local-auth-off", _unless(f"{TYPE}/disableLocalAuth", "true")),
+        _switch("managed-identity", {"not": {"field": "identity.type", "contains": "Assigned"}}),
+        _switch("subnet-present", _unless_there(f"{TYPE}/subnet.id")),
+        _above("scale-to-zero", _LEAST, int(config.settings("scale-to-zero")["nodes"])),
+        _idle(int(config.settings("idle-time")["minutes"])),
     ]
-    if (ceiling := config.settings(checks.cluster.NODE_CEILING_RULE.code)["nodes"]) is not None:
-        found.append(_above(checks.cluster.NODE_CEILING_RULE, _MOST, int(ceiling)))
-    budget = config.settings(checks.governance.CLUSTER_BUDGET_RULE.code)
+    if (ceiling := config.settings("node-ceiling")["nodes"]) is not None:
+        found.append(_above("node-ceiling", _MOST, int(ceiling)))
+    budget = config.settings("cluster-budget")
     if any(most is not None for most in budget.values()):
         found.append(_budget(known, **budget))
-    if regions := config.settings(checks.governance.REGION_RULE.code)["regions"]:
+    if regions := config.settings("region-approved")["regions"]:
         found.append(_region(regions))
-    found += (_tag(name) for name in config.settings(checks.governance.REQUIRED_TAGS_RULE.code)["required"] or ())
-    return [_whole(rule, suffix, parts, config, version) for rule, suffix, parts in found]
+    found += (_tag(name) for name in config.settings("tags-required")["required"] or ())
+    return [_whole(checks.OURS[code], suffix, parts, config, version) for code, suffix, parts in found]
 
 
 def code_of(name: str) -> str:
@@ -121,7 +108,7 @@ def initiative(made: list[dict[str, Any]], *, scope: str, version: str) -> dict[
     }
 
 
-_Parts = tuple["Rule", str, dict[str, Any]]
+_Parts = tuple[str, str, dict[str, Any]]
 
 
 def _whole(rule: Rule, suffix: str, parts: dict[str, Any], config: Config, version: str) -> dict[str, Any]:
@@ -151,15 +138,15 @@ def _on_clusters(condition: dict[str, Any], *more: str) -> dict[str, Any]:
     return {"allOf": [{"field": "type", "equals": TYPE}, {"field": f"{TYPE}/computeType", **kind}, condition]}
 
 
-def _sizes(rule: Rule, operator: str, names: list[str], title: str, *more: str) -> _Parts:
+def _sizes(code: str, operator: str, names: list[str], title: str, *more: str) -> _Parts:
     """A rule on sizes of clusters, and of more kinds of computes that name their size the same way."""
     condition = {"field": f"{TYPE}/vmSize", operator: "[parameters('sizes')]"}
     sizes_there = {"type": "Array", "metadata": {"displayName": title}, "defaultValue": names}
-    return rule, "", {"mode": "All", "if": _on_clusters(condition, *more), "parameters": {"sizes": sizes_there}}
+    return code, "", {"mode": "All", "if": _on_clusters(condition, *more), "parameters": {"sizes": sizes_there}}
 
 
-def _switch(rule: Rule, condition: dict[str, Any]) -> _Parts:
-    return rule, "", {"mode": "All", "if": _on_clusters(condition)}
+def _switch(code: str, condition: dict[str, Any]) -> _Parts:
+    return code, "", {"mode": "All", "if": _on_clusters(condition)}
 
 
 def _unless(alias: str, value: str) -> dict[str, Any]:
@@ -184,10 +171,10 @@ def _number(title: str, value: int) -> dict[str, Any]:
     return {"type": "Integer", "metadata": {"displayName": title}, "defaultValue": value}
 
 
-def _above(rule: Rule, alias: str, nodes: int) -> _Parts:
+def _above(code: str, alias: str, nodes: int) -> _Parts:
     """A rule on a number of nodes."""
     condition = _on_clusters(_more_than(alias, "[parameters('nodes')]"))
-    return rule, "", {"mode": "All", "if": condition, "parameters": {"nodes": _number("Most nodes", nodes)}}
+    return code, "", {"mode": "All", "if": condition, "parameters": {"nodes": _number("Most nodes", nodes)}}
 
 
 def _fabric(known: Sequence[Size]) -> _Parts:
@@ -207,7 +194,7 @@ def _fabric(known: Sequence[Size]) -> _Parts:
         name: {"type": "Array", "metadata": {"displayName": titles[name]}, "defaultValue": names}
         for name, names in (("sizes", bad), ("withoutInfiniBand", alone))
     }
-    return checks.size.FABRIC_RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
+    return "sriov-fabric", "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
 
 
 def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None = None) -> _Parts:
@@ -226,7 +213,7 @@ def _budget(known: Sequence[Size], *, gpus: int | None = None, vcpus: int | None
         for nodes, names in sorted(groups.items())
     ]
     condition = {"allOf": [{"field": _MOST, "exists": "true"}, {"anyOf": over}]}
-    return checks.governance.CLUSTER_BUDGET_RULE, "", {"mode": "All", "if": _on_clusters(condition)}
+    return "cluster-budget", "", {"mode": "All", "if": _on_clusters(condition)}
 
 
 def _idle(minutes: int) -> _Parts:
@@ -263,24 +250,20 @@ def _idle(minutes: int) -> _Parts:
         ]
     }
     parameters = {"minutes": _number("Longest time in minutes that a node may wait for work", minutes)}
-    return checks.cluster.IDLE_TIME_RULE, "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
+    return "idle-time", "", {"mode": "All", "if": _on_clusters(condition), "parameters": parameters}
 
 
 def _region(regions: list[str]) -> _Parts:
     codes = ["global", *("".join(name.lower().split()) for name in regions)]
     parameter = {"type": "Array", "metadata": {"displayName": "Approved regions"}, "defaultValue": codes}
     condition = {"field": "location", "notIn": "[parameters('regions')]"}
-    return checks.governance.REGION_RULE, "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
+    return "region-approved", "", {"mode": "Indexed", "if": condition, "parameters": {"regions": parameter}}
 
 
 def _tag(name: str) -> _Parts:
     # A tag may be named as no definition may.
     suffix = re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:24].rstrip(".")
-    return (
-        checks.governance.REQUIRED_TAGS_RULE,
-        f"-{suffix}",
-        {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")},
-    )
+    return "tags-required", f"-{suffix}", {"mode": "Indexed", "if": _unless_there(f"tags['{name}']")}
 
 
 def reason(code: str) -> str | None:

@@ -13,23 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from amlstack.base.findings import Finding
-from policies.checks import RULES, Rule, Setting
-
-CHECKED_AT_UP = Rule("checked-at-up", "What the preview cannot know is checked when it is known.", level="advisory")
-
-TEMPLATE_UNRESOLVED = Rule("template-unresolved", "What is deployed can be judged before it is deployed.")
-
-EXCEPTION_EXPIRED = Rule("exception-expired", "An exception ends on the day that was agreed.")
-
-CATALOGUE_OLD = Rule(
-    "catalogue-old",
-    "The pack knows the retirements of today.",
-    level="advisory",
-    settings=(Setting("days", "integer", "Days that the catalogue may be old.", 365),),
-)
-
-META: tuple[Rule, ...] = (CHECKED_AT_UP, TEMPLATE_UNRESOLVED, EXCEPTION_EXPIRED, CATALOGUE_OLD)
-
+from policies.checks import META, OURS, RULES, Rule, Setting
 
 WAIVER_FIELDS = ("rule", "resource", "owner", "reason", "expires")
 
@@ -73,7 +57,7 @@ class Waiver(NamedTuple):
     def finding(self) -> Finding:
         """That it has expired."""
         return Finding(
-            EXCEPTION_EXPIRED.code,
+            "exception-expired",
             f"exceptions[{self.rule} on {self.resource}]",
             seen=f"The exception of {self.owner} from {self.rule} expired on {self.expires.isoformat()}",
             rule="An exception ends on the day that was agreed",
@@ -126,7 +110,7 @@ Level = Literal["mandatory", "advisory", "disabled", "remediate"]
 BUILT_IN = Path(__file__).resolve().parent / "pack-config.json"
 """Configuration that a platform team builds into its archive (`make pack CONFIG=…`); absent in this repository."""
 
-ALL: tuple[Rule, ...] = (*RULES, *META)
+ALL: tuple[Rule, ...] = (*RULES, *(OURS[code] for code in META))
 CODES = frozenset(rule.code for rule in ALL)
 _DEFAULTS = {rule.code: rule.defaults() for rule in ALL}
 _SETTINGS = {rule.code: rule.settings for rule in ALL}
@@ -195,14 +179,14 @@ def read(given: Mapping[str, Any]) -> Config:
             if level not in {"mandatory", "advisory", "disabled", "remediate"}:
                 raise ValueError(f"{code}: {level!r} is no level. Write mandatory, advisory, disabled or remediate.")
             levels[code] = level
-        known = {"exceptions"} if code == EXCEPTION_EXPIRED.code else set(_DEFAULTS[code])
+        known = {"exceptions"} if code == "exception-expired" else set(_DEFAULTS[code])
         if wrong := set(options) - known:
             there = f"It has {', '.join(sorted(known))}" if known else "It has none"
             raise ValueError(f"{code} has no setting {', '.join(sorted(wrong))}. {there}.")
         values[code] = {name: _whole(value) for name, value in options.items()}
         for setting in _SETTINGS[code]:
             _fits(code, setting, values[code].get(setting.name))
-    granted = values.get(EXCEPTION_EXPIRED.code, {}).get("exceptions")
+    granted = values.get("exception-expired", {}).get("exceptions")
     return Config(levels, values, read_waivers(granted, CODES))
 
 
@@ -273,6 +257,6 @@ def over(built_in: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def schema(rule: Rule) -> dict[str, dict[str, Any]]:
     """The settings of a rule as JSON schema properties."""
-    if rule is EXCEPTION_EXPIRED:
+    if rule.code == "exception-expired":
         return {"exceptions": WAIVERS_SCHEMA}
     return {setting.name: setting.schema() for setting in rule.settings}

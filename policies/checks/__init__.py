@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 from amlstack.catalog import sizes
 from policies.checks import cluster, governance, job, own, size
 from policies.checks.own import rule
-from policies.checks.rule import Rule, Setting
+from policies.checks.rule import OURS, Rule, Setting
 
 if TYPE_CHECKING:
     from datetime import date
 
     from amlstack.base.findings import Finding
 
-__all__ = ["OWN", "OWN_WRONG", "RULES", "SIZE_RULES", "Rule", "Setting", "rule", "sizes_for"]
+__all__ = ["META", "OURS", "OWN", "OWN_WRONG", "RULES", "SIZE_RULES", "Rule", "Setting", "rule", "sizes_for"]
+__all__ += ["cluster", "governance", "job", "size"]
 
-_SUBJECTS = (size, cluster, governance, job)
-_OURS = tuple(one for subject in _SUBJECTS for one in vars(subject).values() if isinstance(one, Rule))
-OWN, OWN_WRONG = own.load(own.FOLDER, frozenset(one.code for one in _OURS))
+OWN, OWN_WRONG = own.load(own.FOLDER, OURS.keys())
 """The rules of this repository, and what is wrong with their files."""
-RULES: tuple[Rule, ...] = (*_OURS, *(one.rule for one in OWN))
-"""Every rule, in the order in which docs/reference/policies.md shows them; then the repository's own."""
+META = ("checked-at-up", "template-unresolved", "exception-expired", "catalogue-old")
+"""Codes of the rules about judging itself."""
+RULES: tuple[Rule, ...] = (*(rule for code, rule in OURS.items() if code not in META), *(one.rule for one in OWN))
+"""Every other rule, in the order in which docs/reference/policies.md shows them; then the repository's own."""
 
-SIZE_RULES: tuple[Rule, ...] = (size.FABRIC_RULE, size.KNOWN_SIZE_RULE, size.RETIRED_SIZE_RULE)
+SIZE_RULES = tuple(OURS[code] for code in ("sriov-fabric", "size-unknown", "size-retired"))
 """Those that `sizes_for` runs."""
 
 

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 
 from amlstack.base import text
 from amlstack.base.findings import Finding, stated
-from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
-
-SCALE_TO_ZERO_RULE = Rule(
-    "scale-to-zero",
-    "A cluster scales down to no nodes.",
-    level="advisory",
-    settings=(Setting("nodes", "integer", "Most nodes that may stay up without work.", 0),),
-)
 
 
 def check_scale_to_zero(least: int, *, nodes: int, where: str = "nodes.min") -> Finding | None:
@@ -38,14 +30,6 @@ def _nodes(count: int) -> str:
     return f"{count} node" if count == 1 else f"{count} nodes"
 
 
-IDLE_TIME_RULE = Rule(
-    "idle-time",
-    "Idle nodes are given back soon.",
-    level="advisory",
-    settings=(Setting("minutes", "integer", "Longest time that a node may wait for work.", 60),),
-)
-
-
 def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle") -> Finding | None:
     """Judge the idle time of a cluster.
 
@@ -58,19 +42,12 @@ def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle"
     if waits is not None and waits <= minutes * 60:
         return None
     return Finding(
-        IDLE_TIME_RULE.code,
+        "idle-time",
         where,
         seen="The cluster does not say when idle nodes go" if idle is None else f"Idle nodes wait {idle}",
         rule=f"A node may wait {minutes} minutes for work",
         remedy=f"Write PT{minutes}M or less",
     )
-
-
-NODE_CEILING_RULE = Rule(
-    "node-ceiling",
-    "A cluster has at most so many nodes.",
-    settings=(Setting("nodes", "integer", "Most nodes of one cluster, and of one serverless job."),),
-)
 
 
 def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max") -> Finding | None:
@@ -86,9 +63,6 @@ def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max"
     return stated("node-ceiling", where, most=most, nodes=nodes)
 
 
-PUBLIC_IP_RULE = Rule("node-public-ip", "Nodes of a cluster have no public IP address.", level="advisory")
-
-
 PUBLIC_IP_REMEDY = "Write enableNodePublicIp: false"
 
 
@@ -102,15 +76,12 @@ def check_public_ip(enabled: bool | None, *, where: str = "node_public_ip") -> F
     if enabled is False:
         return None
     return Finding(
-        PUBLIC_IP_RULE.code,
+        "node-public-ip",
         where,
         seen="Nodes get public addresses" if enabled else "The cluster does not switch public addresses off",
         rule="Nodes of a cluster have no public IP address",
         remedy=f"{PUBLIC_IP_REMEDY}; outside a managed network the nodes then need a subnet",
     )
-
-
-SSH_RULE = Rule("ssh-closed", "The SSH port of the nodes is closed.", level="advisory")
 
 
 SSH_REMEDY = "Write remoteLoginPortPublicAccess: Disabled"
@@ -126,9 +97,6 @@ def check_ssh(access: str | None, *, where: str = "remoteLoginPortPublicAccess")
     if access is not None and access.lower() == "disabled":
         return None
     return stated("ssh-closed", where, access=access or "not specified", remedy=SSH_REMEDY)
-
-
-LOCAL_AUTH_RULE = Rule("local-auth-off", "Local authentication is switched off.", level="advisory")
 
 
 LOCAL_AUTH_REMEDY = "Write disableLocalAuth: true"
@@ -153,9 +121,6 @@ def check_local_auth(disabled: bool | None, *, where: str = "disableLocalAuth") 
     )
 
 
-MANAGED_IDENTITY_RULE = Rule("managed-identity", "A cluster has a managed identity.", level="disabled")
-
-
 MANAGED_IDENTITY_REMEDY = "Write identity: {type: SystemAssigned}, or a user-assigned one"
 
 
@@ -171,9 +136,6 @@ def check_managed_identity(kind: str | None, *, where: str = "identity") -> Find
     return stated("managed-identity", where, remedy=MANAGED_IDENTITY_REMEDY)
 
 
-SUBNET_PRESENT_RULE = Rule("subnet-present", "A cluster is in a subnet.", level="disabled")
-
-
 SUBNET_PRESENT_REMEDY = "Write subnet: {id: …/virtualNetworks/NAME/subnets/NAME}"
 
 
@@ -187,17 +149,6 @@ def check_subnet_present(subnet: str | None, *, where: str = "subnet") -> Findin
     if subnet:
         return None
     return stated("subnet-present", where, remedy=SUBNET_PRESENT_REMEDY)
-
-
-SUBNET_OVERLAP_RULE = Rule(
-    "subnet-overlap",
-    "A cluster's network leaves 172.16.0.0/16 to InfiniBand.",
-    settings=(
-        Setting(
-            "networks", "object", "Address ranges of networks outside the stack: name → ranges with commas between.", {}
-        ),
-    ),
-)
 
 
 RDMA_NETWORK = ip_network("172.16.0.0/16")

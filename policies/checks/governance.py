@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.pulumi_wire import UNKNOWN
-from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
-
-CLUSTER_BUDGET_RULE = Rule(
-    "cluster-budget",
-    "A cluster stays within its budget of GPUs and vCPUs.",
-    settings=(
-        Setting("gpus", "integer", "Most GPUs of one cluster."),
-        Setting("vcpus", "integer", "Most vCPUs of one cluster."),
-    ),
-)
 
 
 def check_cluster_budget(
@@ -37,25 +27,13 @@ def check_cluster_budget(
     for name, each, most in (("GPUs", size.gpus, gpus), ("vCPUs", size.vcpus or 0, vcpus)):
         if most is not None and nodes * each > most:
             return Finding(
-                CLUSTER_BUDGET_RULE.code,
+                "cluster-budget",
                 where,
                 seen=f"{nodes} nodes of {size.name} have {nodes * each} {name}",
                 rule=f"One cluster may have {most} {name}",
                 remedy=f"Write {most // each} nodes or less, or ask for an exception",
             )
     return None
-
-
-STACK_BUDGET_RULE = Rule(
-    "stack-budget",
-    "A stack stays within its budget of nodes, GPUs, vCPUs and dollars per hour.",
-    settings=(
-        Setting("nodes", "integer", "Most nodes of all clusters together."),
-        Setting("gpus", "integer", "Most GPUs."),
-        Setting("vcpus", "integer", "Most vCPUs."),
-        Setting("usd_per_hour", "number", "Most US dollars per hour with every node up."),
-    ),
-)
 
 
 class GrowsTo(NamedTuple):
@@ -105,13 +83,6 @@ def _over(asked: Sequence[GrowsTo], budget: dict[str, float | None], where: str)
         yield stated("stack-budget", where, Level.INFO, unpriced=", ".join(unpriced))
 
 
-HOURLY_COST_RULE = Rule(
-    "cost-per-hour",
-    "A cluster costs at most so much per hour.",
-    settings=(Setting("usd", "number", "Most US dollars per hour with every node up."),),
-)
-
-
 def check_hourly_cost(
     size: Size,
     *,
@@ -135,11 +106,11 @@ def check_hourly_cost(
         return None
     price = size.node_price(region, low_priority=low_priority)
     if price is None:
-        return unpriced(HOURLY_COST_RULE.code, size, where)
+        return unpriced("cost-per-hour", size, where)
     if nodes * price.usd <= usd:
         return None
     return Finding(
-        HOURLY_COST_RULE.code,
+        "cost-per-hour",
         where,
         seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.basis})",
         rule=f"At most {usd:,.2f} USD per hour are allowed",
@@ -156,13 +127,6 @@ def unpriced(code: str, size: Size, where: str) -> Finding:
         rule="A budget in dollars is judged only where the price is known",
         level=Level.INFO,
     )
-
-
-JOB_COST_RULE = Rule(
-    "cost-per-job",
-    "A job costs at most so much until its timeout.",
-    settings=(Setting("usd", "number", "Most US dollars of one run."),),
-)
 
 
 def check_job_cost(
@@ -190,7 +154,7 @@ def check_job_cost(
         return None
     price = size.node_price(region, low_priority=low_priority)
     if price is None:
-        return unpriced(JOB_COST_RULE.code, size, where)
+        return unpriced("cost-per-job", size, where)
     per_hour = nodes * price.usd
     hours = usd / per_hour if per_hour else 0
     remedy = f"Write a timeout of {int(hours * 60)} minutes or less, or ask for an exception"
@@ -204,14 +168,7 @@ def check_job_cost(
         )
     else:
         return None
-    return Finding(JOB_COST_RULE.code, where, seen=seen, rule=f"One run may cost {usd:,.2f} USD", remedy=remedy)
-
-
-REGION_RULE = Rule(
-    "region-approved",
-    "Resources lie in approved regions.",
-    settings=(Setting("regions", "array", "Approved regions."),),
-)
+    return Finding("cost-per-job", where, seen=seen, rule=f"One run may cost {usd:,.2f} USD", remedy=remedy)
 
 
 def check_region(location: str, *, regions: Sequence[str] | None, where: str = "location") -> Finding | None:
@@ -229,16 +186,6 @@ def check_region(location: str, *, regions: Sequence[str] | None, where: str = "
 
 def _code(region: str) -> str:
     return "".join(region.lower().split())
-
-
-REQUIRED_TAGS_RULE = Rule(
-    "tags-required",
-    "Resources carry the required tags.",
-    settings=(
-        Setting("required", "array", "Names of the tags that must be there, with a value."),
-        Setting("values", "object", "What remediation writes where one is missing, by tag."),
-    ),
-)
 
 
 def written_tags(tags: Mapping[str, object]) -> set[str]:
@@ -268,7 +215,7 @@ def check_required_tags(
         return None
     known = [f"{name}: {values[name]}" for name in missing if values and name in values]
     return Finding(
-        REQUIRED_TAGS_RULE.code,
+        "tags-required",
         where,
         seen=f"Missing: {', '.join(missing)}",
         rule=f"Resources carry {', '.join(wanted)}",

@@ -11,19 +11,9 @@ from amlstack.base import credentials
 from amlstack.base.findings import Finding, stated
 from amlstack.base.pulumi_wire import SecretText
 from amlstack.catalog.images import Image, runs_on, version
-from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
-
-ENVIRONMENT_SOURCE_RULE = Rule(
-    "environment-approved",
-    "Environments come from approved registries.",
-    settings=(
-        Setting("registries", "array", "Approved Azure ML registries, e.g. azureml."),
-        Setting("images", "array", "Approved container registries, e.g. mcr.microsoft.com."),
-    ),
-)
 
 
 _REGISTRY = re.compile(r"azureml://registries/(?P<name>[^/]+)/", re.IGNORECASE)
@@ -67,9 +57,6 @@ def _unless_approved(
     return stated("environment-approved", where, what=what, source=source, kind=kind, approved=", ".join(approved))
 
 
-ENVIRONMENT_PIN_RULE = Rule("environment-pinned", "Environments and images are pinned.", level="advisory")
-
-
 _PINNED = re.compile(r"(/versions/[^/]+|:[^:/@]+)$")
 
 
@@ -99,8 +86,6 @@ def check_environment_pin_image(image: str, *, where: str = "image") -> Finding 
     return stated("environment-pinned/check-environment-pin-image", where, image=image)
 
 
-IMAGE_RUNS_RULE = Rule("image-cannot-run-here", "A job's image runs on the nodes that the job gets.")
-
 _OPENIB = re.compile(r"btl(?:\s+|=)[\"']?[\w,^]*openib|btl_openib_\w+")
 _VARIABLE = "OMPI_MCA_btl"
 
@@ -126,7 +111,9 @@ def check_image_runs(
     if size is not None and (seen := _unfit(image, size)):
         remedy = "Name an environment of your own whose image is built for them, or another size"
         found.append(
-            Finding(IMAGE_RUNS_RULE.code, where, seen=seen, rule="A job's image must run on its nodes", remedy=remedy)
+            Finding(
+                "image-cannot-run-here", where, seen=seen, rule="A job's image must run on its nodes", remedy=remedy
+            )
         )
     set_by = [f"{name}={value}" for name, value in (variables or {}).items() if _old_transport(name, value)]
     words = [found[0] for found in _OPENIB.finditer(command)] + set_by
@@ -166,9 +153,6 @@ def _old_transport(name: str, value: object) -> bool:
     return name.startswith(f"{_VARIABLE}_openib_") or (name == _VARIABLE and "openib" in str(value))
 
 
-PROCESSES_RULE = Rule("processes-beyond-gpus", "A node runs at most one process per GPU.")
-
-
 def check_processes(processes: int, size: Size, *, nodes: int, where: str = "launcher") -> Finding | None:
     """Judge the number of processes per node.
 
@@ -183,9 +167,6 @@ def check_processes(processes: int, size: Size, *, nodes: int, where: str = "lau
     is_total = processes == nodes * size.gpus
     total = f". {processes} is {nodes} nodes of {size.gpus}: a total" if is_total else ""
     return stated("processes-beyond-gpus", where, processes=processes, size=size, total=total)
-
-
-GPUS_IDLE_RULE = Rule("gpus-idle", "A PyTorch or MPI job uses every GPU of its nodes.", level="advisory")
 
 
 SOME_GPUS = "CUDA_VISIBLE_DEVICES"
@@ -206,14 +187,6 @@ def check_gpus_idle(
     if not 1 < processes < size.gpus or SOME_GPUS in variables:
         return None
     return stated("gpus-idle", where, processes=processes, size=size)
-
-
-SHARED_MEMORY_RULE = Rule(
-    "shared-memory",
-    "A GPU job has shared memory enough for its loaders.",
-    level="advisory",
-    settings=(Setting("gib_per_gpu", "number", "GiB of shared memory for each GPU.", 8),),
-)
 
 
 AZURE_DEFAULT = "2g"
@@ -243,7 +216,7 @@ def check_shared_memory(
         return None
     advice = size.shm_size() or f"{least:g}g"
     return Finding(
-        SHARED_MEMORY_RULE.code,
+        "shared-memory",
         where,
         seen=f"The container has {shm_size or AZURE_DEFAULT} of shared memory{'' if shm_size else ', the default'}, "
         f"for {size.gpus} GPUs",
@@ -256,11 +229,6 @@ def gib(text: str) -> float | None:
     """GiB of a size as Docker writes it; None for what is none."""
     found = _FORM.fullmatch(text.strip())
     return float(found["number"]) * _GIB[found["unit"].lower()] if found else None
-
-
-SPOT_CHECKPOINT_RULE = Rule(
-    "spot-checkpoint", "A low-priority job across nodes writes to a mounted output.", level="advisory"
-)
 
 
 MOUNTED = frozenset({"readwritemount", "rw_mount", "mount", "direct"})
@@ -280,14 +248,6 @@ def check_spot_checkpoint(
     if not preemptible or nodes <= 1 or any(mode is None or mode.lower() in MOUNTED for mode in modes):
         return None
     return stated("spot-checkpoint", where, nodes=nodes)
-
-
-JOB_TIMEOUT_RULE = Rule(
-    "job-timeout",
-    "A job has a timeout.",
-    level="advisory",
-    settings=(Setting("hours", "number", "Most hours that a timeout may be."),),
-)
 
 
 JOB_TIMEOUT_REMEDY = "Write limits.timeout, such as PT12H"
@@ -310,15 +270,12 @@ def check_job_timeout(
     else:
         return None
     return Finding(
-        JOB_TIMEOUT_RULE.code,
+        "job-timeout",
         where,
         seen=seen,
         rule="Only a timeout ends a job that hangs",
         remedy=f"Write {hours:g} hours or less" if hours is not None else JOB_TIMEOUT_REMEDY,
     )
-
-
-FABRIC_OFF_RULE = Rule("fabric-switched-off", "Nothing in a job switches InfiniBand off.")
 
 
 ON = frozenset({"1", "true", "yes", "y", "on"})
@@ -361,7 +318,7 @@ def check_fabric_off(
     counts = {*(INFINIBAND if nodes > 1 else ()), *(NVLINK if size is not None else ())}
     return tuple(
         Finding(
-            FABRIC_OFF_RULE.code,
+            "fabric-switched-off",
             f"{where[0]}.{name}" if place == 0 else where[place],
             seen=f"`{name}={value}` on {size.name if size else f'{nodes} nodes of a size that is not known here'}",
             rule=f"It keeps the job off {_lost(name, size)}",
@@ -398,13 +355,6 @@ def assigned(text: str) -> tuple[tuple[str, str], ...]:
     """NCCL's variables that a command line sets: ``NAME=VALUE`` first, or after export, -x, -e."""
     return tuple((found["name"], found["value"]) for found in _ASSIGNED.finditer(text))
 
-
-RESTART_CHECKPOINT_RULE = Rule(
-    "restart-without-checkpoint",
-    "A job that will be started again says where its checkpoint is.",
-    level="advisory",
-    settings=(Setting("hours", "number", "From how many hours of its timeout on a low-priority job is long.", 6),),
-)
 
 _RESTARTS = re.compile(r"--max[-_]restarts(?:\s+|=)[\"']?(?P<number>\d+)")
 SPEAKS = re.compile(r"ckpt|check_?-?point|snapshot|resume|restore|last_?state|load_?state", re.IGNORECASE)
@@ -449,10 +399,6 @@ def check_restart_checkpoint(
     return stated("restart-without-checkpoint", where, reason=reason)
 
 
-NEBULA_GONE_RULE = Rule(
-    "nebula-gone", "Nothing rests on Nebula, which is deprecated and no longer in the images.", level="advisory"
-)
-
 NEBULA_GONE_REMEDY = (
     "Save with torch.distributed.checkpoint (async_save) to a mounted output, in DeepSpeed without `nebula`"
 )
@@ -489,10 +435,8 @@ def check_nebula_gone_file(text: str, *, name: str, where: str = "command") -> F
 
 def _finding(seen: str, where: str) -> Finding:
     rule = "Nebula is deprecated, and the current images of Azure ML come without it"
-    return Finding(NEBULA_GONE_RULE.code, where, seen=seen, rule=rule, remedy=NEBULA_GONE_REMEDY)
+    return Finding("nebula-gone", where, seen=seen, rule=rule, remedy=NEBULA_GONE_REMEDY)
 
-
-SECRET_RULE = Rule("secret-in-job", "A job's text holds no secret.", level="advisory")
 
 _VALUES = frozenset({"value", "uri", "path", "default"})
 """Keys under which the wire keeps what an input is: the input's own name is one level up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +22,11 @@ class OwnRule(NamedTuple):
     """A rule and what it judges.
 
     Attributes:
-        rule: Its code, title, level and settings.
-        kinds: The kinds of subject that it is asked about.
+        rule: Its code, title, level and settings, and the kinds of subject that it is asked about.
         judge: The function of the repository, its answer as a finding.
     """
 
     rule: Rule
-    kinds: frozenset[str]
     judge: Callable[[Any, Mapping[str, Any], Any], Iterator[Finding]]
 
 
@@ -63,13 +61,13 @@ def rule(
             if seen:
                 yield Finding(code, subject.facts.at(fact) if fact else subject.where, seen, title, remedy)
 
-        _DECLARED.append(OwnRule(Rule(code, title, level, settings), frozenset(kinds), found))
+        _DECLARED.append(OwnRule(Rule(code, title, level, settings, frozenset(kinds)), found))
         return judge
 
     return declared
 
 
-def load(folder: Path, taken: frozenset[str]) -> tuple[tuple[OwnRule, ...], str]:
+def load(folder: Path, taken: Collection[str]) -> tuple[tuple[OwnRule, ...], str]:
     """The rules of a folder's files, and what is wrong with them: then none of them counts, and the gates refuse.
 
     Args:

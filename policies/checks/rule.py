@@ -1,7 +1,8 @@
-"""The form of a rule: what it is called and how it is enforced here, its words in `rules.toml`."""
+"""The form of a rule: its title, level and settings in `rules.json`, its words in `rules.toml`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -72,13 +73,15 @@ class Words:
 
 
 class Rule(NamedTuple):
-    """One rule, kept in the module of its check.
+    """One rule.
 
     Attributes:
         code: Kebab-case name; every finding of the rule carries it; the heading in docs/reference/policies.md.
         title: The rule as one sentence of what must hold.
         level: How the pack enforces it unless it is configured otherwise.
         settings: Values that a team may set.
+        kinds: The kinds of subject that it judges; empty where sizes, a stack or a configuration are judged otherwise.
+        silent_without: Settings of which a team has to give one, else the rule is not asked; empty for none.
         mandatory_with: A setting that, once given, turns the rule's advice into an error; empty for none.
     """
 
@@ -86,6 +89,8 @@ class Rule(NamedTuple):
     title: str
     level: Enforcement = "mandatory"
     settings: tuple[Setting, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    silent_without: tuple[str, ...] = ()
     mandatory_with: str = ""
 
     def defaults(self) -> dict[str, Any]:
@@ -96,6 +101,19 @@ class Rule(NamedTuple):
     def words(self) -> Words:
         """Its words, read when they are first asked for: a judgement needs none of them."""
         return _words().get(self.code) or Words(self.title, "", "", "", not_exported="it is a rule of one repository")
+
+
+def _rule(code: str, row: dict[str, Any]) -> Rule:
+    settings = tuple(Setting(*each) for each in row.pop("settings", ()))
+    kinds = frozenset(row.pop("kinds", "").split())
+    return Rule(code, settings=settings, kinds=kinds, silent_without=tuple(row.pop("silent_without", ())), **row)
+
+
+OURS: Mapping[str, Rule] = {
+    code: _rule(code, row)
+    for code, row in json.loads(Path(__file__).with_name("rules.json").read_text(encoding="utf-8")).items()
+}
+"""The rules of this package by code, in the order in which docs/reference/policies.md shows them."""
 
 
 @cache

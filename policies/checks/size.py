@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
-from policies.checks.rule import Rule, Setting
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
 
 SINGLE_NODE_TAG = "amlstack:single_node_jobs"
 """Tag of a cluster resource (value ``"true"``): no job on it spans nodes. Azure ML has no property for that."""
-
-FABRIC_RULE = Rule("sriov-fabric", "Work across nodes needs a size whose InfiniBand is exposed by SR-IOV.")
 
 
 def check_fabric(
@@ -34,7 +31,7 @@ def check_fabric(
         return stated("sriov-fabric/check-fabric", where, size=size, remedy=_remedy(size, on))
     if size.gpus and not size.fabric.usable and nodes > 1 and not single_node_jobs:
         return Finding(
-            FABRIC_RULE.code,
+            "sriov-fabric",
             where,
             seen=f"{size.name} ({size.describe()}) with {nodes} nodes",
             rule="GPU jobs across nodes need InfiniBand with SR-IOV, else they train over Ethernet",
@@ -64,9 +61,6 @@ def _remedy(size: Size, on: date, otherwise: str = "") -> str:
     return ", ".join(part for part in (f"Use {nearest.name} ({nearest.describe()})", otherwise) if part)
 
 
-KNOWN_SIZE_RULE = Rule("size-unknown", "A size must be one that the catalogue knows.")
-
-
 def check_known_size(name: str, where: str = "size") -> Finding | None:
     """Judge one name, in any letter case.
 
@@ -78,7 +72,7 @@ def check_known_size(name: str, where: str = "size") -> Finding | None:
         return None
     near = sizes.near(name)
     return Finding(
-        KNOWN_SIZE_RULE.code,
+        "size-unknown",
         where,
         seen=f"The catalogue has no size {name!r}",
         rule="A size must be known, so that its fabric can be judged",
@@ -88,9 +82,6 @@ def check_known_size(name: str, where: str = "size") -> Finding | None:
 
 def _either(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-RETIRED_SIZE_RULE = Rule("size-retired", "A size must not be retired.")
 
 
 def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding | None:
@@ -105,20 +96,12 @@ def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding 
         return None
     nearest = sizes.nearest_compliant(size, on)
     return Finding(
-        RETIRED_SIZE_RULE.code,
+        "size-retired",
         where,
         seen=f"{size.name} was retired on {size.retired.isoformat()}",
         rule="Azure gives out no nodes of a retired size",
         remedy=f"Use {nearest.name} ({nearest.describe()})" if nearest else "",
     )
-
-
-RETIRING_SIZE_RULE = Rule(
-    "size-retiring",
-    "A size should not be about to retire.",
-    level="advisory",
-    settings=(Setting("days", "integer", "How many days ahead to look.", 180),),
-)
 
 
 def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size") -> Finding | None:
@@ -134,26 +117,13 @@ def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size")
         return None
     nearest = sizes.nearest_compliant(size, size.retired)
     return Finding(
-        RETIRING_SIZE_RULE.code,
+        "size-retiring",
         where,
         seen=f"{size.name} will be retired on {size.retired.isoformat()}, in {(size.retired - on).days} days",
         rule=f"A size should outlive the next {days} days",
         remedy=f"Plan for {nearest.name} ({nearest.describe()})" if nearest else "",
         level=Level.WARNING,
     )
-
-
-CLOSED_SIZE_RULE = Rule(
-    "size-closed",
-    "A size should be one that new subscriptions still get.",
-    level="advisory",
-    settings=(
-        Setting(
-            "subscription_created", "date", "Day on which the subscription was created: without it the rule advises."
-        ),
-    ),
-    mandatory_with="subscription_created",
-)
 
 
 def check_closed_size(
@@ -179,4 +149,4 @@ def check_closed_size(
         if created < closed:
             rule, level = "An older subscription deploys it within the quota that it has, and gets no more", Level.INFO
     remedy = f"Use {nearest.name} ({nearest.describe()})" if nearest else ""
-    return Finding(CLOSED_SIZE_RULE.code, where, seen=seen, rule=rule, remedy=remedy, level=level)
+    return Finding("size-closed", where, seen=seen, rule=rule, remedy=remedy, level=level)

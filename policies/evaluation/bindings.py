@@ -26,15 +26,11 @@ class Binding(NamedTuple):
 
     Attributes:
         rule: The rule.
-        kinds: The kinds of subject that it judges.
         judge: How; raises `Undecided` where a value is missing.
-        silent_without: Settings of which a team has to give one, else the rule is not asked; empty for none.
     """
 
     rule: Rule
-    kinds: frozenset[str]
     judge: Judge
-    silent_without: tuple[str, ...] = ()
 
 
 def size_of(subject: Subject, context: Context) -> Size | None:
@@ -428,36 +424,39 @@ def _mode(output: Any, where: str) -> str | None:
     return mode if isinstance(mode, str) else None
 
 
-BINDINGS: tuple[Binding, ...] = (
-    Binding(checks.size.FABRIC_RULE, frozenset({"job"}), _promise),
-    Binding(checks.size.RETIRING_SIZE_RULE, frozenset({"cluster", "job", "machine"}), _retiring),
-    Binding(checks.size.CLOSED_SIZE_RULE, frozenset({"cluster", "job", "machine"}), _closed),
-    Binding(checks.cluster.SCALE_TO_ZERO_RULE, frozenset({"cluster"}), _least),
-    Binding(checks.cluster.IDLE_TIME_RULE, frozenset({"cluster"}), _idle),
-    Binding(checks.cluster.NODE_CEILING_RULE, frozenset({"cluster", "job"}), _ceiling, ("nodes",)),
-    Binding(checks.cluster.PUBLIC_IP_RULE, frozenset({"cluster"}), _public_ip),
-    Binding(checks.cluster.SSH_RULE, frozenset({"cluster"}), _ssh),
-    Binding(checks.cluster.LOCAL_AUTH_RULE, frozenset({"cluster"}), _local_auth),
-    Binding(checks.cluster.MANAGED_IDENTITY_RULE, frozenset({"cluster"}), _identity),
-    Binding(checks.cluster.SUBNET_PRESENT_RULE, frozenset({"cluster"}), _subnet),
-    Binding(checks.cluster.SUBNET_OVERLAP_RULE, frozenset({"cluster"}), _overlap),
-    Binding(checks.governance.CLUSTER_BUDGET_RULE, frozenset({"cluster", "job"}), _budget, ("gpus", "vcpus")),
-    Binding(checks.governance.HOURLY_COST_RULE, frozenset({"cluster", "job"}), _per_hour, ("usd",)),
-    Binding(checks.governance.JOB_COST_RULE, frozenset({"job"}), _per_job, ("usd",)),
-    Binding(checks.governance.REGION_RULE, frozenset({"resource"}), _region, ("regions",)),
-    Binding(checks.governance.REQUIRED_TAGS_RULE, frozenset({"resource"}), _tags, ("required",)),
-    Binding(checks.job.ENVIRONMENT_SOURCE_RULE, frozenset({"job", "environment"}), _source),
-    Binding(checks.job.ENVIRONMENT_PIN_RULE, frozenset({"job", "environment"}), _pinned),
-    Binding(checks.job.PROCESSES_RULE, frozenset({"job"}), _processes),
-    Binding(checks.job.GPUS_IDLE_RULE, frozenset({"job"}), _gpus_idle),
-    Binding(checks.job.SHARED_MEMORY_RULE, frozenset({"job"}), _shm),
-    Binding(checks.job.FABRIC_OFF_RULE, frozenset({"job"}), _fabric_off),
-    Binding(checks.job.SPOT_CHECKPOINT_RULE, frozenset({"job"}), _checkpoint),
-    Binding(checks.job.RESTART_CHECKPOINT_RULE, frozenset({"job"}), _restart),
-    Binding(checks.job.IMAGE_RUNS_RULE, frozenset({"job"}), _image),
-    Binding(checks.job.NEBULA_GONE_RULE, frozenset({"job", "environment"}), _nebula),
-    Binding(checks.job.JOB_TIMEOUT_RULE, frozenset({"job"}), _job_timeout),
-    Binding(checks.job.SECRET_RULE, frozenset({"text"}), _secret),
+_JUDGES: Mapping[str, Judge] = {
+    "sriov-fabric": _promise,
+    "size-retiring": _retiring,
+    "size-closed": _closed,
+    "scale-to-zero": _least,
+    "idle-time": _idle,
+    "node-ceiling": _ceiling,
+    "node-public-ip": _public_ip,
+    "ssh-closed": _ssh,
+    "local-auth-off": _local_auth,
+    "managed-identity": _identity,
+    "subnet-present": _subnet,
+    "subnet-overlap": _overlap,
+    "cluster-budget": _budget,
+    "cost-per-hour": _per_hour,
+    "cost-per-job": _per_job,
+    "region-approved": _region,
+    "tags-required": _tags,
+    "environment-approved": _source,
+    "environment-pinned": _pinned,
+    "processes-beyond-gpus": _processes,
+    "gpus-idle": _gpus_idle,
+    "shared-memory": _shm,
+    "fabric-switched-off": _fabric_off,
+    "spot-checkpoint": _checkpoint,
+    "restart-without-checkpoint": _restart,
+    "image-cannot-run-here": _image,
+    "nebula-gone": _nebula,
+    "job-timeout": _job_timeout,
+    "secret-in-job": _secret,
+}
+BINDINGS = (
+    *(Binding(checks.OURS[code], judge) for code, judge in _JUDGES.items()),
     *(Binding(*own) for own in checks.OWN),
 )
 """Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules together; of those, only

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.catalog import sizes
 from policies import checks
-from policies.checks.governance import STACK_BUDGET_RULE, GrowsTo, check_stack_budget
-from policies.checks.size import FABRIC_RULE, RETIRED_SIZE_RULE, check_retired_size
-from policies.config import CATALOGUE_OLD, CHECKED_AT_UP, EXCEPTION_EXPIRED, TEMPLATE_UNRESOLVED, Config
+from policies.checks.governance import GrowsTo, check_stack_budget
+from policies.checks.size import check_retired_size
 from policies.evaluation.bindings import BINDINGS, Judge, cluster_of, paid_as
 from policies.evaluation.facts import AT_UP, UNREADABLE, Facts, Path, Undecided, Unknown
 from policies.evaluation.requests import canonical, judged
@@ -23,9 +22,11 @@ from policies.evaluation.subjects import Context, Early, KnownCluster, Subject, 
 if TYPE_CHECKING:
     from datetime import date
 
+    from policies.config import Config
+
 
 _OF_KIND = {
-    kind: tuple(binding for binding in BINDINGS if kind in binding.kinds)
+    kind: tuple(binding for binding in BINDINGS if kind in binding.rule.kinds)
     for kind in ("cluster", "job", "environment", "resource", "text", "network", "group", "machine")
 }
 _OWN = frozenset(own.rule.code for own in checks.OWN)
@@ -116,7 +117,7 @@ def judge_resource(
             context.early.append(Early(subject, seen, name, urn))
         found += verdict.findings
         notes += verdict.notes
-    return Verdict(_once(found), _once(notes) if config.enabled(CHECKED_AT_UP.code) else ())
+    return Verdict(_once(found), _once(notes) if config.enabled("checked-at-up") else ())
 
 
 _TURN = re.compile(r"\[\d+\]")
@@ -148,9 +149,9 @@ def judge_early(config: Config, context: Context) -> Iterable[tuple[Finding, Ear
         if _may_run_on(one.subject, context):
             found = judge(one.subject, config, context).findings
             yield from ((finding, one) for finding in found if (finding.code, finding.where) not in one.found)
-        elif one.subject.nodes != 1 and config.enabled(CHECKED_AT_UP.code):
+        elif one.subject.nodes != 1 and config.enabled("checked-at-up"):
             where = one.subject.facts.at("compute")
-            elsewhere: dict[tuple[Unknown, ...], list[str]] = {(Unknown(where, NOT_HERE),): [FABRIC_RULE.code]}
+            elsewhere: dict[tuple[Unknown, ...], list[str]] = {(Unknown(where, NOT_HERE),): ["sriov-fabric"]}
             yield from ((note, one) for note in left_open(where, elsewhere, config)[1])
 
 
@@ -206,9 +207,9 @@ def _enabled(config: Config, kind: str) -> tuple[tuple[str, Judge, Mapping[str, 
     """The rules on a kind of subject that are not disabled and have something to say, with their settings."""
     if (known := config.asked.get(kind)) is None:
         known = config.asked[kind] = tuple(
-            (binding.rule.code, binding.judge, config.settings(binding.rule.code))
-            for binding in _OF_KIND[kind]
-            if config.enabled(binding.rule.code) and _given(binding.silent_without, config.settings(binding.rule.code))
+            (rule.code, judge, config.settings(rule.code))
+            for rule, judge in _OF_KIND[kind]
+            if config.enabled(rule.code) and _given(rule.silent_without, config.settings(rule.code))
         )
     return known
 
@@ -242,8 +243,8 @@ def remember(subject: Subject, context: Context, *, by: str = "") -> None:
 def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str], tuple[Unknown, ...]]:
     """The rules on sizes: what they find for certain, which of them are open, and the values that are missing."""
     if isinstance(subject.size, Unknown):
-        rules = (RETIRED_SIZE_RULE,) if subject.kind == "machine" else checks.SIZE_RULES
-        return [], [rule.code for rule in rules], (subject.size,)
+        codes = ["size-retired"] if subject.kind == "machine" else [rule.code for rule in checks.SIZE_RULES]
+        return [], codes, (subject.size,)
     if subject.kind == "machine":  # no job spans its nodes, and the catalogue need not know every size
         known = sizes.get(subject.size or "")
         gone = check_retired_size(known, on=context.on, where=subject.where) if known else None
@@ -256,9 +257,9 @@ def _sizes(subject: Subject, context: Context) -> tuple[list[Finding], list[str]
             (True, False) if isinstance(subject.single_node_jobs, Unknown) else (subject.single_node_jobs,),
         )
     ]
-    codes = [{finding.code for finding in outcome} for outcome in outcomes]
-    certain = set.intersection(*codes)
-    undecided = sorted(set.union(*codes) - certain)
+    found = [{finding.code for finding in outcome} for outcome in outcomes]
+    certain = set.intersection(*found)
+    undecided = sorted(set.union(*found) - certain)
     return [finding for finding in outcomes[0] if finding.code in certain], undecided, unknown
 
 
@@ -298,7 +299,7 @@ def left_open(
         enabled = [code for code in dict.fromkeys(codes) if config.enabled(code)]
         final = any(value.unresolved for value in unknown)
         bound = [code for code in enabled if final and config.level(code) in {"mandatory", "remediate"}]
-        if bound and config.enabled(TEMPLATE_UNRESOLVED.code):
+        if bound and config.enabled("template-unresolved"):
             refused.append(_unresolved(where, unknown, bound))
         elif enabled:
             notes.append(_wait(where, unknown, enabled))
@@ -307,7 +308,7 @@ def left_open(
 
 def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
     return Finding(
-        TEMPLATE_UNRESOLVED.code,
+        "template-unresolved",
         where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
         rule=f"What is deployed is judged before it is deployed, and {_list(codes)} open here",
@@ -318,7 +319,7 @@ def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> F
 def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
     later = all(value.why == AT_UP for value in unknown)
     return Finding(
-        CHECKED_AT_UP.code,
+        "checked-at-up",
         where,
         seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
         rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
@@ -333,7 +334,7 @@ def _list(codes: list[str]) -> str:
 
 def judges_sum(config: Config) -> bool:
     """True where anything is judged on the sum of a stack: only then must its resources be kept."""
-    return config.enabled(STACK_BUDGET_RULE.code) and any(config.settings(STACK_BUDGET_RULE.code).values())
+    return config.enabled("stack-budget") and any(config.settings("stack-budget").values())
 
 
 def judge_all(resources: Iterable[tuple[str, Any]], config: Config, on: date, *, version: str) -> Iterable[Finding]:
@@ -350,10 +351,10 @@ def judge_all(resources: Iterable[tuple[str, Any]], config: Config, on: date, *,
             subject for kind, props in resources if judged(kind) for subject in subjects(kind, canonical(props)[0])
         )
         yield from judge_stack(asked, config)
-    if config.enabled(EXCEPTION_EXPIRED.code):
+    if config.enabled("exception-expired"):
         yield from (waiver.finding() for waiver in config.exceptions if not waiver.counts_on(on))
-    if config.enabled(CATALOGUE_OLD.code):
-        yield from judge_catalogue(on, days=int(config.settings(CATALOGUE_OLD.code)["days"]), version=version)
+    if config.enabled("catalogue-old"):
+        yield from judge_catalogue(on, days=int(config.settings("catalogue-old")["days"]), version=version)
 
 
 def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, ...]:
@@ -368,8 +369,8 @@ def judge_stack(subjects: Iterable[Subject], config: Config) -> tuple[Finding, .
         size = sizes.get(subject.size) if isinstance(subject.size, str) else None
         if size is not None and isinstance(subject.nodes, int):
             asked.append(GrowsTo(size, subject.nodes, *paid_as(subject)))
-    found = check_stack_budget(asked, **config.settings(STACK_BUDGET_RULE.code))
-    refused, notes = left_open("", {(value,): [STACK_BUDGET_RULE.code] for value in unknown}, config)
+    found = check_stack_budget(asked, **config.settings("stack-budget"))
+    refused, notes = left_open("", {(value,): ["stack-budget"] for value in unknown}, config)
     return (*found, *refused, *notes)
 
 

@@ -27,10 +27,7 @@ from amlstack.catalog import overlay
 from amlstack.catalog.clock import today
 from policies import config
 from policies.checks import OWN_WRONG, Rule
-from policies.checks.cluster import IDLE_TIME_RULE
-from policies.checks.governance import REQUIRED_TAGS_RULE, STACK_BUDGET_RULE, written_tags
-from policies.checks.job import SHARED_MEMORY_RULE
-from policies.config import CATALOGUE_OLD, EXCEPTION_EXPIRED, Config
+from policies.checks.governance import written_tags
 from policies.evaluation.bindings import BINDINGS, size_of
 from policies.evaluation.facts import Undecided
 from policies.evaluation.requests import canonical, judged
@@ -42,6 +39,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from amlstack.base.findings import Finding
+    from policies.config import Config
 
 
 Written = tuple[tuple[tuple[str, ...], Any], ...]
@@ -67,9 +65,9 @@ def _shm(subject: Subject, _: Mapping[str, Any], context: Context) -> Written:
 
 
 REMEDIES: Mapping[str, Callable[[Subject, Mapping[str, Any], Context], Written]] = {
-    IDLE_TIME_RULE.code: _idle,
-    REQUIRED_TAGS_RULE.code: _tags,
-    SHARED_MEMORY_RULE.code: _shm,
+    "idle-time": _idle,
+    "tags-required": _tags,
+    "shared-memory": _shm,
 }
 """The rules that have one safe answer."""
 
@@ -94,7 +92,7 @@ def apply_remedy(code: str, resource_type: str, properties: Struct, config: Conf
     read, _ = canonical(given)
     # In another spelling of its names nothing is written: it would stand beside what is there.
     for subject in subjects(resource_type, read) if read == given else ():
-        if subject.kind not in binding.kinds or not subject.facts.known:
+        if subject.kind not in binding.rule.kinds or not subject.facts.known:
             continue
         settings = config.settings(code)
         try:
@@ -142,7 +140,7 @@ _LEVELS = {
 }
 _NAMES = {number: name for name, number in _LEVELS.items()}
 _BY_CODE = {rule.code: rule for rule in config.ALL}
-_OF_STACKS = {STACK_BUDGET_RULE.code, EXCEPTION_EXPIRED.code, CATALOGUE_OLD.code}
+_OF_STACKS = {"stack-budget", "exception-expired", "catalogue-old"}
 _BIG = [("grpc.max_receive_message_length", 400 * 1024 * 1024)]
 PAGE = "docs/reference/policies.md"
 

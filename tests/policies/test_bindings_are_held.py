@@ -47,7 +47,7 @@ def test_no_bent_condition_of_a_binding_survives(monkeypatch: pytest.MonkeyPatch
     bound = {one.rule.code for one in bindings.BINDINGS}
     rows = [one for one in ROWS if one.code in bound]
     for source, module in bent(bindings):
-        of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.kinds) for kind in verdicts._OF_KIND}
+        of_kind = {kind: tuple(one for one in module.BINDINGS if kind in one.rule.kinds) for kind in verdicts._OF_KIND}
         monkeypatch.setattr(verdicts, "_OF_KIND", of_kind)
         for name in ("cluster_of", "paid_as"):
             monkeypatch.setattr(verdicts, name, getattr(module, name))

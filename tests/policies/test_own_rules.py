@@ -52,8 +52,8 @@ def test_the_example_that_init_writes_is_a_rule_once_its_marks_are_gone(tmp_path
     (tmp_path / "example.py").write_text(TEMPLATE.read_text())
     assert own.load(tmp_path, frozenset()) == ((), "")
     (tmp_path / "example.py").write_text(RULE)
-    ((rule, kinds, _),), wrong = own.load(tmp_path, frozenset())
-    assert (rule.code, set(kinds), wrong) == ("team-nodes", {"cluster"}, "")
+    ((rule, _),), wrong = own.load(tmp_path, frozenset())
+    assert (rule.code, set(rule.kinds), wrong) == ("team-nodes", {"cluster"}, "")
 
 
 @pytest.fixture

@@ -10,9 +10,6 @@ import yaml
 
 from amlstack import __version__
 from policies import checks
-from policies.checks.cluster import IDLE_TIME_RULE
-from policies.checks.job import SHARED_MEMORY_RULE
-from policies.config import TEMPLATE_UNRESOLVED
 from tests.support.harness import ANALYZER
 from tests.support.policies.accepting_provider import Attached, attached
 from tests.support.policies.showing import SIZE_RULES_ALONE
@@ -150,7 +147,7 @@ def example(rule: Rule) -> tuple[str, dict[str, Any]]:
 def test_every_rule_refuses_its_documented_example_in_one_preview(
     stack: MakeStack, azure: Attached, tmp_path: Path
 ) -> None:
-    rules = [rule for rule in (*checks.RULES, TEMPLATE_UNRESOLVED) if rule.code not in BUDGETS]
+    rules = [rule for rule in (*checks.RULES, checks.OURS["template-unresolved"]) if rule.code not in BUDGETS]
     asked = [{"name": rule.code, "token": example(rule)[0], "props": example(rule)[1]} for rule in rules]
     config: dict[str, Any] = {
         rule.code: {"enforcementLevel": "mandatory", **rule.words.sample} for rule in checks.RULES
@@ -199,8 +196,8 @@ def test_a_wrong_configuration_is_shown_by_the_engine(stack: MakeStack, azure: A
 
 
 def test_remediation_writes_the_one_safe_answer(stack: MakeStack, azure: Attached, tmp_path: Path) -> None:
-    token, cluster = example(IDLE_TIME_RULE)
-    job_token, job = example(SHARED_MEMORY_RULE)
+    token, cluster = example(checks.OURS["idle-time"])
+    job_token, job = example(checks.OURS["shared-memory"])
     config = {
         "idle-time": "remediate",
         "shared-memory": "remediate",

@@ -13,7 +13,6 @@ from amlstack.base.findings import Finding, Level
 from infra.declaration import declare
 from infra.settings import parse
 from policies import checks
-from policies.config import TEMPLATE_UNRESOLVED
 from tests.support.policies.pack_subjects import pack, seen
 from tests.support.policies.showing import TODAY, request, shown
 
@@ -87,7 +86,7 @@ def test_a_job_s_remedy_is_one_that_its_file_takes(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "rule",
     [*(each for each in checks.RULES if each.words.example.startswith("# ") and not each.code.startswith("cost-")),
-             TEMPLATE_UNRESOLVED],
+             checks.OURS["template-unresolved"]],
     ids=lambda rule: rule.code,
 )  # fmt: skip
 def test_what_a_rule_shows_instead_breaks_no_other_rule(rule: checks.Rule) -> None:

@@ -274,13 +274,12 @@ class Checked(NamedTuple):
 def plan_gate(where: Targets, day: date) -> Gate:
     """Only the rules on what a run needs (sizes, fabric, ranks, checkpoints), for verbs that run or show a job."""
     from policies.checks import SIZE_RULES
-    from policies.checks.job import FABRIC_OFF_RULE, PROCESSES_RULE, SPOT_CHECKPOINT_RULE
     from policies.config import ALL
     from policies.config import read as configured
     from policies.gate import Gate
 
-    levels = {rule.code: "mandatory" for rule in (*SIZE_RULES, PROCESSES_RULE)}
-    levels |= {rule.code: "advisory" for rule in (FABRIC_OFF_RULE, SPOT_CHECKPOINT_RULE)}
+    levels = dict.fromkeys((*(rule.code for rule in SIZE_RULES), "processes-beyond-gpus"), "mandatory")
+    levels |= dict.fromkeys(("fabric-switched-off", "spot-checkpoint"), "advisory")
     gate = Gate(configured({rule.code: levels.get(rule.code, "disabled") for rule in ALL}), day)
     if where.reading is not None and where.settings is not None:
         _know_clusters(gate, where.reading, where.settings)

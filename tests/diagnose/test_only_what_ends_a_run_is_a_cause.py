@@ -327,3 +327,126 @@ def test_the_report_of_lsf_says_that_a_job_failed(tmp_path: Path) -> None:
     report = "Started at Thu Mar 10 12:19:31 2022\n\nExited with exit code {}.\n\nResource usage summary:\n"
     assert verdict_of(f"{steps(5)}{report.format(2)}", tmp_path).fatal
     assert not verdict_of(f"{steps(5)}Successfully completed.\n", tmp_path).fatal
+
+
+BANNER = "load the model of the small run\nnumber of parameters: 1200000\nread the pairs of shard 0\n"
+
+
+def test_a_program_that_is_started_again_had_not_ended_the_log(tmp_path: Path) -> None:
+    """Its first words come once more: what ended the start before is not what the log ends with."""
+    first = BANNER + "writes a table\n" * 50 + traceback("ValueError: first")
+    assert not verdict_of(first + BANNER.replace("12", "13") + "writes a table\n" * 12, tmp_path).fatal
+    assert verdict_of(first + BANNER + "writes a table\n" * 60 + traceback("KeyError: 'x'"), tmp_path).text == (
+        "KeyError: 'x'"
+    )
+    for text in (first + BANNER, "".join(f"[rank{rank}]: {first}{BANNER}" for rank in range(4))):
+        assert verdict_of(text, tmp_path).text == "ValueError: first"  # only begun, or another rank's
+
+
+@pytest.mark.parametrize("rest", ["--batch-size", "epochs=3", "d"])
+def test_the_rest_of_a_command_behind_its_program_is_no_missing_program(rest: str, tmp_path: Path) -> None:
+    line = f"run.sh: line 41: {rest}: command not found\n"
+    assert not verdict_of("accuracy of a class 0.5\n" * 60 + line, tmp_path).fatal
+    assert not verdict_of(steps(5) + line, tmp_path).fatal
+    for text in (line, steps(5) + line.replace(f" {rest}:", " torchrun:")):
+        assert verdict_of(text, tmp_path).cause == "missing-launcher"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Exception happened during processing of request from ('10.0.0.7', 4711)",
+        "Exception occurred during processing of request from ('10.0.0.7', 4711)",
+        "ERROR:    Exception in ASGI application",
+        "[2026-01-02 03:04:05,678] ERROR in app: Exception on /answer [POST]",
+    ],
+)
+def test_a_server_that_fails_at_a_request_goes_on(header: str, tmp_path: Path) -> None:
+    raised = traceback("ValueError: no such question").replace("<module>", "handle")
+    assert not verdict_of(f"{header}\n{raised}10.0.0.7 asked for /answer\n", tmp_path).fatal
+    assert verdict_of(f"{raised}", tmp_path).fatal
+
+
+def test_a_note_of_what_was_done_instead_is_not_before_what_failed(tmp_path: Path) -> None:
+    text = (
+        "slurmstepd: error: couldn't chdir to `/work': No such file or directory: going to /tmp instead\n"
+        "slurmstepd: error: execve(): /home/u/run.sh: Permission denied\n"
+        "srun: error: n1: task 0: Exited with exit code 13\n"
+    )
+    assert verdict_of(text, tmp_path).cause == "permission-denied"
+
+
+def test_a_step_that_slurm_refuses_while_a_job_ends_is_not_why_it_ended(tmp_path: Path) -> None:
+    text = (
+        "srun: error: Unable to create step for job 7: Job/step already completing or completed\n"
+        "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-04T18:05:12 DUE TO TIME LIMIT ***\n"
+    )
+    assert verdict_of(text, tmp_path).cause == "job-timeout"
+
+
+def test_a_worker_whose_parent_was_interrupted_found_no_damaged_file(tmp_path: Path) -> None:
+    frame = '  File "/opt/lib/python3.10/multiprocessing/spawn.py", line 126, in _main\n'
+    cut = f"Traceback (most recent call last):\n{frame}    load()\n_pickle.UnpicklingError: pickle data was truncated\n"
+    assert verdict_of(f"{steps(3)}Keyboard interruption, end of training\n{cut}", tmp_path).cause == (
+        "terminated-from-outside"
+    )
+
+
+@pytest.mark.parametrize("end", ["Terminated", "[2026-06-01 04:38:43] SIGTERM received. signum=None. Shutting down..."])
+def test_a_signal_from_outside_is_the_cause_and_no_warning_before_it(end: str, tmp_path: Path) -> None:
+    warned = "[2026-06-01 04:33:05] Ignore import error when loading models.x: No module named 'vllm'\n"
+    assert verdict_of(f"{warned}the engine is ready\n{end}\n", tmp_path).cause == "terminated-from-outside"
+
+
+def test_the_last_error_of_a_log_counts_where_other_signs_are_far(tmp_path: Path) -> None:
+    listing = "  using ::sin;\n" * 500
+    text = traceback("RuntimeError:") + listing + "nvrtc: error: invalid value for --gpu-architecture (-arch)\n"
+    assert "invalid value" in str(verdict_of(text, tmp_path).text)
+
+
+def test_an_error_of_a_program_that_then_comes_forward_ended_nothing(tmp_path: Path) -> None:
+    said = "Error: no interpreter is found here, another one is taken\n"
+    assert not verdict_of(f"{said}loading:  50%|##   | 1/2\n", tmp_path).fatal
+    assert verdict_of(f"loading:  50%|##   | 1/2\n{said}", tmp_path).fatal
+
+
+def test_stacks_behind_a_host_and_the_good_end_of_a_launcher_show_no_failure(tmp_path: Path) -> None:
+    stack = "gpu-7: frame #5: c10d::ProcessGroupNCCL::HeartbeatMonitor::runLoop() + 0x3c8 (0x7e in libtorch.so)\n"
+    end = "gpu-7: [2026-04-11 11:24:14,452] [INFO] [launch.py:367:main] Process 4189 exits successfully.\n"
+    assert not verdict_of(steps(9) + stack + end, tmp_path).fatal
+
+
+def test_what_hydra_does_not_find_is_the_cause(tmp_path: Path) -> None:
+    lost = "Cannot find primary config 'large'. Check that it's in your config search path.\n"
+    hydra = "\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    verdict = verdict_of(traceback("TypeError: earlier").replace("<module>", "run") + lost + hydra, tmp_path)
+    assert "large" in str(verdict.text)
+
+
+@pytest.mark.parametrize(
+    "thread", ["[Service thread] Accept failed Success", "[Proxy Service 3] Failed to execute operation Close"]
+)
+def test_threads_of_nccl_that_are_torn_down_end_no_run(thread: str, tmp_path: Path) -> None:
+    line = f"node1:279:280 [6] proxy.cc:1458 NCCL WARN {thread}\n"
+    assert not verdict_of(f"{steps(9)}results are written\n{line}", tmp_path).fatal
+
+
+def test_a_loader_that_lost_its_worker_when_a_person_pressed_ctrl_c_is_no_cause(tmp_path: Path) -> None:
+    frame = '  File "/opt/lib/python3.10/multiprocessing/connection.py", line 383, in _recv\n'
+    lost = f"Exception in thread Thread-1:\nTraceback (most recent call last):\n{frame}    raise EOFError\nEOFError\n"
+    verdict = verdict_of(f"{steps(3)}{lost}Keyboard interruption. Exiting from early training\n", tmp_path)
+    assert verdict.cause == "terminated-from-outside"
+
+
+def test_a_tracebacks_level_is_that_of_a_note_where_it_was_caught(tmp_path: Path) -> None:
+    raised = (
+        traceback("TypeError: no integer").replace("Traceback", "[INFO:loader] Traceback").replace("<module>", "get")
+    )
+    assert not verdict_of(f"{steps(3)}{raised}another sample is taken\n", tmp_path).fatal
+
+
+def test_the_log_that_a_tracker_keeps_of_itself_names_no_cause(tmp_path: Path) -> None:
+    begin = "2026-06-11 14:13:32,315 DEBUG   HandlerThread:203246 [handler.py:handle_request():158] keepalive\n"
+    raised = "socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
+    assert not verdict_of(begin + traceback(raised) + begin, tmp_path).fatal
+    assert verdict_of(traceback(raised) + begin, tmp_path).fatal

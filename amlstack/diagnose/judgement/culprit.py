@@ -48,7 +48,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
     """
     events = list(events)
     ends = [event for event in events if event.role in (EventRole.VICTIM, EventRole.SUMMARY) and not event.soft]
-    ended, by_hand = bool(ends), bool(ends) and all(event.code == "interrupted" for event in ends)
+    ended, by_hand = bool(ends), bool(ends) and all(event.signature.kind == "stop" for event in ends)
     if any(event.code == "job-cancelled" for event in events):  # what a program logs as a note it had caught
         noted = "\n".join(event.text for event in events if event.soft and "INFO" in event.text[:60])
         events = [event for event in events if event.signature.blameless or event.text.split("] ")[-1] not in noted]

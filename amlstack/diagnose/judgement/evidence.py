@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from amlstack.code_reading.starters import PROGRAMS, STARTERS
 from amlstack.diagnose.diagnosis import Victim
 from amlstack.diagnose.events import Event, Log, Origin, comparable
 from amlstack.diagnose.reading.messages import logged_as_error
@@ -203,8 +204,11 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return False
     if event.role is not EventRole.CULPRIT or ended:
         return True
+    if event.code == "missing-launcher" and _ran(event, log):
+        return False
     raised = event.weight >= 3 or definite(event.text)
-    last = log.lines - event.line <= LAST
+    went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))
+    last = log.lines - event.line <= LAST and not went_on
     if log.lines <= EXCERPT and not log.progress:
         if event.soft:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
@@ -215,6 +219,18 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
 
 _HARMLESS = re.compile(r"Warning: |^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
 """Warnings of Python's own, notes that quote what they work on, and what a program does without."""
+
+
+_OF_SCRIPT = re.compile(r": line \d+: (?P<name>[^:]+): ")
+_REST = re.compile(r"-|.*[=,)]|..?$")
+
+
+def _ran(event: Event, log: Log) -> bool:
+    """True where a script goes on behind its program with a word that starts none: the rest of a broken command."""
+    if (found := _OF_SCRIPT.search(event.text)) is None or found["name"] in (*PROGRAMS, *STARTERS):
+        return False
+    rest = log.lines > EXCERPT and _REST.match(found["name"])
+    return bool(rest or log.finished or any(min(lines) < event.line for lines in log.progress.values()))
 
 
 def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
@@ -254,16 +270,8 @@ APART = 100
 SETTLED = 2.0
 """Seconds after a process's end in which the launcher's other codes may be earlier ones."""
 WAITED = frozenset(
-    {
-        "nccl-watchdog-timeout",
-        "nccl-heartbeat",
-        "gloo-timeout",
-        "barrier-not-joined",
-        "horovod-stalled",
-        "flight-recorder-waits",
-        "jax-task-lost",
-    }
-)
+    (CODE, "nccl-watchdog-timeout", "nccl-heartbeat", "gloo-timeout", "barrier-not-joined", "horovod-stalled")
+) | {"jax-task-lost"}
 """Victims that waited for other ranks."""
 _LONG_MESSAGE = ("graph execution error", "unknownerror", "internalerror", "abortederror")
 
@@ -314,9 +322,6 @@ def _after_the_end(events: list[Event]) -> list[Event]:
     ]
 
 
-_OF_SCRIPT = re.compile(r": line \d+: [^:]+: ")
-
-
 def _led_to(event: Event, raised: list[Event], exits: list[Event], again: list[Event]) -> bool:
     if event.code == "missing-launcher" and _OF_SCRIPT.search(event.text):  # and the script went on
         return any(each.file == event.file and event.text.split(": ")[-2] not in each.shown for each in raised)
@@ -356,17 +361,25 @@ def _victims(events: Iterable[Event]) -> _Victims:
     )
 
 
+_ORPHAN = re.compile(
+    r"killed by signal: Terminated\.\n|multiprocessing[/\\]spawn\.py$|^EOFError:?\n.*[/\\]connection\.py$"
+)
+"""Ends of a data loader's worker whose process has ended, or was stopped with it."""
+
+
 def _with_role(event: Event, victims: _Victims) -> Event:
     """An event as a victim or a summary, where it only follows from another rank's end."""
     if _aborted_while_waiting(event, victims) or (
         event.code == "exit-without-reason" and event.rank in victims.waiting
     ):
         return replace(event, role=EventRole.VICTIM)
+    stops = (each for each in victims.all if each.signature.kind == "stop" and each.file == event.file)
+    if _ORPHAN.search(f"{event.text}\n{event.facts.get('inner', '')}") and any(
+        each.line < event.line or event.text.startswith("EOFError") for each in stops
+    ):
+        return replace(event, role=EventRole.VICTIM)
     if event.role is not EventRole.CULPRIT or event.weight > 2:
         return event
-    stops = (each for each in victims.all if each.signature.kind == "stop" and each.file == event.file)
-    if event.text.endswith("killed by signal: Terminated.") and any(each.line < event.line for each in stops):
-        return replace(event, role=EventRole.VICTIM)  # a data loader's worker, stopped after its process
     inner = str(event.facts.get("inner", ""))
     if event.code == "traceback-cut-short" and (COMMUNICATION.search(inner) or victims.waiting - {event.rank}):
         return replace(event, role=EventRole.SUMMARY)  # it failed; whether by itself, its end would say
@@ -512,7 +525,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
 
     A process ends with one exception, the last one. What is raised well after a launcher's end is another run's.
     """
-    begins: dict[str, int] = {}
+    begins = {name: log.begun for name, log in logs.items() if _alone(log)}
     raised: dict[str, int] = {}
     mistakes: dict[Writer, tuple[int, bool]] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
@@ -526,7 +539,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.
-            again = event.rank is not None or not (log.launcher or log.ranks or (log.world or 1) > 1)
+            again = event.rank is not None or _alone(log)
             raised[event.file] = ends[event.file, event.rank] = event.line
             if again and (kind := _MISTAKE.match(event.text)):
                 mistakes[event.file, event.rank] = event.line, kind["data"] is None
@@ -541,6 +554,10 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         else event
         for event in events
     ]
+
+
+def _alone(log: Log) -> bool:
+    return not (log.launcher or log.ranks or (log.world or 1) > 1)
 
 
 _MISTAKE = re.compile(

@@ -367,7 +367,7 @@ def _quiet(evidence: Evidence) -> Diagnosis:
 
 def _all_stopped(ended: Sequence[Event], summaries: Sequence[Event]) -> bool:
     """The launcher itself received a signal to stop, and no rank had failed before."""
-    words = ("death signal", "received sigterm", "signal: 15", "signal 15")
+    words = ("death signal", "received sigterm", "sigterm received", "signal: 15", "signal 15", "terminated")
     own = [
         event
         for event in ended

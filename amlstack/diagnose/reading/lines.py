@@ -44,28 +44,11 @@ _WRITER = 40
 """Bytes at the beginning of a line that name its writer: rank, node, process. Times are left out."""
 # What the readers of tracebacks and tables must see, besides the table's own words.
 _MARKS = (
-    "traceback (most",
-    "exception in ",
-    "future: <",
-    "current thread",
-    "failures:",
-    "root cause",
-    "nproc_per_node",
-    "nranks",
-    "world_size",
-    "torch.distributed.",
-    "torch/distributed/",
-    "launch.py:",
-    "terminated with the following",
-    "exception ignored",
-    "-" * 74,
-    "distributed init (rank",
-    "global_rank: ",
-    "initialized host",
-    "to store for rank",
-    "init process group",
-    "joined as rank",
-    "(rank/world-size)",
+    *("traceback (most", "exception in ", "future: <", "current thread", "failures:", "root cause"),
+    *("nproc_per_node", "nranks", "world_size", "torch.distributed.", "torch/distributed/", "launch.py:"),
+    *("terminated with the following", "exception ignored", "exception happened during", "exception on /"),
+    *("-" * 74, "distributed init (rank", "global_rank: ", "initialized host", "to store for rank"),
+    *("init process group", "joined as rank", "(rank/world-size)"),
 )
 
 

@@ -126,17 +126,20 @@ class BlockReader:
 LAST = 12
 """Lines before a log's end in which a program says why it gives up."""
 LONGEST = 500
+NARROWEST = 16
+"""Characters of a line that more than one program will hardly write."""
 _LEVEL = re.compile(
     r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
     r"|^(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)(?:\[\w+\])?: +\S"  # a program's own last words
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}: Error response from daemon: "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
+    r"|^Failed to build [\w.-]+$"
 )
 _SUCCEEDED = re.compile(
-    r"\b(?:training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
+    r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
     r"\b(?:finished|completed?|done|succeeded)\b"
-    r"|\bend of (?:the )?(?:training|run|job)\b"
+    r"|\bprocess \d+ exits successfully\b|\bstatus\W{1,4}value\W{1,5}success\b|\bend of (?:the )?(?:training|run|job)\b"
     r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
     re.IGNORECASE,
@@ -306,6 +309,35 @@ def progress(
         if not 0 < over < number and _FORWARD.search(raw) and not _AFTERWARDS.search(raw):
             found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
+
+
+BANNER = 60
+"""Lines of a log's begin that a program may write whenever it starts."""
+_SAME = re.compile(r"\d+(?:[.:,/-]\d+)*|0x[0-9a-f]+")
+
+
+def _form(raw: bytes) -> str:
+    return _SAME.sub("", raw[:LONGEST].decode(errors="replace")).strip()
+
+
+def begun(head: bytes, tail: bytes, lines: int) -> int:
+    """The line near a log's end on which its first lines come once more, as they do where a program is started again.
+
+    Args:
+        head: The log's first bytes.
+        tail: The log's last bytes.
+        lines: How many lines the log has.
+    """
+    top = head.split(b"\n")[:BANNER]
+    top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw)), BANNER)]  # steps say nothing
+    places = {form: at for at, form in reversed([*enumerate(map(_form, top))]) if len(form) >= NARROWEST}
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    forms = enumerate(map(_form, rows), start=lines - len(rows) + 1)
+    seen = [(number, places[form]) for number, form in forms if form in places and number > BANNER]
+    again = [
+        a for a, b, c in zip(seen, seen[1:], seen[2:], strict=False) if a[1] < b[1] < c[1] and c[0] - a[0] <= BANNER
+    ]
+    return max((number for number, _ in again if lines - number >= LAST), default=0)
 
 
 def last_counter(tail: bytes, line_of: Callable[[str], Line] = strip) -> dict[int | None, tuple[str, float]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.diagnose import signatures
 from amlstack.diagnose.events import Log, Origin, Stamp, find_stamp, last_stamp
 from amlstack.diagnose.reading import lines, messages, records, tracebacks, writers
-from amlstack.diagnose.reading.collector import LONGEST_TEXT, Collector
+from amlstack.diagnose.reading.collector import LONGEST_TEXT, NEAR, Collector
 from amlstack.diagnose.reading.terminal import NARROWEST, wraps
 from amlstack.diagnose.reading.writers import Layout
 from amlstack.diagnose.signatures import EventRole, by_code, hedged, match
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
 
-if TYPE_CHECKING:
     Writer = tuple[int | None, int | None]
 
 NAMELESS = (None, None)
@@ -36,9 +35,12 @@ _SPAWNED = re.compile(r"^(?:-- Process |Exception in device=\w+:)(\d{1,5})(?: te
 _LOCAL = re.compile(r"--local[_-]rank=(\d{1,5})\b")
 _RANKED_HEADER = re.compile(rf"\S.*\[rank ?(?P<rank>\d{{1,6}})\]: ?{re.escape(tracebacks.HEADER)}$")
 """A header that stands behind a progress bar, with its rank: the next lines have the rank at their beginning."""
-_IGNORED = ("Exception ignored in", "--- Logging error ---", "Error in atexit._run_exitfuncs")
-_CAUGHT = re.compile(r"\W?WARN(?:ING)?\b(?! NCCL)")
-"""The level before the header of a traceback that was caught and shown, not one that ends its program."""
+_IGNORED = re.compile(
+    r"Exception ignored in|--- Logging error ---|Error in atexit\._run_exitfuncs"
+    r"|\W?(?:WARN(?:ING)?\b(?! NCCL).*|(?:INFO|DEBUG)\b\S{0,20} )Traceback \("
+    r"|Exception \w+ during processing of request|.{0,60}\bException (?:in ASGI application|on /\S* \[[A-Z]+\])"
+)
+"""Begins what is shown of an exception that was caught, and ends no program."""
 _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
 """Begin what Python prints of an exception that ends a thread or a task, and not the program."""
 _WRAPPERS = ("Exception", "Exception:")
@@ -56,17 +58,9 @@ class Exceptions:
     """
 
     __slots__ = (
-        "_aside",
-        "_attention",
-        "_began",
-        "_collector",
-        "_ignored",
-        "_last_raised",
-        "_messages",
-        "_readers",
-        "_spawned",
+        "_aside", "_attention", "_began", "_collector", "_ignored", "_last_raised", "_messages", "_readers", "_spawned",
         "_until",
-    )
+    )  # fmt: skip
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -88,7 +82,7 @@ class Exceptions:
         """Takes a line that may say whose the next exception is, or that it ends nothing."""
         if found := _SPAWNED.match(line.text):
             self._spawned = int(found[1])
-        if line.text.startswith(_IGNORED) or (tracebacks.HEADER in line.text and _CAUGHT.match(line.text)):
+        if _IGNORED.match(line.text):
             self._ignored.add((line.rank, line.local))
         if line.text.startswith(_ASIDE):
             self._aside.add((line.rank, line.local))
@@ -212,12 +206,10 @@ class Exceptions:
         if at is not None and at < len(events) and self._reader(writer).cell and not raised.chained:
             # A program that ended and said nothing yet reports what a notebook raised.
             raised = replace(raised, original="main" in events[at].facts and events[at].text.endswith(":"))
-        apart = raised.tracked and signature.kind != "stop" and writer not in self._aside
         if (raised.chained or raised.original) and at is not None and at < len(events):
             self._collector.chain(at, raised, signature, time)
-            events[at] = replace(events[at], soft=events[at].soft or apart)
             return
-        ignored = writer in self._ignored or apart
+        ignored = writer in self._ignored
         self._ignored.discard(writer)
         if writer in self._aside:
             self._aside.discard(writer)
@@ -254,12 +246,15 @@ MOST_LOOKED_BACK = 2000
 """Lines without a time for which the lines before are searched for one."""
 LEAD = 100
 """Characters of a long line before the sign that it holds that are shown with it."""
+_FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
 """An exception as a value of a record that is printed over several lines."""
 _REPRESENTED = re.compile(r"(?P<class>[A-Za-z_][\w.]*(?:Error|Exception))\((?P<quote>['\"])(?P<text>.+)(?P=quote)\)$")
 """An exception as Python represents it, in a line of its own."""
+_TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\):\d+\]")
+"""Begins the log that wandb keeps of itself, without which a run does."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -351,9 +346,10 @@ class Scanner:
             return
         number, line = shown
         # What another event is about already, or a log with a better sign, gains nothing.
-        better = (EventRole.CULPRIT, EventRole.VICTIM)
+        better, near = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR
         if not any(
-            event.line == number or (event.role in better and not (event.soft and event.origin is Origin.LINE))
+            event.line == number
+            or (event.role in better and event.line >= near and not (event.soft and event.origin is Origin.LINE))
             for event in self.collector.events
         ):
             self.collector.add(by_code("logged-error"), number, line, line.text.strip())
@@ -391,7 +387,7 @@ class Scanner:
 
     def _line(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> None:
         text = line.text.strip()
-        if text.startswith("frame #"):  # names a function of C++, and says nothing of it
+        if _FRAME.match(text):  # names a function of C++, and says nothing of it
             return
         text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
         text = f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
@@ -473,6 +469,8 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
             scanner.feed(number, text, before)
     scanner.last_words(messages.last(tail.kept, number, line_of))
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
+    if _TRACKER.search(first[:LONGEST_TEXT]):
+        log = replace(log, events=tuple(replace(each, role=EventRole.NOTE) for each in log.events))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
     over = max(
@@ -485,4 +483,5 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         progress=messages.progress(tail.kept, number, line_of, over),
         finished=messages.finished(tail.kept, number, line_of),
         spoken=messages.spoken(tail.kept, number),
+        begun=messages.begun(first, tail.kept, number),
     )

@@ -28,7 +28,8 @@ LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|go
 GIVES_UP = re.compile(r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$", re.IGNORECASE)
 """The last words of a line with which a program ends itself."""
 DONE_WITHOUT = re.compile(
-    r"\b(?:falling back|falls? back|using .{1,40} instead|using the (?:slow|default|fallback|python)|disabling"
+    r"\b(?:falling back|falls? back|(?:using|going to) .{1,40} instead"
+    r"|using the (?:slow|default|fallback|python)|disabling"
     r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",
     re.IGNORECASE,
 )
@@ -64,6 +65,7 @@ LAUNCHER = re.compile(
 """Files of launchers, whose own exceptions only say that a rank failed."""
 _MEETS = frozenset({"init_process_group", "init_distributed", "_init_process_group"})
 """Functions in which a rank meets the others for the first time."""
+_TOP = ("<module>", "_run_module_as_main")
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
@@ -87,7 +89,6 @@ class Raised:
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
-        tracked: It came through a tracker's own code alone, as its own log shows it: the run does without it.
     """
 
     line: int
@@ -101,7 +102,6 @@ class Raised:
     own_command: bool = False
     meets: bool = False
     main: bool = False
-    tracked: bool = False
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class TracebackReader:
             self._frames[-1] = replace(self._frames[-1], line=int(found["line"]))
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self.cell else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
-            self._main |= not self._frames and frame.function == "<module>" and frame.file != "<string>"
+            self._main |= not self._frames and frame.function in _TOP and frame.file != "<string>"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
@@ -189,9 +189,7 @@ class TracebackReader:
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
-            tracked = raised.packages[-1:] == ("wandb",) and not (self._main or self._own_frames())
             raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets, main=self._main)
-            raised = replace(raised, tracked=tracked)
             self._end()
             return raised
         self._foreign += 1

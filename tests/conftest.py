@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 # How long an example takes is the machine's business and no test's; a busy one must not fail.
 settings.register_profile("amlstack", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # In CI the same examples each time: what turns red there has been turned red by the change, and does so here with CI=1.
-# New ones are looked for wherever else the tests run, half as many at a time, and by the hundred with
-# --hypothesis-profile=thorough.
-settings.register_profile("ci", settings.get_profile("amlstack"), max_examples=100, derandomize=True)
+# New ones are looked for wherever else the tests run, and by the hundred with --hypothesis-profile=thorough.
+settings.register_profile("ci", settings.get_profile("amlstack"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("amlstack"), max_examples=1000)
 settings.load_profile("ci" if os.environ.get("CI") else "amlstack")
 

@@ -7,32 +7,30 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
 from infra.settings.model.stack import Settings
 from jobs.loading import load
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 BLOCKS = [
-    pytest.param(found["kind"], re.sub(f"(?m)^{found['indent']}", "", found["text"]), id=f"{page.name}:{number}")
+    (page.name, found["kind"], re.sub(f"(?m)^{found['indent']}", "", found["text"]))
     for page in PAGES
-    for number, found in enumerate(
-        re.finditer(
-            r"(?ms)^(?P<indent> *)```(?P<kind>yaml|toml|json|python)\n(?P<text>.*?)^(?P=indent)```",
-            page.read_text("utf-8"),
-        )
+    for found in re.finditer(
+        r"(?ms)^(?P<indent> *)```(?P<kind>yaml|toml|json|python)\n(?P<text>.*?)^(?P=indent)```",
+        page.read_text("utf-8"),
     )
 ]
 KEYS = {field.alias or name for name, field in Settings.model_fields.items()}
 
 
-@pytest.mark.parametrize(("kind", "text"), BLOCKS)
-def test_a_block_is_read(kind: str, text: str, tmp_path: Path) -> None:
+@for_each("page, kind, text", BLOCKS)
+def test_a_block_is_read(page: str, kind: str, text: str, tmp_path: Path) -> None:
     if kind == "toml":
         tomllib.loads(text)
     elif kind == "json":

@@ -12,6 +12,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from tests.support import mutants
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ def functions(file: str) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef))
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+@for_each("mutant", MUTANTS)
 def test_a_mutant_breaks_what_a_page_says_and_names_its_test(mutant: Mutant) -> None:
     assert " ".join(mutant.promise.split()) in section(mutant.doc, mutant.heading)
     broken = mutant.applied((PROJECT / mutant.file).read_text("utf-8"))

@@ -6,9 +6,8 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.paths import PROJECT
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +25,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+@for_each("page", PAGES)
 def test_a_link_leads_to_a_file(page: Path) -> None:
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert missing == []

@@ -13,6 +13,7 @@ from amlstack.rpc import ProviderError
 from amlstack.sandbox import kinds
 from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.protocol import allowances, typecheck
+from tests.support.rows import for_each
 
 TOKENS = shape.tokens()
 
@@ -103,7 +104,7 @@ def module(token: str) -> Any:
     return importlib.import_module(f"pulumi_azure_native.{token.partition(':')[0]}")
 
 
-@pytest.mark.parametrize("token", TOKENS)
+@for_each("token", TOKENS)
 def test_inputs_are_those_of_the_installed_class(token: str) -> None:
     kind, _ = shape.find(f"azure-native:{token}")
     args = args_of(token)
@@ -121,7 +122,7 @@ def test_inputs_are_those_of_the_installed_class(token: str) -> None:
     assert ours - wire <= {"location"}
 
 
-@pytest.mark.parametrize("token", TOKENS)
+@for_each("token", TOKENS)
 def test_outputs_are_those_of_the_installed_class(token: str) -> None:
     kind, version = shape.find(f"azure-native:{token}")
     cls = getattr(module(token), token.partition(":")[2])
@@ -133,8 +134,8 @@ def test_outputs_are_those_of_the_installed_class(token: str) -> None:
     assert re.search(rf"API version {version}\b", inspect.getsource(cls))
 
 
-@pytest.mark.parametrize(
-    ("token", "path", "args", "response"),
+@for_each(
+    "token, path, args, response",
     [(token, path, *classes) for token, paths in NESTED.items() for path, classes in paths.items()],
 )
 def test_only_an_answer_has_the_hidden_parts(token: str, path: str, args: str, response: str) -> None:
@@ -151,7 +152,7 @@ def test_every_hidden_part_is_accounted_for() -> None:
         assert {path.rpartition(".")[0] for path in kind.hidden} <= set(NESTED.get(token, {})), token
 
 
-@pytest.mark.parametrize("token", TOKENS)
+@for_each("token", TOKENS)
 def test_every_row_is_of_a_kind_whose_bodies_are_checked_by_it(token: str) -> None:
     kind, _ = shape.find(f"azure-native:{token}")
     emulated = kinds.find(_type(kind.path))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.models import described
 from amlstack.base.paths import PROJECT
+from tests.support.rows import for_each
 from tools.docs.tables import SETTINGS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-@pytest.mark.parametrize("model", SETTINGS)
+@for_each("model", SETTINGS)
 def test_every_setting_is_explained(model: type[BaseModel]) -> None:
     page = (PROJECT / "docs/reference/settings.md").read_text("utf-8")
     meanings = described(model)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from amlstack.base.paths import PROJECT
 from infra.settings import CuratedEnvironment, Reading, from_engine, parse, read_file
 from tests.support.examples import examples
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,8 +62,8 @@ def test_good_settings_give_none() -> None:
     assert reading.settings.environments[0] == CuratedEnvironment(curated="acpt-pytorch-2.8-cuda12.6")
 
 
-@pytest.mark.parametrize(
-    ("values", "where", "code", "words"),
+@for_each(
+    "values, where, code, words",
     [
         (with_("clutsers", []), "amlstack:clutsers", "setting-unknown", "The keys here are `location`"),
         (with_("clusters.0.nods", 1), "amlstack:clusters[0].nods", "setting-unknown", "Unknown key `nods`"),
@@ -138,7 +139,6 @@ def test_good_settings_give_none() -> None:
             "`A100` is listed here and in amlstack:clusters[0]",
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) and value.startswith("amlstack:") else "",
 )
 def test_one_fault_is_one_finding(values: dict[str, Any], where: str, code: str, words: str) -> None:
     finding = only(parse(values))

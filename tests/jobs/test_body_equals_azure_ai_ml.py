@@ -9,6 +9,7 @@ import pytest
 from tests.support.jobs import oracle
 from tests.support.jobs import parity_cases as cases
 from tests.support.jobs.our_commands import ours
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "job.yml"
 
 
-@pytest.mark.parametrize("case", cases.ACCEPTED)
+@for_each("case", cases.ACCEPTED)
 def test_an_accepted_file_becomes_the_same_body(case: str, place: Path) -> None:
     place.write_text(cases.text(cases.ACCEPTED[case]), encoding="utf-8")
     theirs = oracle.body(place)
@@ -29,7 +30,7 @@ def test_an_accepted_file_becomes_the_same_body(case: str, place: Path) -> None:
     assert body == theirs
 
 
-@pytest.mark.parametrize("case", cases.REFUSED)
+@for_each("case", cases.REFUSED)
 def test_a_refused_file_has_findings(case: str, place: Path) -> None:
     place.write_text(cases.text(cases.REFUSED[case]), encoding="utf-8")
     with pytest.raises(oracle.RefusedError):

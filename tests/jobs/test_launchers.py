@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
@@ -12,6 +13,7 @@ from jobs import launchers
 from jobs.azureml.write import command_file
 from jobs.launchers import Custom
 from tests.support.jobs import oracle
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,9 +251,8 @@ ALL = [
 ]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("nodes", [1, 2, 8])
 @pytest.mark.parametrize("launcher", ALL, ids=lambda value: value.type)
+@for_each("nodes, size", itertools.product([1, 2, 8], SIZES))
 def test_azure_ai_ml_sends_the_same_of_the_enriched_job(launcher: Any, nodes: int, size: str, tmp_path: Path) -> None:
     planned = plan(launcher, nodes=nodes, size=size)
     path = tmp_path / "job.yml"

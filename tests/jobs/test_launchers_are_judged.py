@@ -6,15 +6,16 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
-import pytest
-
 import jobs
 from amlstack.base.findings import Level
 from amlstack.code_reading import launches, starters
 from jobs.planning import job as job_planning
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from amlstack.base.findings import Finding
 
@@ -376,7 +377,7 @@ def judged(folder: Path, row: Row) -> list[Finding]:
     return [each for each in found if each.code.startswith(JUDGED)]
 
 
-@pytest.mark.parametrize("row", WRONG, ids=lambda row: f"{row.nodes} {row.command}")
+@for_each("row", WRONG)
 def test_a_mistake_of_a_launcher_is_found_with_line_and_remedy(row: Row, tmp_path: Path) -> None:
     (found,) = judged(tmp_path, row)
 
@@ -390,7 +391,7 @@ def test_a_mistake_of_a_launcher_is_found_with_line_and_remedy(row: Row, tmp_pat
     assert found.file.endswith(".sh" if row.line else "job.yml")
 
 
-@pytest.mark.parametrize("row", RIGHT, ids=lambda row: f"{row.nodes} {row.command}")
+@for_each("row", RIGHT)
 def test_a_right_launcher_raises_nothing(row: Row, tmp_path: Path) -> None:
     assert [str(each) for each in judged(tmp_path, row)] == []
 

@@ -18,6 +18,7 @@ from jobs.pythonfiles.mistakes import findings_of
 from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import parity_cases as cases
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -207,7 +208,7 @@ def test_faults_in_an_environment_file_are_placed_there(tmp_path: Path) -> None:
     assert (finding.code, finding.file, finding.line) == ("key-unknown", str(tmp_path / "env.yml"), 2)
 
 
-@pytest.mark.parametrize("case", cases.ACCEPTED)
+@for_each("case", cases.ACCEPTED)
 def test_what_is_written_back_as_yaml_is_the_same_job(case: str, tmp_path: Path) -> None:
     cases.folder(tmp_path)
     first = written(tmp_path, cases.text(cases.ACCEPTED[case]))

@@ -14,6 +14,7 @@ from tests.support.examples import examples
 from tests.support.jobs import oracle, other_step_cases
 from tests.support.jobs import pipeline_cases as cases
 from tests.support.jobs.our_pipelines import ours, planned
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "pipeline.yml"
 
 
-@pytest.mark.parametrize("case", ACCEPTED)
+@for_each("case", ACCEPTED)
 def test_an_accepted_pipeline_becomes_the_same_body_and_components(case: str, place: Path) -> None:
     place.write_text(whole(ACCEPTED[case]))
     theirs, registered = oracle.pipeline(place)
@@ -44,7 +45,7 @@ def test_an_accepted_pipeline_becomes_the_same_body_and_components(case: str, pl
     assert components == registered
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_a_refused_pipeline_has_one_finding(case: str, place: Path) -> None:
     place.write_text(whole(REFUSED[case]))
     with pytest.raises(oracle.RefusedError):

@@ -14,6 +14,7 @@ from jobs.azureml.write import file_of, rewritten
 from tests.support.jobs import parity_cases as cases
 from tests.support.jobs import pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,7 +97,7 @@ def test_new_blocks_stand_where_people_write_them(tmp_path: Path) -> None:
     assert text.endswith("# end\n")
 
 
-@pytest.mark.parametrize("case", cases.ACCEPTED)
+@for_each("case", cases.ACCEPTED)
 def test_the_rewritten_file_is_the_enriched_job(case: str, tmp_path: Path) -> None:
     cases.folder(tmp_path)
     path = tmp_path / "job.yml"
@@ -114,7 +115,7 @@ def test_the_rewritten_file_is_the_enriched_job(case: str, tmp_path: Path) -> No
     assert jobs.body(loaded.jobs[0], refs) == jobs.body(plan.enriched, refs)
 
 
-@pytest.mark.parametrize("case", sweep_cases.ACCEPTED)
+@for_each("case", sweep_cases.ACCEPTED)
 def test_a_rewritten_sweep_is_the_enriched_sweep(case: str, tmp_path: Path) -> None:
     path = tmp_path / "job.yml"
     result = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
@@ -129,7 +130,7 @@ def test_a_rewritten_sweep_is_the_enriched_sweep(case: str, tmp_path: Path) -> N
     assert jobs.render(jobs.load(again).jobs[0]).body == jobs.render(plan.enriched).body
 
 
-@pytest.mark.parametrize("case", pipeline_cases.ACCEPTED)
+@for_each("case", pipeline_cases.ACCEPTED)
 def test_a_rewritten_pipeline_is_the_enriched_pipeline(case: str, tmp_path: Path) -> None:
     pipeline_cases.folder(tmp_path)
     path = tmp_path / "job.yml"

@@ -17,6 +17,7 @@ from jobs.azureml import schema
 from jobs.azureml.read import command, component, data, kinds, pipeline, sweep
 from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, parity_cases, pipeline_cases, schedule_cases, sweep_cases
+from tests.support.rows import for_each
 
 PAGE = PROJECT / "docs" / "schema" / "job.schema.json"
 CORPUS = [Path(os.environ["AMLSTACK_CORPUS"])] if os.environ.get("AMLSTACK_CORPUS") else []
@@ -86,7 +87,7 @@ def test_schema_marks_nothing_in_real_files(path: Path) -> None:
     assert marks(yaml_files.load(path.read_text())) == []
 
 
-@pytest.mark.parametrize("case", TAKEN)
+@for_each("case", TAKEN)
 def test_schema_marks_only_other_spellings_of_what_azure_ai_ml_takes(case: str) -> None:
     kind, _, name = case.partition("-")
     marked = marks({key: value for key, value in TAKEN[case].items() if value is not None or key == "outputs"})
@@ -132,8 +133,8 @@ def test_schema_describes_each_key() -> None:
     assert [key for key, each in keys.items() if not described(each)] == []
 
 
-@pytest.mark.parametrize(
-    ("file", "lines"),
+@for_each(
+    "file, lines",
     [
         *((JOB, f"{key}x: 1") for key in command.KEYS),
         *((SWEEP, f"{key}x: 1") for key in sweep.KEYS),

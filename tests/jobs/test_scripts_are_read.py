@@ -8,6 +8,7 @@ import pytest
 
 import jobs
 from amlstack.base.findings import Level
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,7 +163,7 @@ def test_an_argument_that_the_script_refuses_is_found(case: tuple[str, ...], sta
     assert finding.level is Level.ERROR
 
 
-@pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
+@for_each("case", RIGHT.values())
 def test_a_right_command_or_an_unknown_script_has_no_finding(case: tuple[str, str], tmp_path: Path) -> None:
     script, words = case
     (tmp_path / "train.py").write_text(script)

@@ -14,6 +14,7 @@ from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import sweep_cases as cases
 from tests.support.jobs.our_sweeps import ours
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "sweep.yml"
 
 
-@pytest.mark.parametrize("case", cases.ACCEPTED)
+@for_each("case", cases.ACCEPTED)
 def test_an_accepted_sweep_becomes_the_same_body(case: str, place: Path) -> None:
     path = written(cases.ACCEPTED[case], place)
     theirs = oracle.sweep(path)

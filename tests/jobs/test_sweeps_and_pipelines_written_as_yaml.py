@@ -6,7 +6,6 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
 
 import jobs
@@ -14,6 +13,7 @@ from jobs.azureml.write import file_of
 from tests.support import yaml_files
 from tests.support.jobs import other_step_cases, pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def enriched(path: Path) -> Any:
     return jobs.resolve(declared, lambda _: (jobs.Target(), ()), source=loaded.source).enriched
 
 
-@pytest.mark.parametrize("case", sweep_cases.ACCEPTED)
+@for_each("case", sweep_cases.ACCEPTED)
 def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
     result = {**sweep_cases.BASE, **(yaml_files.load(sweep_cases.ACCEPTED[case]) or {})}
@@ -38,7 +38,7 @@ def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
 PIPELINES = {**pipeline_cases.ACCEPTED, **other_step_cases.ACCEPTED}
 
 
-@pytest.mark.parametrize("case", PIPELINES)
+@for_each("case", PIPELINES)
 def test_a_pipeline_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     pipeline_cases.folder(tmp_path)
     other_step_cases.folder(tmp_path)

@@ -21,10 +21,10 @@ from tests.support.policies.policy_targets import (
     TEST,
     outcome,
 )
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize(
-    ("condition", "answer"),
+@for_each("condition, answer",
     [
         ({"field": "type", "equals": COMPUTES.upper()}, True),
         ({"field": "type", "notEquals": COMPUTES}, False),

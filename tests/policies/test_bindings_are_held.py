@@ -14,6 +14,7 @@ from tests.support.policies.bend import bent, changed
 from tests.support.policies.binding_rows import ROWS, Row
 from tests.support.policies.binding_rows.rows import H100
 from tests.support.policies.showing import TODAY, request, shown
+from tests.support.rows import for_each
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def holds(one: Row) -> bool:
     return (one.code in refusing) is one.speaks and bool(waits) is one.waits
 
 
-@pytest.mark.parametrize("one", ROWS, ids=lambda one: one.code)
+@for_each("one", ROWS)
 def test_a_rule_judges_what_it_is_bound_to(one: Row) -> None:
     assert holds(one)
 

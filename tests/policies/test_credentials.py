@@ -39,7 +39,7 @@ def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in credentials.FORMS])
-@settings(max_examples=examples(0.3))
+@settings(max_examples=examples(0.1))
 @given(data=st.data())
 def test_every_text_of_a_form_is_known(pattern: str, data: Any) -> None:
     assert credentials.form(data.draw(st.from_regex(pattern))) is not None

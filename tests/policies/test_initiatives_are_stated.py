@@ -9,11 +9,12 @@ from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from policies.tenant import library
 from policies.tenant.library import AppliedPolicy
 from policies.tenant.verdicts import DeclaredStack, judge_policies
+from tests.support.rows import for_each
 
 ROWS = library.read_data("definitions")["definitions"]
 
 
-@pytest.mark.parametrize("definition_id", ROWS)
+@for_each("definition_id", ROWS)
 def test_a_definition_has_a_source_and_a_rule_that_is_evaluated(definition_id: str) -> None:
     row = ROWS[definition_id]
 

@@ -22,6 +22,7 @@ from policies import checks
 from policies.config import ALL
 from policies.pack.server import REMEDIES, Pack
 from tests.support.policies.showing import request, shown
+from tests.support.rows import for_each
 
 TODAY = date(2026, 8, 1)
 RULES = ALL
@@ -35,7 +36,7 @@ def clusters(text: str) -> list[tuple[str, int, bool]]:
     ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@for_each("rule", RULES)
 def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)+", rule.code)
     assert rule.title.endswith(".")
@@ -45,7 +46,7 @@ def test_a_rule_is_documented_in_full(rule: checks.Rule) -> None:
     assert f"### {rule.code}\n" in PAGE.read_text()
 
 
-@pytest.mark.parametrize("rule", checks.SIZE_RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", checks.SIZE_RULES)
 def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead(rule: checks.Rule) -> None:
     def codes(text: str) -> set[str]:
         return {
@@ -58,9 +59,7 @@ def test_a_rule_refuses_its_example_and_no_rule_refuses_what_it_proposes_instead
     assert codes(rule.words.instead) == set()
 
 
-@pytest.mark.parametrize(
-    "rule", [rule for rule in checks.RULES if rule not in checks.SIZE_RULES], ids=lambda rule: rule.code
-)
+@for_each("rule", [rule for rule in checks.RULES if rule not in checks.SIZE_RULES])
 def test_the_pack_refuses_a_rule_s_example_and_not_what_stands_instead(rule: checks.Rule, priced: None) -> None:
     config = {rule.code: {"enforcementLevel": "mandatory", **rule.words.sample}}
 

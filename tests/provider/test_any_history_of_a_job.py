@@ -224,7 +224,7 @@ KEEP, LATE = "keep", Fault("write", 1, late=True)
     ]
 )
 @settings(
-    max_examples=examples(0.25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(0.15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(history=st.lists(steps, min_size=3, max_size=14))
 def test_any_history_runs_what_was_asked_for_and_ends_what_was_asked_for(

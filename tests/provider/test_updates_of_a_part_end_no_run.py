@@ -88,7 +88,7 @@ REFUSING = {"a": (0, "refuse"), "b": (0, "keep")}
 @example([({"a": (0, "keep")}, {GUARD, *JOBS}), ({"a": (1, "keep")}, {"a"}), ({}, {"a"})])
 @example([({"a": (0, "cancel")}, {GUARD, *JOBS}), ({}, {"a"})])
 @settings(
-    max_examples=examples(0.25), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(0.15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(history=st.lists(st.tuples(programs, parts), min_size=2, max_size=6))
 def test_no_targets_and_no_excludes_end_a_run_that_nobody_gave_up(wire: Wire, arm: FakeArm, history: list[Any]) -> None:

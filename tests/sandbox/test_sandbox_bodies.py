@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from amlstack.sandbox import kinds
 from amlstack.sandbox.protocol import typecheck
 from amlstack.sandbox.protocol.refusals import Refused
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def test_what_a_get_answered_may_be_put_back() -> None:
     assert checked("Microsoft.Storage/storageAccounts", body) == {**STORAGE, "properties": {"accessTier": "Hot"}}
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in kinds.ALL if typecheck.schema_of(kind.type)], ids=lambda kind: kind.type
-)
+@for_each("kind", [kind for kind in kinds.ALL if typecheck.schema_of(kind.type)])
 def test_every_kind_finds_its_generated_class(kind: ResourceKind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
     schema = typecheck.schema_of(kind.type)

@@ -9,6 +9,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import kinds
+from tests.support.rows import for_each
 from tools.docs.witnesses import MARKS, asked, known_by, operation, operations
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def test_the_page_has_a_row_for_each_type() -> None:
     assert sorted(ROWS) == sorted(kind.type for kind in kinds.ALL)
 
 
-@pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.type)
+@for_each("kind", kinds.ALL)
 def test_a_row_says_what_its_type_answers(kind: ResourceKind) -> None:
     _, verbs, provisioning, _, cell = ROWS[kind.type]
     writes = [] if kind.read_only else ["PUT", *(["PATCH"] if kind.patches else []), "DELETE"]

@@ -9,6 +9,6 @@ def examples(share: float) -> int:
     """A share of what the profile draws, so that ``--hypothesis-profile=thorough`` draws more here too.
 
     Args:
-        share: Of the 100 examples that CI draws; elsewhere it is 50, and 1000 where it is to be thorough.
+        share: Of the 50 examples that are drawn otherwise, and 1000 where it is to be thorough.
     """
     return round(settings().max_examples * share)

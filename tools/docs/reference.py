@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from string import Formatter
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ _MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
 """Calls one of whose words is the code of a finding."""
 _OF_WORDS: Final = {"stated", "stated_at", "refusal", "refusal_at", "wrong"}
 """Calls one of whose words is a key of `findings.json`."""
+_MAKES: Final = re.compile(rf"\b({'|'.join(_MAKERS | _OF_WORDS)})\(")
 _MAKING: Final = "amlstack", "infra", "jobs", "policies"
 
 
@@ -76,11 +77,14 @@ def findings() -> str:
     """Every code that a finding of this project carries, with its message as far as the source has it in one place."""
     said: dict[str, list[str]] = defaultdict(list)
     for file in sorted(each for folder in _MAKING for each in (PROJECT / folder).rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
-        constants = dict(_named(tree))
+        if not _MAKES.search(text := file.read_text("utf-8")):
+            continue
+        tree = ast.parse(text)
+        constants = dict(_named(ast.walk(tree)))
         for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
-            names = {**constants, **dict(_named(function))}
-            for call in (each for each in ast.walk(function) if isinstance(each, ast.Call)):
+            nodes = [*ast.walk(function)]
+            names = {**constants, **dict(_named(nodes))}
+            for call in (each for each in nodes if isinstance(each, ast.Call)):
                 maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
                 if maker in _OF_WORDS and (key := next(filter(None, map(_key, call.args)), "")):
                     given = {f"{{{each.arg}}}": _texts(each.value, names) for each in call.keywords}
@@ -113,9 +117,9 @@ def _without_values(text: str) -> str:
     return "".join(f"{before}{'' if name is None else '…'}" for before, name, _, _ in Formatter().parse(text))
 
 
-def _named(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def _named(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
     """The names that a function, or a module, gives to values, alone or several at once."""
-    for node in (each for each in ast.walk(function) if isinstance(each, ast.Assign)):
+    for node in (each for each in nodes if isinstance(each, ast.Assign)):
         target, value = node.targets[0], node.value
         pairs = [(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from amlstack import recordings
+from amlstack.prove import forms
 
 Exchange = dict[str, Any]
 _HOST: Final = re.compile(r"(?:https://)?127\.0\.0\.1:\d+|https://AZURE")
@@ -59,7 +59,7 @@ def read(file: Path) -> list[Exchange]:
 
 def plain(text: str, proof_id: str) -> str:
     """A text without ids, hosts and times."""
-    return _HASH.sub("HASH", recordings.written(_HOST.sub("HOST", text.replace(proof_id, "ID"))))
+    return _HASH.sub("HASH", forms.written(_HOST.sub("HOST", text.replace(proof_id, "ID"))))
 
 
 def both(one: Iterable[Exchange], other: Iterable[Exchange]) -> frozenset[str]:
@@ -99,10 +99,10 @@ def _aspects(request: str, some: list[Exchange], proof_id: str) -> Iterator[tupl
     for name, value in good[-1 if polled else 0]["headers"].items():
         yield f"header {name}", (first, plain(str(value).partition("?")[0], proof_id))
     if not _PASSING.search(request) or request.startswith("PUT"):
-        for path, value in recordings.flat(_listed(request, good[0]["body"])).items():
+        for path, value in forms.flat(_listed(request, good[0]["body"])).items():
             yield path or "body", (good[0]["step"], plain(json.dumps(value), proof_id))
     elif (body := good[-1]["body"]) is not None:
-        for path, value in recordings.flat(_listed(request, body)).items():
+        for path, value in forms.flat(_listed(request, body)).items():
             yield path or "body", (good[-1]["step"], plain(json.dumps(value), proof_id))
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack import recordings
 from amlstack.base.credentials import scrub
-from amlstack.recordings import ComparedFact, GivenAnswer, compared
+from amlstack.prove import forms
 from amlstack.sandbox.server import daemon
-from tests.support.recordings import distill, report, stories
+from tests.support.recordings import answers, distill, report, stories
 from tests.support.recordings.__main__ import RESULTS
+from tests.support.recordings.answers import ComparedFact, GivenAnswer, compared
 from tests.support.recordings.play import Outcome, Player
 from tests.support.recordings.sources import Recorded, Recording
 from tests.support.running import ended_with_us
@@ -80,7 +80,7 @@ def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
         "key": "<secret>",
         "createdBy": "<who>",
     }
-    assert now.sent == {"password": recordings.SECRET}
+    assert now.sent == {"password": answers.SECRET}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
     ],
 )
 def test_what_is_new_in_each_answer_is_compared_by_its_form(text: str, form: str) -> None:
-    assert recordings.written(text) == form
+    assert forms.written(text) == form
 
 
 def test_each_difference_is_named_by_its_path() -> None:

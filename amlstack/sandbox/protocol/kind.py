@@ -71,9 +71,6 @@ BY_STATUS: Final = "Azure-AsyncOperation"
 BY_RESULT: Final = "Location"
 """Headers of an operation's two addresses: of its status, and of its result."""
 
-AT_ENDPOINT: Final = "{base}{path}?api-version={version}"
-"""The address of a resource that was made."""
-
 SOON: Final = {"retry-after-ms": "20", "x-ms-retry-after-ms": "20"}
 """Clients poll at once: ``Retry-After: 0`` would count as absent (30 s), so the milliseconds header carries it."""
 

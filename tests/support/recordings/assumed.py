@@ -6,9 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from amlstack import recordings
 from amlstack.catalog import sizes
+from amlstack.prove import forms
 from amlstack.sandbox.kinds.machine_learning.workspaces import NEIGHBOURS
+from tests.support.recordings import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +43,7 @@ _KIND: Final = re.compile(
 )
 _IMAGE: Final = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04"
 _CURATED: Final = "azureml://registries/azureml/environments/sklearn-1.5/versions/1"
-_KEY: Final = {"secretsType": "AccountKey", "key": recordings.SECRET}
+_KEY: Final = {"secretsType": "AccountKey", "key": answers.SECRET}
 _VERSIONED: Final = frozenset({"codes", "environments", "data", "models", "components"})
 _TENANT: Final = "00000000-0000-0000-0000-000000000000"
 _LEAST: Final[dict[str, Any]] = {
@@ -287,7 +288,7 @@ def _listed(one: Exchange, made: set[str], found: dict[str, Request]) -> dict[st
 def _named_by(one: Exchange, name: str) -> str:
     """The name of a blob in a list, with the ids that the list's prefix says."""
     prefix = one.query.get("prefix", "")
-    shown = recordings.written(prefix)
+    shown = forms.written(prefix)
     return prefix + name[len(shown) :] if prefix and name.startswith(shown) else name
 
 

@@ -9,8 +9,9 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from amlstack import recordings
-from amlstack.recordings import GivenAnswer
+from amlstack.prove import forms
+from tests.support.recordings import answers
+from tests.support.recordings.answers import GivenAnswer
 from tests.support.recordings.stories import POLL, Exchange, Story
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _moment(one: Recorded, text: str) -> str:
 
 def _ids(body: Any, place: str, words: Callable[[str], str]) -> Iterator[str]:
     rows = body.get("value") if isinstance(body, dict) else None
-    for row in rows[: recordings.ROWS] if isinstance(rows, list) else [body]:
+    for row in rows[: answers.ROWS] if isinstance(rows, list) else [body]:
         named = row.get("id") if isinstance(row, dict) else None
         if isinstance(named, str) and words(named) != place:
             yield words(named)
@@ -171,19 +172,19 @@ def _said(one: Recorded, place: str, words: Callable[[str], str]) -> Any:
         return None if one.body == "null" else _answered(one.body, words)
     text = _joined(one.body)
     if isinstance(text, str):
-        text = recordings.of_xml(text) if "xml" in one.headers.get("content-type", "") else None
+        text = answers.of_xml(text) if "xml" in one.headers.get("content-type", "") else None
     return None if place.count("/") > 3 and one.status < 300 and "comp" not in one.url else _answered(text, words)
 
 
 def _answered(body: Any, words: Callable[[str], str]) -> Any:
-    return recordings.template(_worded(body, words))
+    return answers.template(_worded(body, words))
 
 
 def _masked(value: Any) -> Any:
     """A request without secrets; what is in their place is of the same kind."""
     if isinstance(value, dict):
         return {
-            key: recordings.SECRET if isinstance(inner, str) and inner and recordings.is_secret(key) else _masked(inner)
+            key: answers.SECRET if isinstance(inner, str) and inner and answers.is_secret(key) else _masked(inner)
             for key, inner in value.items()
         }
     return [_masked(inner) for inner in value] if isinstance(value, list) else value
@@ -199,7 +200,7 @@ def _worded(value: Any, words: Callable[[str], str]) -> Any:
 
 def _kept(one: Recorded, words: Callable[[str], str]) -> dict[str, str]:
     kept = {name: value for name, value in one.headers.items() if name in KEPT or name.startswith("x-ms-meta-")}
-    return {name: recordings.written(words(value)).partition("?")[0] for name, value in sorted(kept.items())}
+    return {name: forms.written(words(value)).partition("?")[0] for name, value in sorted(kept.items())}
 
 
 def _place(one: Recorded, words: Callable[[str], str]) -> str:
@@ -252,7 +253,7 @@ def _words(exchanges: list[Recorded]) -> Callable[[str], str]:
         rules.append((re.compile(rf"(?<![\w-]){re.escape(account)}(?![\w-])"), "<account>"))
         if container:
             rules.append((re.compile(re.escape(container)), "<blobstore>"))
-    rules.append((_SECRETS, f"AccountKey={recordings.SECRET}"))
+    rules.append((_SECRETS, f"AccountKey={answers.SECRET}"))
     rules.append((re.compile(r"(?<![\w.-])[\w.+-]+@[\w-]+\.(?:com|net|org)(?!\w)"), "<email>"))
 
     def words(text: str) -> str:

@@ -15,11 +15,11 @@ from urllib.parse import quote, urlsplit
 
 import requests
 
-from amlstack import recordings
 from amlstack.base import paths
-from amlstack.recordings import ComparedFact, GivenAnswer
+from amlstack.prove import forms
 from amlstack.sandbox.store.store import Store
-from tests.support.recordings import assumed
+from tests.support.recordings import answers, assumed
+from tests.support.recordings.answers import ComparedFact, GivenAnswer
 from tests.support.recordings.distill import KEPT, SIGNED
 from tests.support.recordings.stories import POLL
 
@@ -115,7 +115,7 @@ class Player:
                 reply = self._send(place, one)
             replies.append(reply)
             if reply is None:
-                yield Outcome(story, one, (ComparedFact(f"header {one.by}", "followed", recordings.ABSENT),))
+                yield Outcome(story, one, (ComparedFact(f"header {one.by}", "followed", answers.ABSENT),))
                 continue
             if reply.status_code == 501:
                 if "comp" not in one.query or one.method not in {"GET", "HEAD"}:
@@ -132,8 +132,8 @@ class Player:
             )
             azure = _of_its_group(one)
             if key in there and one.kind == "GET computes":
-                azure, said = (replace(each, body=recordings.of_moment(each.body)) for each in (azure, said))
-            yield Outcome(story, one, tuple(recordings.compared(azure, said, sent.get(key, one.sent))))
+                azure, said = (replace(each, body=answers.of_moment(each.body)) for each in (azure, said))
+            yield Outcome(story, one, tuple(answers.compared(azure, said, sent.get(key, one.sent))))
 
     def _ground(self, story: Story) -> tuple[_Place, list[assumed.Request], assumed.Callers]:
         """A place for a story with all that it takes as given; the requests by which that was made, and by whom."""
@@ -324,7 +324,7 @@ class _Place:
 
     def named(self, path: str) -> str:
         """A path with the names of which an answer here said an id where Azure's had another."""
-        return _WITH_ID.sub(lambda found: self._named.get(recordings.written(found[0]), found[0]), path)
+        return _WITH_ID.sub(lambda found: self._named.get(forms.written(found[0]), found[0]), path)
 
     def another(self, path: str) -> None:
         """Gives a job or code another name here where the recorder has made several of one name."""
@@ -337,7 +337,7 @@ class _Place:
     def learn(self, one: Exchange, reply: requests.Response) -> None:
         """Keeps the name that the service gave where the recording has another: later requests are to say it."""
         if "json" in reply.headers.get("content-type", ""):
-            self._named |= {recordings.written(name): name for name in _WITH_ID.findall(reply.text)}
+            self._named |= {forms.written(name): name for name in _WITH_ID.findall(reply.text)}
         for name, theirs in one.given.items():
             if (here := reply.headers.get(name)) and here != theirs:
                 self._renamed[theirs] = here
@@ -356,7 +356,7 @@ class _Place:
     def answer(self, reply: requests.Response, states: tuple[str, ...], *, blob: bool, file: bool) -> GivenAnswer:
         """An answer as a template, with the words of stories for the names of this place."""
         kept = {
-            name.lower(): recordings.written(self._words(value)).partition("?")[0]
+            name.lower(): forms.written(self._words(value)).partition("?")[0]
             for name, value in sorted(reply.headers.items())
             if name.lower() in KEPT or name.lower().startswith("x-ms-meta-")
         }
@@ -365,10 +365,10 @@ class _Place:
         if reply.content and "json" in media:
             body = self._without_others(reply.json())
         elif reply.content and "xml" in media:
-            body = recordings.of_xml(reply.text)
+            body = answers.of_xml(reply.text)
         elif reply.content and not blob:
             body = reply.text
-        body = None if blob and reply.status_code < 300 and file else recordings.template(self._worded(body))
+        body = None if blob and reply.status_code < 300 and file else answers.template(self._worded(body))
         return GivenAnswer(reply.status_code, kept, body, states)
 
     def _without_others(self, body: Any) -> Any:
@@ -441,4 +441,4 @@ def _message(reply: requests.Response) -> str:
     try:
         return str(reply.json()["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return str((recordings.of_xml(reply.text) or {}).get("Message", reply.text))
+        return str((answers.of_xml(reply.text) or {}).get("Message", reply.text))

@@ -13,7 +13,7 @@ from amlstack.base.paths import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from amlstack.recordings import ComparedFact
+    from tests.support.recordings.answers import ComparedFact
     from tests.support.recordings.play import Outcome
     from tests.support.recordings.stories import Story
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from amlstack.base.paths import PROJECT
-from amlstack.recordings import GivenAnswer
+from tests.support.recordings.answers import GivenAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

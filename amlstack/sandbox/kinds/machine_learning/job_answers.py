@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 TYPE: Final = "Microsoft.MachineLearningServices/workspaces/jobs"
 BEGUN: Final = {"Command": "Starting", "Pipeline": "Preparing", "Sweep": "Running"}
 """The status in the answer to the PUT of a new job, by its type."""
-SINCE: Final = {
-    "services.*.nodes": "2022-10-01",
-    "outputs.*.assetName": "2022-12-01",
-    "outputs.*.assetVersion": "2022-12-01",
-    "notificationSetting": "2023-02-01",
-    "resources.locations": "2023-02-01",
-    "secretsConfiguration": "2023-04-01",
-    "queueSettings": "2022-12-01",
-    "resources.maxInstanceCount": "2023-04-01",
-    "outputs.*.autoDeleteSetting": "2023-04-01",
-}
 _NULLS: Final = dict.fromkeys((
     "description", "computeId", "identity", "componentId", "notificationSetting", "secretsConfiguration",
 ))  # fmt: skip

@@ -82,13 +82,8 @@ def _trigger(trigger: Cron | Recurrence) -> Iterator[Finding]:
         ("minutes", pattern.minutes if pattern else (), 59),
     ):
         if any(not 0 <= value <= most for value in values):
-            yield Finding(
-                "value-range",
-                f"trigger.schedule.{key}",
-                f"`{key}` must be from 0 to {most}, got {', '.join(map(str, values))}",
-                "",
-                level=Level.WARNING,
-            )
+            seen = f"`{key}` must be from 0 to {most}, got {', '.join(map(str, values))}"
+            yield Finding("value-range", f"trigger.schedule.{key}", seen, "", level=Level.WARNING)
 
 
 Planned = Plan | SweepPlan | PipelinePlan | SchedulePlan

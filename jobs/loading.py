@@ -133,13 +133,8 @@ def _unknown(cursor: Cursor) -> Finding:
         return stated("file-type", "type", kind=kind)
     if kind in AS_STEPS:
         return stated("file-type/unknown", "type", kind=kind)
-    return Finding(
-        "file-type",
-        "type",
-        f"The file is of type `{kind}`",
-        f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read",
-        hint(str(kind), KINDS).strip(),
-    )
+    rule = f"Files of type {', '.join(f'`{name}`' for name in KINDS)} are read"
+    return Finding("file-type", "type", f"The file is of type `{kind}`", rule, hint(str(kind), KINDS).strip())
 
 
 @dataclass

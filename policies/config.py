@@ -56,13 +56,10 @@ class Waiver(NamedTuple):
 
     def finding(self) -> Finding:
         """That it has expired."""
-        return Finding(
-            "exception-expired",
-            f"exceptions[{self.rule} on {self.resource}]",
-            seen=f"The exception of {self.owner} from {self.rule} expired on {self.expires.isoformat()}",
-            rule="An exception ends on the day that was agreed",
-            remedy="Remove it, or renew it with a new day",
-        )
+        where = f"exceptions[{self.rule} on {self.resource}]"
+        seen = f"The exception of {self.owner} from {self.rule} expired on {self.expires.isoformat()}"
+        rule = "An exception ends on the day that was agreed"
+        return Finding("exception-expired", where, seen=seen, rule=rule, remedy="Remove it, or renew it with a new day")
 
 
 def read_waivers(entries: Any, codes: frozenset[str]) -> tuple[Waiver, ...]:

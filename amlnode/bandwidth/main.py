@@ -285,12 +285,9 @@ def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:
             ) from None
     if least is not None and not 0 < least < float("inf"):
         raise NodeError(f"The expected bandwidth must be above 0, got {least:g}", "It counts GB/s", "Correct it.")
-    return Expectation(
-        least=least,
-        explicit=given is not None,
-        infiniband=bool(read_plan(None, environ).infiniband),
-        rehearsal=bool(environ.get(REHEARSAL)),
-    )
+    infiniband = bool(read_plan(None, environ).infiniband)
+    rehearsal = bool(environ.get(REHEARSAL))
+    return Expectation(least=least, explicit=given is not None, infiniband=infiniband, rehearsal=rehearsal)
 
 
 def measure(ring: Ring, messages: Sequence[int], expected: Expectation, find_slow: str) -> dict[str, Any]:

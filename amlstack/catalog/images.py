@@ -228,11 +228,5 @@ def named(image: str) -> Image | None:
 def _of_curated(curated: environments.CatalogEnvironment) -> Image:
     inside = curated.contains
     cuda = inside.get("cuda")
-    return Image(
-        curated.name,
-        curated.architectures,
-        cuda,
-        inside.get("torch"),
-        inside.get("open_mpi"),
-        vendor="NVIDIA" if cuda else None,
-    )
+    vendor = "NVIDIA" if cuda else None
+    return Image(curated.name, curated.architectures, cuda, inside.get("torch"), inside.get("open_mpi"), vendor=vendor)

@@ -87,12 +87,9 @@ class Targets:
 
     def _of_a_found_stack(self, finding: Finding) -> Finding:
         """The finding that an `up` refuses, where it is not known that the job belongs to this stack."""
-        return replace(
-            finding,
-            seen=finding.seen.replace("The stack has", f"The stack `{self.stack}` has"),
-            remedy=f"{finding.remedy} Give --stack for another stack, or --size.".strip(),
-            level=Level.WARNING,
-        )
+        seen = finding.seen.replace("The stack has", f"The stack `{self.stack}` has")
+        remedy = f"{finding.remedy} Give --stack for another stack, or --size.".strip()
+        return replace(finding, seen=seen, remedy=remedy, level=Level.WARNING)
 
     def listing(self, file: Path) -> JobFile | None:
         """The stack's entry of a job file; None where it has none."""

@@ -124,13 +124,9 @@ def from_context(context: Path, name: str = DOCKERFILE) -> StandIn:
         # conda puts another Python into the image's own environment: its packages would have to come along.
         base = replace(base, python=found.python, flexible=True)
     notes = [f"FROM {found.image}", *([base.differs] if base is not None else []), *found.packages.notes]
-    return replace(
-        _upon(base, lines),
-        summary=f"what {name} installs ({len(lines.requirements)} packages) on {base.name if base else 'Python'}",
-        absent=absent,
-        variables=tuple((name, value) for name, value in found.variables.items() if not _OF_PATHS.search(name + value)),
-        differs="; ".join(notes),
-    )
+    summary = f"what {name} installs ({len(lines.requirements)} packages) on {base.name if base else 'Python'}"
+    variables = tuple((name, value) for name, value in found.variables.items() if not _OF_PATHS.search(name + value))
+    return replace(_upon(base, lines), summary=summary, absent=absent, variables=variables, differs="; ".join(notes))
 
 
 def _upon(base: StandIn | None, made: StandIn) -> StandIn:

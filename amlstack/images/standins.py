@@ -369,13 +369,9 @@ def _with_versions(standin: StandIn, image: RealImage, versions: dict[str, str])
     if as_of is None:
         return known
     rule = f"=={versions[framework]}" if versions[framework].count(".") > 1 else f"=={versions[framework]}.*"
-    return replace(
-        known,
-        summary=f"{framework} {versions[framework]} and what goes with it",
-        requirements=(f"{framework}{rule}", *(image.companions or standin.companions)),
-        constraints="",
-        as_of=as_of,
-    )
+    summary = f"{framework} {versions[framework]} and what goes with it"
+    requirements = (f"{framework}{rule}", *(image.companions or standin.companions))
+    return replace(known, summary=summary, requirements=requirements, constraints="", as_of=as_of)
 
 
 def _pinned_version(standin: StandIn, package: str) -> str:

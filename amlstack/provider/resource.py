@@ -302,13 +302,9 @@ def shape_of(
 def _field(declared: Mapping[str, Any], limits: InputField, *, required: bool) -> InputField:
     own = package()["types"].get(declared.get("$ref", "").removeprefix("#/types/"), declared)
     words = tuple(str(each["value"]) for each in own.get("enum", ()))
-    return replace(
-        limits,
-        kind=_KINDS.get(own.get("type"), object),
-        required=required,
-        default=limits.default if limits.default is not None else declared.get("default"),
-        choices=limits.choices or words,
-    )
+    kind = _KINDS.get(own.get("type"), object)
+    default = limits.default if limits.default is not None else declared.get("default")
+    return replace(limits, kind=kind, required=required, default=default, choices=limits.choices or words)
 
 
 def text_of(values: Values, name: str) -> str:

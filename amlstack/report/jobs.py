@@ -40,14 +40,10 @@ def folder_report(folder: Path, now: float) -> Report:
         raise NoLogsError(message)
     read = _read(folder, found, record, str(record.get("status") or ""), now)
     nodes = {log.rank: log.node for log in found.logs if log.rank is not None}
-    return replace(
-        read,
-        title=str(record.get("job") or folder.name),
-        facts=(*_folder_facts(folder, record, found.verdict), *read.facts),
-        error=error_of(record),
-        phases=_folder_phases(record),
-        ranks=read.ranks or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes)),
-    )
+    title = str(record.get("job") or folder.name)
+    facts = (*_folder_facts(folder, record, found.verdict), *read.facts)
+    ranks = read.ranks or tuple(RankOutcome(number, nodes[number]) for number in sorted(nodes))
+    return replace(read, title=title, facts=facts, error=error_of(record), phases=_folder_phases(record), ranks=ranks)
 
 
 def _read(folder: Path, found: logs.FolderLogs, record: Mapping[str, Any], status: str, now: float) -> Report:

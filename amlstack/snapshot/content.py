@@ -63,16 +63,9 @@ def secret_finding(relative: str, secret: tuple[str, int] | None, *, what: str =
     else:
         return None
     uploads = "code snapshots" if what == "code" else "data"
-    return Finding(
-        f"secret-in-{what}",
-        "",
-        seen,
-        f"Everybody who can read the workspace can read its {uploads}, and they are kept",
-        "List it in .amlignore and hand the secret over through a key vault or an identity",
-        Level.WARNING,
-        file=relative,
-        line=line,
-    )
+    rule = f"Everybody who can read the workspace can read its {uploads}, and they are kept"
+    remedy = "List it in .amlignore and hand the secret over through a key vault or an identity"
+    return Finding(f"secret-in-{what}", "", seen, rule, remedy, Level.WARNING, file=relative, line=line)
 
 
 def secret_in(head: bytes) -> tuple[str, int] | None:

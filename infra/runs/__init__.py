@@ -203,14 +203,10 @@ def misplaced(declared: jobs.Declared, job_file: JobFile) -> Iterator[Finding]:
     schedule = declared.timed
     names = OF_RUNS if schedule else ("enabled",)
     if given := [name for name in names if getattr(job_file, name) is not None]:
-        yield Finding(
-            "setting-misplaced",
-            given[0],
-            f"The stack sets {', '.join(f'`{name}`' for name in given)} for {'a schedule' if schedule else 'a job'}",
-            f"{', '.join(f'`{name}`' for name in OF_RUNS)} are for jobs, `enabled` is for schedules",
-            "Take it out of the stack's settings: it changes nothing.",
-            Level.WARNING,
-        )
+        seen = f"The stack sets {', '.join(f'`{name}`' for name in given)} for {'a schedule' if schedule else 'a job'}"
+        rule = f"{', '.join(f'`{name}`' for name in OF_RUNS)} are for jobs, `enabled` is for schedules"
+        remedy = "Take it out of the stack's settings: it changes nothing."
+        yield Finding("setting-misplaced", given[0], seen, rule, remedy, Level.WARNING)
 
 
 def location_of(declared: jobs.Declared, source: jobs.Source) -> Callable[[Finding], Finding]:

@@ -341,21 +341,13 @@ def _wrong(member: OrderedRun, wanted: Wanted, known: _Known, *, complete: bool)
         names = [*known.runs, *known.of_file]
         if not complete:
             return None
-        return Finding(
-            "after-unknown",
-            where,
-            f"`{member.name}` comes after `{name}`, which this stack does not run",
-            RULE,
-            did_you_mean(name, [each for each in names if each != member.name]),
-        )
+        seen = f"`{member.name}` comes after `{name}`, which this stack does not run"
+        remedy = did_you_mean(name, [each for each in names if each != member.name])
+        return Finding("after-unknown", where, seen, RULE, remedy)
     if member.name in meant:
-        return Finding(
-            "after-itself",
-            where,
-            f"`{member.name}` comes after itself{'' if name == member.name else f', which `{name}` declares'}",
-            "A job is submitted once what it comes after has completed",
-            "Name the other jobs one by one" if len(meant) > 1 else "Take it out of `after`",
-        )
+        seen = f"`{member.name}` comes after itself{'' if name == member.name else f', which `{name}` declares'}"
+        remedy = "Name the other jobs one by one" if len(meant) > 1 else "Take it out of `after`"
+        return Finding("after-itself", where, seen, "A job is submitted once what it comes after has completed", remedy)
     if endless := [each for each in meant if known.runs[each].is_schedule]:
         return stated("after-schedule", where, member=member, endless=endless[0])
     if member.is_schedule:

@@ -400,13 +400,9 @@ def keys(cursor: Cursor, table: Readers, *, ignored: Collection[str] = (), what:
                 cursor.stated("key-read-only", Level.INFO, key, key=key)
         else:
             remedy = did_you_mean(str(key), table)
-            cursor.bad(
-                "key-unknown",
-                f"`{key}` is not a known key of {what}",
-                "Every key is one that Azure ML knows",
-                remedy if remedy.startswith("Did") else "",
-                key=key,
-            )
+            seen = f"`{key}` is not a known key of {what}"
+            rule = "Every key is one that Azure ML knows"
+            cursor.bad("key-unknown", seen, rule, remedy if remedy.startswith("Did") else "", key=key)
 
 
 ANY = "*"

@@ -97,13 +97,10 @@ def _input(declared: Any, wire: dict[str, Any]) -> Any:
 
 
 def _output(wire: dict[str, Any]) -> Any:
-    return some(
-        type=wire["jobOutputType"],
-        mode=_back(OUTPUT_MODES, wire.get("mode")),
-        path=wire.get("uri"),
-        name=wire.get("assetName"),
-        version=wire.get("assetVersion"),
-    )
+    mode = _back(OUTPUT_MODES, wire.get("mode"))
+    path = wire.get("uri")
+    name = wire.get("assetName")
+    return some(type=wire["jobOutputType"], mode=mode, path=path, name=name, version=wire.get("assetVersion"))
 
 
 def _words(wire: dict[str, Any] | None, **back: Mapping[str, Any]) -> Any:

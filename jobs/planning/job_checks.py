@@ -35,13 +35,8 @@ _INSTEAD = {"compute": "Write the name of a cluster, or `serverless`."}
 def run_name(job: Job) -> Iterator[Finding]:
     """The name, which becomes the first part of the run's id."""
     if job.name is not None and not re.fullmatch(_NAME, job.name):
-        yield stated(
-            "name-form",
-            "name",
-            Level.ERROR if job.typed else Level.WARNING,
-            name=job.name[:60],
-            sub=re.sub("[^A-Za-z0-9_-]+", "-", job.name).strip("-_")[:200] or "job",
-        )
+        sub = re.sub("[^A-Za-z0-9_-]+", "-", job.name).strip("-_")[:200] or "job"
+        yield stated("name-form", "name", Level.ERROR if job.typed else Level.WARNING, name=job.name[:60], sub=sub)
 
 
 def placeholders(job: Job) -> Iterator[Finding]:
@@ -102,13 +97,10 @@ def bindings(job: Job) -> Iterator[Finding]:
     for kind, matches in unknown.items():
         shown = ", ".join(f"`{match[0]}`" for match in matches[:5]) + (", …" if len(matches) > 5 else "")
         names = ", ".join(f"`{match['name'].split('.')[0]}`" for match in matches)
-        yield Finding(
-            f"{kind[:-1]}-undefined",
-            "command",
-            f"The command binds {shown}, and the job has no {kind}",
-            f"Every binding names one of the job's {kind}",
-            f"Add {names} under `{kind}`.",
-        )
+        code = f"{kind[:-1]}-undefined"
+        rule = f"Every binding names one of the job's {kind}"
+        remedy = f"Add {names} under `{kind}`."
+        yield Finding(code, "command", f"The command binds {shown}, and the job has no {kind}", rule, remedy)
 
 
 def _port_names(kind: str, names: Iterable[str]) -> Iterator[Finding]:
@@ -207,14 +199,9 @@ def variables(job: Job) -> Iterator[Finding]:
         if isinstance(value, str) and (bound := _BINDING.search(value)) and bound["kind"] in {"inputs", "outputs"}:
             yield stated("variable-binding", where, Level.WARNING, name=name, bound=bound[0], value=value)
         if isinstance(value, (dict, list)) and secret_of(value) is None:
-            yield Finding(
-                "variable-not-text",
-                where,
-                f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}",
-                "A variable is text, or `{secret: NAME}` for a secret of the stack",
-                "Write it as one string.",
-                Level.WARNING,
-            )
+            seen = f"`{name}` is a {'mapping' if isinstance(value, dict) else 'list'}"
+            rule = "A variable is text, or `{secret: NAME}` for a secret of the stack"
+            yield Finding("variable-not-text", where, seen, rule, "Write it as one string.", Level.WARNING)
 
 
 _LATEST = re.compile(r"(?P<name>(?:azureml:|.*/versions/).*?)(?::@?|(?<=/versions)/@?|:[\w.-]+@)latest", re.IGNORECASE)

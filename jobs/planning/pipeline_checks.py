@@ -109,13 +109,9 @@ def _bindings(pipeline: Pipeline, where: str, text: str, *, strict: bool) -> Ite
                 else:
                     yield from _port(pipeline, where, match[0], step, port)
             case _:
-                yield Finding(
-                    "binding-unknown",
-                    where,
-                    f"`{match[0]}` binds nothing",
-                    "A step binds `${{parent.inputs.NAME}}` and `${{parent.jobs.STEP.outputs.NAME}}`",
-                    did_you_mean(kind, ("inputs", "jobs", "outputs")),
-                )
+                seen = f"`{match[0]}` binds nothing"
+                rule = "A step binds `${{parent.inputs.NAME}}` and `${{parent.jobs.STEP.outputs.NAME}}`"
+                yield Finding("binding-unknown", where, seen, rule, did_you_mean(kind, ("inputs", "jobs", "outputs")))
 
 
 def _known(
@@ -123,27 +119,19 @@ def _known(
 ) -> Iterator[Finding]:
     if name in (known := tuple(names)):
         return
-    yield Finding(
-        "binding-undefined",
-        where,
-        f"`{binding}` binds nothing: the pipeline has no {what.removesuffix('s')} `{name}`",
-        f"A binding names one of the pipeline's {what}",
-        did_you_mean(name, known, otherwise=f"Add `{name}`."),
-        Level.ERROR if error else Level.WARNING,
-    )
+    seen = f"`{binding}` binds nothing: the pipeline has no {what.removesuffix('s')} `{name}`"
+    rule = f"A binding names one of the pipeline's {what}"
+    remedy = did_you_mean(name, known, otherwise=f"Add `{name}`.")
+    yield Finding("binding-undefined", where, seen, rule, remedy, Level.ERROR if error else Level.WARNING)
 
 
 def _port(pipeline: Pipeline, where: str, binding: str, step: str, port: str) -> Iterator[Finding]:
     side, _, name = port.partition(".")
     declared = _declared(pipeline.jobs[step], side)
     if declared is not None and name not in declared:
-        yield Finding(
-            "binding-undefined",
-            where,
-            f"`{binding}` binds nothing: the step `{step}` has no {side.removesuffix('s')} `{name}`",
-            "A binding names an output of an earlier step",
-            did_you_mean(name, declared, otherwise=f"Add `{name}` under the outputs of `{step}`."),
-        )
+        seen = f"`{binding}` binds nothing: the step `{step}` has no {side.removesuffix('s')} `{name}`"
+        remedy = did_you_mean(name, declared, otherwise=f"Add `{name}` under the outputs of `{step}`.")
+        yield Finding("binding-undefined", where, seen, "A binding names an output of an earlier step", remedy)
 
 
 def _declared(step: AnyStep, side: str) -> tuple[str, ...] | None:

@@ -263,14 +263,9 @@ def _cost_of_job(plan: Plan) -> Cost | None:
     which = f", {'dedicated nodes' if price.low_priority is None else 'low priority'}" if low else ""
     seconds = plan.job.limits.timeout if plan.job.limits else None
     hours = seconds / 3600 if seconds else None
-    return Cost(
-        per_hour=per_hour,
-        most=None if hours is None else per_hour * hours,
-        hours=hours,
-        region=price.region,
-        checked=price.checked,
-        source=f"{price.source}{which}",
-    )
+    most = None if hours is None else per_hour * hours
+    source = f"{price.source}{which}"
+    return Cost(per_hour=per_hour, most=most, hours=hours, region=price.region, checked=price.checked, source=source)
 
 
 def _cost_of_trials(price: Cost, limits: SweepLimits) -> Cost:

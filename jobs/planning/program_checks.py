@@ -204,14 +204,10 @@ def _miswritten(job: Job) -> Iterator[Finding]:
             continue
         seen.add(match[0])
         meant = name.split(".")[0] in {**job.inputs, **job.outputs} or kind == "search_space"
-        yield Finding(
-            "binding-of-the-shell",
-            "command",
-            f"`{match[0].strip()}` {_WHY[opened]}",
-            "A binding has a dollar sign and two braces on each side",
-            f"Write `${{{{{kind}.{name}}}}}`.",
-            Level.ERROR if meant or opened == "${" else Level.WARNING,
-        )
+        rule = "A binding has a dollar sign and two braces on each side"
+        remedy = f"Write `${{{{{kind}.{name}}}}}`."
+        level = Level.ERROR if meant or opened == "${" else Level.WARNING
+        yield Finding("binding-of-the-shell", "command", f"`{match[0].strip()}` {_WHY[opened]}", rule, remedy, level)
 
 
 def _scripts(command: str, code: Code, base: Path) -> Iterator[Finding]:
@@ -343,12 +339,8 @@ def check_environment(job: Job, known: Collection[str] = ()) -> Iterator[Finding
         yield from _of_the_catalogue(curated["name"])
     if value.startswith("azureml:"):
         return
-    yield stated(
-        "environment-unknown/check-environment",
-        "environment",
-        value=value,
-        remedy=did_you_mean(value, (*known, *(item.name for item in environments.all_environments()))),
-    )
+    remedy = did_you_mean(value, (*known, *(item.name for item in environments.all_environments())))
+    yield stated("environment-unknown/check-environment", "environment", value=value, remedy=remedy)
 
 
 def _of_the_catalogue(name: str) -> Iterator[Finding]:

@@ -94,14 +94,10 @@ def findings(sweep: Sweep) -> Iterator[Finding]:
     bound = set(re.findall(_BOUND, sweep.trial.command))
     level = Level.ERROR if sweep.trial.typed else Level.WARNING
     for name in sorted(bound - sweep.search_space.keys()):
-        yield Finding(
-            "search-space-undefined",
-            "trial.command",
-            f"The command binds `${{{{search_space.{name}}}}}`, and the search space has no `{name}`",
-            "Every binding names a hyperparameter of the search space",
-            did_you_mean(name, sweep.search_space, otherwise=f"Add `{name}` under `search_space`."),
-            level,
-        )
+        seen = f"The command binds `${{{{search_space.{name}}}}}`, and the search space has no `{name}`"
+        rule = "Every binding names a hyperparameter of the search space"
+        remedy = did_you_mean(name, sweep.search_space, otherwise=f"Add `{name}` under `search_space`.")
+        yield Finding("search-space-undefined", "trial.command", seen, rule, remedy, level)
     for name in sweep.search_space.keys() - bound:
         yield stated("search-space-unbound", f"search_space.{name}", Level.WARNING, name=name)
     yield from _sampling(sweep)
@@ -116,14 +112,10 @@ def _sampling(sweep: Sweep) -> Iterator[Finding]:
         yield stated("sampling-missing", "sampling_algorithm", Level.WARNING)
     for name, value in sweep.search_space.items():
         if supported is not None and value.type not in supported:
-            yield Finding(
-                "sampling-space",
-                f"search_space.{name}",
-                f"`{value.type}` under {kind} sampling",
-                f"Azure ML's {kind} sampling takes {', '.join(f'`{each}`' for each in supported)}",
-                "Write one of these, or `sampling_algorithm: random`.",
-                Level.WARNING,
-            )
+            where = f"search_space.{name}"
+            rule = f"Azure ML's {kind} sampling takes {', '.join(f'`{each}`' for each in supported)}"
+            remedy = "Write one of these, or `sampling_algorithm: random`."
+            yield Finding("sampling-space", where, f"`{value.type}` under {kind} sampling", rule, remedy, Level.WARNING)
     if not sweep.search_space:
         yield stated("search-space-empty", "search_space", Level.WARNING)
     policy = sweep.early_termination

@@ -287,11 +287,8 @@ def input_body(value: Input | Scalar, refs: Refs) -> dict[str, Any]:
         return {"jobInputType": "literal", "value": str(value)}
     if value.path is not None and EXPRESSION.search(value.path):
         return {"jobInputType": "literal", "value": value.path}
-    return some(
-        jobInputType=value.type,
-        uri=None if value.path is None else refs.data_uri(value.path, value.type),
-        mode=INPUT_MODES[value.mode] if value.mode else None,
-    )
+    uri = None if value.path is None else refs.data_uri(value.path, value.type)
+    return some(jobInputType=value.type, uri=uri, mode=INPUT_MODES[value.mode] if value.mode else None)
 
 
 def output_body(value: Output) -> dict[str, Any]:

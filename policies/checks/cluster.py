@@ -41,13 +41,9 @@ def check_idle_time(idle: str | None, *, minutes: int, where: str = "nodes.idle"
     waits = text.seconds(idle.strip().upper()) if idle is not None else None
     if waits is not None and waits <= minutes * 60:
         return None
-    return Finding(
-        "idle-time",
-        where,
-        seen="The cluster does not say when idle nodes go" if idle is None else f"Idle nodes wait {idle}",
-        rule=f"A node may wait {minutes} minutes for work",
-        remedy=f"Write PT{minutes}M or less",
-    )
+    seen = "The cluster does not say when idle nodes go" if idle is None else f"Idle nodes wait {idle}"
+    rule = f"A node may wait {minutes} minutes for work"
+    return Finding("idle-time", where, seen=seen, rule=rule, remedy=f"Write PT{minutes}M or less")
 
 
 def check_node_ceiling(most: int, *, nodes: int | None, where: str = "nodes.max") -> Finding | None:
@@ -75,13 +71,10 @@ def check_public_ip(enabled: bool | None, *, where: str = "node_public_ip") -> F
     """
     if enabled is False:
         return None
-    return Finding(
-        "node-public-ip",
-        where,
-        seen="Nodes get public addresses" if enabled else "The cluster does not switch public addresses off",
-        rule="Nodes of a cluster have no public IP address",
-        remedy=f"{PUBLIC_IP_REMEDY}; outside a managed network the nodes then need a subnet",
-    )
+    seen = "Nodes get public addresses" if enabled else "The cluster does not switch public addresses off"
+    rule = "Nodes of a cluster have no public IP address"
+    remedy = f"{PUBLIC_IP_REMEDY}; outside a managed network the nodes then need a subnet"
+    return Finding("node-public-ip", where, seen=seen, rule=rule, remedy=remedy)
 
 
 SSH_REMEDY = "Write remoteLoginPortPublicAccess: Disabled"

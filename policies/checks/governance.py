@@ -26,13 +26,10 @@ def check_cluster_budget(
     """
     for name, each, most in (("GPUs", size.gpus, gpus), ("vCPUs", size.vcpus or 0, vcpus)):
         if most is not None and nodes * each > most:
-            return Finding(
-                "cluster-budget",
-                where,
-                seen=f"{nodes} nodes of {size.name} have {nodes * each} {name}",
-                rule=f"One cluster may have {most} {name}",
-                remedy=f"Write {most // each} nodes or less, or ask for an exception",
-            )
+            seen = f"{nodes} nodes of {size.name} have {nodes * each} {name}"
+            rule = f"One cluster may have {most} {name}"
+            remedy = f"Write {most // each} nodes or less, or ask for an exception"
+            return Finding("cluster-budget", where, seen=seen, rule=rule, remedy=remedy)
     return None
 
 
@@ -109,24 +106,16 @@ def check_hourly_cost(
         return unpriced("cost-per-hour", size, where)
     if nodes * price.usd <= usd:
         return None
-    return Finding(
-        "cost-per-hour",
-        where,
-        seen=f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.basis})",
-        rule=f"At most {usd:,.2f} USD per hour are allowed",
-        remedy=f"Write {int(usd // price.usd)} nodes or less, or ask for an exception",
-    )
+    seen = f"{nodes} nodes of {size.name} cost {nodes * price.usd:,.2f} USD per hour ({price.basis})"
+    rule = f"At most {usd:,.2f} USD per hour are allowed"
+    remedy = f"Write {int(usd // price.usd)} nodes or less, or ask for an exception"
+    return Finding("cost-per-hour", where, seen=seen, rule=rule, remedy=remedy)
 
 
 def unpriced(code: str, size: Size, where: str) -> Finding:
     """A note that a budget could not be judged."""
-    return Finding(
-        code,
-        where,
-        seen=f"The catalogue has no price of {size.name}",
-        rule="A budget in dollars is judged only where the price is known",
-        level=Level.INFO,
-    )
+    rule = "A budget in dollars is judged only where the price is known"
+    return Finding(code, where, seen=f"The catalogue has no price of {size.name}", rule=rule, level=Level.INFO)
 
 
 def check_job_cost(
@@ -214,10 +203,6 @@ def check_required_tags(
     if not missing:
         return None
     known = [f"{name}: {values[name]}" for name in missing if values and name in values]
-    return Finding(
-        "tags-required",
-        where,
-        seen=f"Missing: {', '.join(missing)}",
-        rule=f"Resources carry {', '.join(wanted)}",
-        remedy=f"Write {', '.join(known)}" if known else "Write them, with a value",
-    )
+    seen = f"Missing: {', '.join(missing)}"
+    remedy = f"Write {', '.join(known)}" if known else "Write them, with a value"
+    return Finding("tags-required", where, seen=seen, rule=f"Resources carry {', '.join(wanted)}", remedy=remedy)

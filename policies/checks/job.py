@@ -269,13 +269,8 @@ def check_job_timeout(
         seen = f"The timeout is {timeout / 3600:g} hours"
     else:
         return None
-    return Finding(
-        "job-timeout",
-        where,
-        seen=seen,
-        rule="Only a timeout ends a job that hangs",
-        remedy=f"Write {hours:g} hours or less" if hours is not None else JOB_TIMEOUT_REMEDY,
-    )
+    remedy = f"Write {hours:g} hours or less" if hours is not None else JOB_TIMEOUT_REMEDY
+    return Finding("job-timeout", where, seen=seen, rule="Only a timeout ends a job that hangs", remedy=remedy)
 
 
 ON = frozenset({"1", "true", "yes", "y", "on"})

@@ -30,13 +30,10 @@ def check_fabric(
     if size.fabric.rdma and not size.fabric.sriov:
         return stated("sriov-fabric/check-fabric", where, size=size, remedy=_remedy(size, on))
     if size.gpus and not size.fabric.usable and nodes > 1 and not single_node_jobs:
-        return Finding(
-            "sriov-fabric",
-            where,
-            seen=f"{size.name} ({size.describe()}) with {nodes} nodes",
-            rule="GPU jobs across nodes need InfiniBand with SR-IOV, else they train over Ethernet",
-            remedy=_remedy(size, on, "or stay on one node (a cluster may say single_node_jobs: true)"),
-        )
+        seen = f"{size.name} ({size.describe()}) with {nodes} nodes"
+        rule = "GPU jobs across nodes need InfiniBand with SR-IOV, else they train over Ethernet"
+        remedy = _remedy(size, on, "or stay on one node (a cluster may say single_node_jobs: true)")
+        return Finding("sriov-fabric", where, seen=seen, rule=rule, remedy=remedy)
     return None
 
 
@@ -71,13 +68,9 @@ def check_known_size(name: str, where: str = "size") -> Finding | None:
     if sizes.get(name) is not None:
         return None
     near = sizes.near(name)
-    return Finding(
-        "size-unknown",
-        where,
-        seen=f"The catalogue has no size {name!r}",
-        rule="A size must be known, so that its fabric can be judged",
-        remedy=f"Did you mean {_either(near)}?" if near else "`amlstack sizes` lists those that it knows",
-    )
+    rule = "A size must be known, so that its fabric can be judged"
+    remedy = f"Did you mean {_either(near)}?" if near else "`amlstack sizes` lists those that it knows"
+    return Finding("size-unknown", where, seen=f"The catalogue has no size {name!r}", rule=rule, remedy=remedy)
 
 
 def _either(names: tuple[str, ...]) -> str:
@@ -95,13 +88,9 @@ def check_retired_size(size: Size, *, on: date, where: str = "size") -> Finding 
     if size.retired is None or on < size.retired:
         return None
     nearest = sizes.nearest_compliant(size, on)
-    return Finding(
-        "size-retired",
-        where,
-        seen=f"{size.name} was retired on {size.retired.isoformat()}",
-        rule="Azure gives out no nodes of a retired size",
-        remedy=f"Use {nearest.name} ({nearest.describe()})" if nearest else "",
-    )
+    seen = f"{size.name} was retired on {size.retired.isoformat()}"
+    remedy = f"Use {nearest.name} ({nearest.describe()})" if nearest else ""
+    return Finding("size-retired", where, seen=seen, rule="Azure gives out no nodes of a retired size", remedy=remedy)
 
 
 def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size") -> Finding | None:
@@ -116,14 +105,10 @@ def check_retiring_size(size: Size, *, on: date, days: int, where: str = "size")
     if size.retired is None or not on < size.retired <= on + timedelta(days=days):
         return None
     nearest = sizes.nearest_compliant(size, size.retired)
-    return Finding(
-        "size-retiring",
-        where,
-        seen=f"{size.name} will be retired on {size.retired.isoformat()}, in {(size.retired - on).days} days",
-        rule=f"A size should outlive the next {days} days",
-        remedy=f"Plan for {nearest.name} ({nearest.describe()})" if nearest else "",
-        level=Level.WARNING,
-    )
+    seen = f"{size.name} will be retired on {size.retired.isoformat()}, in {(size.retired - on).days} days"
+    rule = f"A size should outlive the next {days} days"
+    remedy = f"Plan for {nearest.name} ({nearest.describe()})" if nearest else ""
+    return Finding("size-retiring", where, seen=seen, rule=rule, remedy=remedy, level=Level.WARNING)
 
 
 def check_closed_size(

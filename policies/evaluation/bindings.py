@@ -205,13 +205,9 @@ def _budget(subject: Subject, config: Mapping[str, Any], context: Context) -> Fo
 def _per_hour(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if subject.size is not None and (size := size_of(subject, context)):
         region, low = paid_as(subject)
+        nodes = nodes_of(subject)
         yield checks.governance.check_hourly_cost(
-            size,
-            nodes=nodes_of(subject),
-            usd=config["usd"],
-            region=region,
-            low_priority=low,
-            where=where_nodes(subject),
+            size, nodes=nodes, usd=config["usd"], region=region, low_priority=low, where=where_nodes(subject)
         )
 
 
@@ -220,14 +216,10 @@ def _per_job(subject: Subject, config: Mapping[str, Any], context: Context) -> F
         facts = subject.facts
         at_once, timeout = _bound(subject)
         region, low = paid_as(subject, cluster_of(subject, context) if subject.size is None else None)
+        nodes = at_once * nodes_of(subject)
+        usd = config["usd"]
         yield checks.governance.check_job_cost(
-            size,
-            nodes=at_once * nodes_of(subject),
-            timeout=timeout,
-            usd=config["usd"],
-            region=region,
-            low_priority=low,
-            where=facts.at("timeout"),
+            size, nodes=nodes, timeout=timeout, usd=usd, region=region, low_priority=low, where=facts.at("timeout")
         )
 
 
@@ -287,12 +279,9 @@ def _gpus_idle(subject: Subject, _: Mapping[str, Any], context: Context) -> Foun
 def _shm(subject: Subject, config: Mapping[str, Any], context: Context) -> Found:
     if (size := size_of(subject, context)) and size.gpus:
         facts = subject.facts
+        gib_per_gpu = float(config["gib_per_gpu"])
         yield checks.job.check_shared_memory(
-            facts.text("shm"),
-            size,
-            docker_args=_docker(subject),
-            gib_per_gpu=float(config["gib_per_gpu"]),
-            where=facts.at("shm"),
+            facts.text("shm"), size, docker_args=_docker(subject), gib_per_gpu=gib_per_gpu, where=facts.at("shm")
         )
 
 

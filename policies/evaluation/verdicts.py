@@ -307,25 +307,18 @@ def left_open(
 
 
 def _unresolved(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
-    return Finding(
-        "template-unresolved",
-        where,
-        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"What is deployed is judged before it is deployed, and {_list(codes)} open here",
-        remedy="Write the value out, once, or give it in the deployment's parameters",
-    )
+    seen = " and ".join(f"{value.path} {value.why}" for value in unknown)
+    rule = f"What is deployed is judged before it is deployed, and {_list(codes)} open here"
+    remedy = "Write the value out, once, or give it in the deployment's parameters"
+    return Finding("template-unresolved", where, seen=seen, rule=rule, remedy=remedy)
 
 
 def _wait(where: str, unknown: tuple[Unknown, ...], codes: list[str]) -> Finding:
     later = all(value.why == AT_UP for value in unknown)
-    return Finding(
-        "checked-at-up",
-        where,
-        seen=" and ".join(f"{value.path} {value.why}" for value in unknown),
-        rule=f"{_list(codes)} {'checked at up' if later else 'not decided here'}",
-        remedy="" if later else "Write the value out to have it judged",
-        level=Level.INFO,
-    )
+    seen = " and ".join(f"{value.path} {value.why}" for value in unknown)
+    rule = f"{_list(codes)} {'checked at up' if later else 'not decided here'}"
+    remedy = "" if later else "Write the value out to have it judged"
+    return Finding("checked-at-up", where, seen=seen, rule=rule, remedy=remedy, level=Level.INFO)
 
 
 def _list(codes: list[str]) -> str:

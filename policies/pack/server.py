@@ -167,12 +167,8 @@ class Pack(analyzer_pb2_grpc.AnalyzerServicer):
 
     def GetAnalyzerInfo(self, request: Any, context: Any) -> Any:
         """The rules, each a policy of its own with its level and settings."""
-        return proto.AnalyzerInfo(
-            name=self.name,
-            version=self.version,
-            supportsConfig=True,
-            policies=[self._info(rule) for rule in config.ALL],
-        )
+        policies = [self._info(rule) for rule in config.ALL]
+        return proto.AnalyzerInfo(name=self.name, version=self.version, supportsConfig=True, policies=policies)
 
     def _info(self, rule: Rule) -> Any:
         properties = config.schema(rule)

@@ -234,12 +234,9 @@ def settings(*, quick: bool) -> Iterator[Row]:
 
 def _judged(root: Path, count: int) -> tuple[float, float, float]:
     """CPU seconds of a process that declares a stack, those of the declaration alone, and its peak memory in MB."""
+    env = environ(PYTHONPATH=str(PROJECT))
     process = subprocess.Popen(
-        [sys.executable, "-c", _JUDGE, str(root), str(count)],
-        cwd=PROJECT,
-        env=environ(PYTHONPATH=str(PROJECT)),
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", _JUDGE, str(root), str(count)], cwd=PROJECT, env=env, stdout=subprocess.PIPE, text=True
     )
     work = process.stdout.read() if process.stdout else ""
     _, status, usage = os.wait4(process.pid, 0)

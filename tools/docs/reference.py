@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from string import Formatter
 from typing import Any, Final
 
@@ -80,11 +81,12 @@ def findings() -> str:
         if not _MAKES.search(text := file.read_text("utf-8")):
             continue
         tree = ast.parse(text)
-        constants = dict(_named(ast.walk(tree)))
+        constants = {name: value for _, name, value in _named(tree.body)}
         for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
             nodes = [*ast.walk(function)]
-            names = {**constants, **dict(_named(nodes))}
+            local = sorted(_named(nodes), key=itemgetter(0))
             for call in (each for each in nodes if isinstance(each, ast.Call)):
+                names = constants | {name: value for line, name, value in local if line <= call.lineno}
                 maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
                 if maker in _OF_WORDS and (key := next(filter(None, map(_key, call.args)), "")):
                     given = {f"{{{each.arg}}}": _texts(each.value, names) for each in call.keywords}
@@ -100,7 +102,9 @@ def findings() -> str:
         said[row["code"]].append(" ".join(sentence(row[part]) for part in ("seen", "rule", "remedy") if row.get(part)))
     for rule in ALL:
         said[rule.code] = [f"{rule.title} See [the rule](policies.md#{rule.code})."]
-    return "\n\n".join("\n\n".join([f"### {code}", *dict.fromkeys(said[code])]).strip() for code in sorted(said))
+    return "\n\n".join(
+        "\n\n".join([f"### {code}", *filter(None, dict.fromkeys(said[code]))]).strip() for code in sorted(said)
+    )
 
 
 def _key(node: ast.expr) -> str:
@@ -117,8 +121,8 @@ def _without_values(text: str) -> str:
     return "".join(f"{before}{'' if name is None else '…'}" for before, name, _, _ in Formatter().parse(text))
 
 
-def _named(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a function, or a module, gives to values, alone or several at once."""
+def _named(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
+    """The names that a function, or a module, gives to values, alone or several at once, each with its line."""
     for node in (each for each in nodes if isinstance(each, ast.Assign)):
         target, value = node.targets[0], node.value
         pairs = [(target, value)]
@@ -126,7 +130,7 @@ def _named(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
             pairs = [*zip(target.elts, value.elts, strict=False)]
         for name, each in pairs:
             if isinstance(name, ast.Name):
-                yield name.id, each
+                yield node.lineno, name.id, each
 
 
 def _texts(node: ast.expr, names: dict[str, ast.expr]) -> list[str]:

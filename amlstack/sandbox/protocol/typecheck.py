@@ -128,14 +128,10 @@ def _type_of(path: str) -> str:
 def _schema(token: str, row: Mapping[str, Any]) -> Schema:
     top, wrapped = frozenset(row["top"]), "properties" in row["top"]
     renamed = {name: wire for name, wire in row.get("renamed", {}).items() if name in row["flat"]}
-    return Schema(
-        token,
-        envelope=top - {"properties"} if wrapped else top | {"id"},
-        path=frozenset({*_PARAMETER.findall(row["path"]), *row.get("put_query", ())}),
-        wire=renamed,
-        nested=tuple(row.get("wrapped", ())),
-        wrapped=wrapped,
-    )
+    envelope = top - {"properties"} if wrapped else top | {"id"}
+    path = frozenset({*_PARAMETER.findall(row["path"]), *row.get("put_query", ())})
+    nested = tuple(row.get("wrapped", ()))
+    return Schema(token, envelope=envelope, path=path, wire=renamed, nested=nested, wrapped=wrapped)
 
 
 @functools.cache

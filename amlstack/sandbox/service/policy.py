@@ -245,12 +245,9 @@ class _Asked:
 def _place(context: KindContext, path: ArmPath) -> PolicyPlace:
     """The place where a resource is created, as far as the sandbox has it."""
     group = context.store.resources.get(f"/subscriptions/{path.subscription}/resourceGroups/{path.group}")
-    return PolicyPlace.in_group(
-        path.subscription,
-        path.group or "",
-        location=group.body.get("location") if group else None,
-        tags=(group.body.get("tags") or {}) if group else None,
-    )
+    location = group.body.get("location") if group else None
+    tags = (group.body.get("tags") or {}) if group else None
+    return PolicyPlace.in_group(path.subscription, path.group or "", location=location, tags=tags)
 
 
 def _identified(assignment: ResourceRow, definition: ResourceRow, of_set: ResourceRow | None) -> dict[str, Any]:

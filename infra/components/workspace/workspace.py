@@ -262,12 +262,9 @@ class WorkspaceNetwork:
             self.reached_by += linked.endpoints
         if self._isolation is not None:
             workspace_id = behind(names.workspace_id, *made.values(), *approvals)
+            opts = pulumi.ResourceOptions(parent=self._parent)
             managed = resources.ManagedNetwork(
-                "network",
-                workspace=workspace_id,
-                mode=self._isolation.mode,
-                rules=self.plan.rules or {},
-                opts=pulumi.ResourceOptions(parent=self._parent),
+                "network", workspace=workspace_id, mode=self._isolation.mode, rules=self.plan.rules or {}, opts=opts
             )
             self.resources.append(managed)
 

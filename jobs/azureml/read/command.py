@@ -166,13 +166,9 @@ def service(cursor: Cursor) -> Any:
         if key in fields and kind != owner:
             return cursor.stated("key-unknown/service", Level.ERROR, key, key=key, written=written or kind, owner=owner)
     if kind not in _SERVICE_TYPES:
-        cursor.bad(
-            "service-type",
-            f"`{written}` is no kind of service that a job starts",
-            f"Jobs start {', '.join(f'`{name}`' for name in _SERVICE_TYPES)}; of others Azure ML is sent no type",
-            level=Level.WARNING,
-            key="type",
-        )
+        seen = f"`{written}` is no kind of service that a job starts"
+        rule = f"Jobs start {', '.join(f'`{name}`' for name in _SERVICE_TYPES)}; of others Azure ML is sent no type"
+        cursor.bad("service-type", seen, rule, level=Level.WARNING, key="type")
         return Service(**fields)
     return Service(type=kind, **fields)
 

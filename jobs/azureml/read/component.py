@@ -149,13 +149,9 @@ def _port(cursor: Cursor) -> Any:
         kind = kind[0] if kind else None
     found = DIALECT_TYPES.get(str(kind).lower()) if kind is not None else None
     if found is None:
-        cursor.bad(
-            "value-unknown",
-            f"The type is `{kind}`",
-            f"A type is one of {', '.join(f'`{name}`' for name in DIALECT_TYPES)}",
-            did_you_mean(str(kind), DIALECT_TYPES),
-            level=Level.WARNING,
-        )
+        seen = f"The type is `{kind}`"
+        rule = f"A type is one of {', '.join(f'`{name}`' for name in DIALECT_TYPES)}"
+        cursor.bad("value-unknown", seen, rule, did_you_mean(str(kind), DIALECT_TYPES), level=Level.WARNING)
         found = "uri_folder"
     enum = fields.get("enum") or fields.get("options")
     same = {key: fields.get(key) for key in ("description", "optional", "default", "min", "max")}

@@ -66,13 +66,9 @@ def _input(cursor: Cursor) -> Any:
     fields = dict(keys(cursor, DATA_INPUT, what="an input"))
     kind, mode = fields.get("type", "uri_folder"), fields.get("mode")
     if mode in EVAL_MODES and kind != "mltable":
-        return cursor.bad(
-            "input-mode",
-            f"`{mode}` with type `{kind}`",
-            "Only an mltable is evaluated while mounting",
-            f"Write {', '.join(f'`{name}`' for name in MODES)}, or `type: mltable`.",
-            key="mode",
-        )
+        seen = f"`{mode}` with type `{kind}`"
+        remedy = f"Write {', '.join(f'`{name}`' for name in MODES)}, or `type: mltable`."
+        return cursor.bad("input-mode", seen, "Only an mltable is evaluated while mounting", remedy, key="mode")
     if "path_on_compute" in fields and kind in MODEL_TYPES:
         return cursor.stated("key-unknown/input", Level.ERROR, "path_on_compute", kind=kind)
     return Input(**fields)

@@ -121,13 +121,9 @@ def search_space(cursor: Cursor) -> Any:
         return Bad
     for name in fields:
         if not _NAME.fullmatch(name):
-            cursor.bad(
-                "binding-name",
-                f"`{name}` is not a name that can be bound",
-                "Names of hyperparameters are letters, digits and underscores",
-                f"Write `{re.sub(r'[^A-Za-z0-9_]', '_', name) or 'value'}`.",
-                key=name,
-            )
+            rule = "Names of hyperparameters are letters, digits and underscores"
+            remedy = f"Write `{re.sub(r'[^A-Za-z0-9_]', '_', name) or 'value'}`."
+            cursor.bad("binding-name", f"`{name}` is not a name that can be bound", rule, remedy, key=name)
     return fields
 
 

@@ -154,13 +154,10 @@ def _completed(policy: AppliedPolicy) -> AppliedPolicy:
     if ours is None:
         return policy
     effect = next((str(value) for name, value in policy.parameters.items() if name.lower() in _EFFECTS), "")
+    parameters = with_defaults(ours.parameters, policy.parameters)
+    source = policy.source or "our statement of it"
     return replace(
-        policy,
-        id=ours.id,
-        definition=ours,
-        parameters=with_defaults(ours.parameters, policy.parameters),
-        source=policy.source or "our statement of it",
-        effect=policy.effect or effect,
+        policy, id=ours.id, definition=ours, parameters=parameters, source=source, effect=policy.effect or effect
     )
 
 

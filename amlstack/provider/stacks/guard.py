@@ -24,23 +24,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from amlstack.provider import run_lists
+from amlstack.provider import resource, run_lists
 from amlstack.provider.arm import ArmClient, ArmError
 from amlstack.provider.lifecycle import edits
 from amlstack.provider.lifecycle.edits import end
 from amlstack.provider.lifecycle.gates import WaitTimeoutError
-from amlstack.provider.resource import (
-    WORKSPACE_ID,
-    Call,
-    Difference,
-    InputField,
-    Resource,
-    Services,
-    Values,
-    same_arm_id,
-    shape_of,
-    text_of,
-)
+from amlstack.provider.resource import Call, Difference, InputField, Resource, Services, Values
 from amlstack.provider.runs import OnEdit, Record
 from amlstack.provider.stacks import foreign
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
@@ -183,7 +172,7 @@ CLUSTER = "cluster:"
 class Guards(Resource):
     """Asks for the stack's active runs when something goes, and only then."""
 
-    shape = shape_of("amlstack:runs:Guard", {"workspace": WORKSPACE_ID})
+    shape = resource.shape_of("amlstack:runs:Guard", {"workspace": resource.WORKSPACE_ID})
     refused_import = "a guard of runs is not imported: declare it"
 
     def __init__(self, services: Services) -> None:
@@ -211,7 +200,7 @@ class Guards(Resource):
         if not going:
             return Difference()
         workspace = str(before.get("workspace"))
-        owners = (text_of(old, "owner"), owner_of(call.urn))
+        owners = (resource.text_of(old, "owner"), owner_of(call.urn))
         verdict = self._judged(call, workspace, owners, before, going)
         self._kept[call.urn] = verdict.kept
         return Difference(updates=("jobs",) if verdict.kept else ())
@@ -245,8 +234,8 @@ class Guards(Resource):
             return  # replaced by command: the stack goes on
         asked = inputs or old
         workspace = str(asked["workspace"])
-        owners = (text_of(old, "owner"), owner_of(call.urn))
-        for record in run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId")):
+        owners = (resource.text_of(old, "owner"), owner_of(call.urn))
+        for record in run_lists.active_runs(self._services.arm, workspace, owners, resource.text_of(asked, "stackId")):
             self._host.info(f"run {record.job_id} is {record.status} and is ended: its stack is destroyed", call.urn)
             try:
                 end(self._services, call, workspace, record)
@@ -261,7 +250,7 @@ class Guards(Resource):
             ArmError: At a first creation: the runs could not be asked.
         """
         try:
-            records = run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId"))
+            records = run_lists.active_runs(self._services.arm, workspace, owners, resource.text_of(asked, "stackId"))
             foreign = busy_clusters(self._services.arm, going.clusters, records)
         except ArmError as error:
             if going.every_other:
@@ -323,7 +312,7 @@ class Records(Resource):
     An id may be given, to take over the runs of a state that was lost.
     """
 
-    shape = shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
+    shape = resource.shape_of("amlstack:stack:Record", {"stackId": InputField(pattern=_RULE, in_id=True)})
     refused_import = (
         "a stack's id is not imported: set amlstack:stack_id to the value that the runs have in amlstack.stack"
     )
@@ -352,7 +341,7 @@ PLACES = {"group": "resource group", "workspace": "workspace"}
 class Keepers(Resource):
     """Asks what lies in the group and the workspace of a stack when these go, and only then."""
 
-    shape = shape_of(
+    shape = resource.shape_of(
         "amlstack:stack:Keeper",
         {
             "group": InputField(
@@ -361,7 +350,7 @@ class Keepers(Resource):
                     "an ARM id, /subscriptions/…/resourceGroups/NAME",
                 )
             ),
-            "workspace": WORKSPACE_ID,
+            "workspace": resource.WORKSPACE_ID,
         },
         inputs_alone=frozenset({"owned"}),
     )
@@ -380,11 +369,11 @@ class Keepers(Resource):
         """Nothing of it is ever replaced; a group or workspace that is known and will not be any more goes."""
         before = old_inputs or old
         going = {
-            place: text_of(before, place)
+            place: resource.text_of(before, place)
             for place in PLACES
-            if text_of(before, place) and not same_arm_id(before[place], new.get(place))
+            if resource.text_of(before, place) and not resource.same_arm_id(before[place], new.get(place))
         }
-        if (group := going.get("group")) and text_of(new, "workspace").lower().startswith(f"{group.lower()}/"):
+        if (group := going.get("group")) and resource.text_of(new, "workspace").lower().startswith(f"{group.lower()}/"):
             # The group was the stack's and exists for others now: the engine would delete it around the workspace.
             name = group.rsplit("/", 1)[-1]
             raise ProviderError(
@@ -411,7 +400,7 @@ class Keepers(Resource):
         if call.urn in self._declared:
             return  # replaced by command: the stack goes on
         asked = inputs or old
-        places = {place: text_of(asked, place) for place in PLACES if text_of(asked, place)}
+        places = {place: resource.text_of(asked, place) for place in PLACES if resource.text_of(asked, place)}
         if "workspace" not in places:
             self._refuse_clusters_at_work(call, asked, old)
         self._refuse(call, places, asked, old)
@@ -425,11 +414,13 @@ class Keepers(Resource):
         """
         clusters = {one.lower(): "deleted" for one in _owned(asked) if "/computes/" in one.lower()}
         try:
-            owners = (text_of(old, "owner"), owner_of(call.urn))
+            owners = (resource.text_of(old, "owner"), owner_of(call.urn))
             records = [
                 record
                 for workspace in sorted({one.partition("/computes/")[0] for one in clusters})
-                for record in run_lists.active_runs(self._services.arm, workspace, owners, text_of(asked, "stackId"))
+                for record in run_lists.active_runs(
+                    self._services.arm, workspace, owners, resource.text_of(asked, "stackId")
+                )
             ]
             at_work = busy_clusters(self._services.arm, clusters, records)
         except ArmError as error:
@@ -443,7 +434,7 @@ class Keepers(Resource):
         Raises:
             ProviderError: They do, and nobody has named it; or they could not be asked.
         """
-        owners = (text_of(old, "owner"), owner_of(call.urn))
+        owners = (resource.text_of(old, "owner"), owner_of(call.urn))
         try:
             found = held(self._services.arm, going, asked, owners)
         except ArmError as error:
@@ -473,7 +464,7 @@ def held(arm: ArmClient, places: Mapping[str, str], asked: Values, owners: tuple
     own = _owned(asked)
     found = foreign.in_group(arm, places["group"], own) if "group" in places else []
     if "workspace" in places:
-        found += foreign.in_workspace(arm, places["workspace"], own, owners, text_of(asked, "stackId"))
+        found += foreign.in_workspace(arm, places["workspace"], own, owners, resource.text_of(asked, "stackId"))
     return list({one.id.lower(): one for one in found}.values())
 
 

@@ -16,19 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from amlstack.provider import resource
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, Response, pause
-from amlstack.provider.resource import (
-    WORKSPACE_IN_ID,
-    Call,
-    Difference,
-    InputField,
-    Resource,
-    Values,
-    changed_inputs,
-    known,
-    same_arm_id,
-    shape_of,
-)
+from amlstack.provider.resource import Call, Difference, InputField, Resource, Values
 from amlstack.rpc import UNKNOWN, ErrorCode, ProviderError
 
 OFF: Final = "Disabled"
@@ -106,16 +96,16 @@ _WORDS = {OFF: "off", OPEN: "allow_internet_outbound", APPROVED: "only_approved"
 class Isolations(Resource):
     """Reads what the workspace has, and answers what it is to have."""
 
-    shape = shape_of(
-        "amlstack:network:Isolation", {"workspace": WORKSPACE_IN_ID, "wanted": InputField(choices=STRICTER)}
+    shape = resource.shape_of(
+        "amlstack:network:Isolation", {"workspace": resource.WORKSPACE_IN_ID, "wanted": InputField(choices=STRICTER)}
     )
     refused_import = "the isolation of a workspace is not imported: declare it"
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Judge a new request now, by the state of the workspace; it is changed nowhere but there."""
         before = old_inputs or old
-        names = changed_inputs(("wanted", "given", "excluded"), before, new)
-        if names and known(new):
+        names = resource.changed_inputs(("wanted", "given", "excluded"), before, new)
+        if names and resource.known(new):
             self._decided(call, new, preview=True)
         return Difference(updates=names)
 
@@ -134,7 +124,7 @@ class Isolations(Resource):
         return self._state(call, new)
 
     def _state(self, call: Call, inputs: Values) -> Values:
-        if call.preview and not known(inputs):
+        if call.preview and not resource.known(inputs):
             return {**inputs, "mode": UNKNOWN}
         mode = self._decided(call, inputs, preview=call.preview)
         return {**inputs, "mode": UNKNOWN if mode is None else mode}
@@ -214,7 +204,7 @@ _AGAIN: Final = 10.0
 class ManagedNetworks(Resource):
     """Makes the network be as declared, and ready."""
 
-    shape = shape_of("amlstack:network:Managed", {"workspace": WORKSPACE_IN_ID})
+    shape = resource.shape_of("amlstack:network:Managed", {"workspace": resource.WORKSPACE_IN_ID})
     refused_import = "a managed network is not imported: declare it"
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
@@ -223,12 +213,12 @@ class ManagedNetworks(Resource):
         A workspace that is written whole may bring back rules that it had when it was last read.
         """
         before = old_inputs or old
-        if not same_arm_id(before.get("workspace"), new.get("workspace")):
+        if not resource.same_arm_id(before.get("workspace"), new.get("workspace")):
             return Difference(replaces=("workspace",))
         rules, former = _rules(new), _rules(before)
         names = [f"rules.{name}" for name in {**former, **rules} if former.get(name) != rules.get(name)]
         names += ["mode"] if before.get("mode") != new.get("mode") else []
-        if not names and known(new) and new["mode"] != OFF:
+        if not names and resource.known(new) and new["mode"] != OFF:
             try:
                 names = list(self._drift(str(new["workspace"]), rules))
             except ArmError as error:
@@ -237,7 +227,7 @@ class ManagedNetworks(Resource):
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Rules first, so that provisioning makes their endpoints; a network that is there is taken as it is."""
-        if call.preview or not known(inputs):
+        if call.preview or not resource.known(inputs):
             return "", {**inputs, "status": UNKNOWN}
         return str(inputs["workspace"]), self._converged(call, inputs)
 
@@ -252,7 +242,7 @@ class ManagedNetworks(Resource):
 
     def update(self, call: Call, resource_id: str, old: Values, new: Values) -> Values:  # noqa: ARG002
         """The same as at first: each step looks at what there is."""
-        return {**new, "status": UNKNOWN} if call.preview or not known(new) else self._converged(call, new)
+        return {**new, "status": UNKNOWN} if call.preview or not resource.known(new) else self._converged(call, new)
 
     def _converged(self, call: Call, inputs: Values) -> Values:
         if inputs["mode"] == OFF:

@@ -7,27 +7,15 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from amlstack.provider import runs
+from amlstack.provider import resource, runs
 from amlstack.provider.arm import ArmError
 from amlstack.provider.lifecycle.edits import listed
-from amlstack.provider.resource import (
-    NAME,
-    WORKSPACE,
-    WORKSPACE_IN_ID,
-    Call,
-    Difference,
-    Resource,
-    Services,
-    Values,
-    changed_inputs,
-    known,
-    shape_of,
-)
+from amlstack.provider.resource import Call, Difference, Resource, Services, Values
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import ErrorCode, Failures, ProviderError, changed_paths
 from amlstack.run_identity import OWNER, owner_of, sha256
 
-_ID = re.compile(rf"(?P<workspace>{WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
+_ID = re.compile(rf"(?P<workspace>{resource.WORKSPACE.pattern})/schedules/(?P<name>[^/]+)", re.IGNORECASE)
 _READ_ONLY = ("provisioningState",)
 _FILLED_IN = {"status": "NotStarted", "experimentName": "Default"}
 """The service writes these into a schedule's job that has none, and an import records them.
@@ -55,8 +43,10 @@ class _Live:
 class Schedules(Resource):
     """Writes schedules whole, keeps them to their stack, and disables them before they are deleted."""
 
-    shape = shape_of(
-        "amlstack:schedules:Schedule", {"workspace": WORKSPACE_IN_ID, "name": NAME}, digests={"settled": ("body",)}
+    shape = resource.shape_of(
+        "amlstack:schedules:Schedule",
+        {"workspace": resource.WORKSPACE_IN_ID, "name": resource.NAME},
+        digests={"settled": ("body",)},
     )
 
     def __init__(self, services: Services) -> None:
@@ -72,7 +62,7 @@ class Schedules(Resource):
         body = result.get("body")
         if isinstance(body, dict):
             properties = body.get("properties")
-            if not known(properties):
+            if not resource.known(properties):
                 return result
             if not isinstance(properties, dict):
                 failures.add("body", 'body must be an ARM schedule body, {"properties": {…}}')
@@ -84,7 +74,7 @@ class Schedules(Resource):
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name or workspace is another schedule; all else, drift included, is written in place."""
-        if replaces := changed_inputs(("name",), old, new):
+        if replaces := resource.changed_inputs(("name",), old, new):
             # The old one goes first: two that start the same job would both do so.
             return Difference(replaces=replaces, delete_first=True)
         written, wanted = _without_empty(old.get("body")), _without_empty(new.get("body"))
@@ -102,7 +92,7 @@ class Schedules(Resource):
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Takes up what a killed deployment of this stack left behind, refuses what is another's, else makes it."""
-        if not known(inputs.get("workspace"), inputs.get("name")):
+        if not resource.known(inputs.get("workspace"), inputs.get("name")):
             return "", dict(inputs)  # only at preview
         workspace, name = str(inputs["workspace"]), str(inputs["name"])
         schedule_id = f"{workspace}/schedules/{name}"

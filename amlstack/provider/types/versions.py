@@ -18,22 +18,10 @@ from typing import Any, ClassVar, Final
 
 from amlstack.base.credentials import scrub
 from amlstack.base.findings import Level
-from amlstack.provider import blobs
+from amlstack.provider import blobs, resource
 from amlstack.provider.arm import ArmError, InterruptedWaitError, exchange
 from amlstack.provider.blobs import ContainerAccess, unchanged, upload
-from amlstack.provider.resource import (
-    WORKSPACE_IN_ID,
-    Call,
-    Difference,
-    InputField,
-    InputShape,
-    Resource,
-    Values,
-    changed_inputs,
-    known,
-    same_arm_id,
-    shape_of,
-)
+from amlstack.provider.resource import Call, Difference, InputField, InputShape, Resource, Values
 from amlstack.provider.runs import WorkspaceMissingError
 from amlstack.rpc import UNKNOWN, ErrorCode, Failures, ProviderError
 from amlstack.run_identity import environment_version
@@ -62,17 +50,17 @@ class RegisteredVersions(Resource):
         """Types, and the keys that a body needs."""
         result = super().check(call, inputs, failures)
         body, (keys, sentence) = result.get("body"), self.needs
-        if isinstance(body, dict) and known(body) and not any(body.get(key) for key in keys):
+        if isinstance(body, dict) and resource.known(body) and not any(body.get(key) for key in keys):
             failures.add("body", sentence)
         return result
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another name, content or workspace is another version; what it does not cover is a label."""
-        return Difference(replaces=changed_inputs(self.replaced_by, old, new))
+        return Difference(replaces=resource.changed_inputs(self.replaced_by, old, new))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Adopts the version that exists, else registers it."""
-        if not known(inputs):
+        if not resource.known(inputs):
             return "", dict(inputs)  # only at preview
         version_id, name, outputs = self.place(call, inputs)
         state = {**inputs, **outputs}
@@ -134,7 +122,7 @@ def declared_shape(token: str, pattern: tuple[re.Pattern[str], str]) -> InputSha
         pattern: What its name and its version must look like.
     """
     named = InputField(pattern=pattern, in_id=True)
-    return shape_of(token, {"workspace": WORKSPACE_IN_ID, "name": named, "version": named})
+    return resource.shape_of(token, {"workspace": resource.WORKSPACE_IN_ID, "name": named, "version": named})
 
 
 _ENVIRONMENT_NAME = (
@@ -146,9 +134,9 @@ _ENVIRONMENT_NAME = (
 class RegisteredEnvironments(RegisteredVersions):
     """Environments under the hash of their content: an image or a build, in the words of ARM."""
 
-    shape = shape_of(
+    shape = resource.shape_of(
         "amlstack:environments:Version",
-        {"workspace": WORKSPACE_IN_ID, "name": InputField(pattern=_ENVIRONMENT_NAME, in_id=True)},
+        {"workspace": resource.WORKSPACE_IN_ID, "name": InputField(pattern=_ENVIRONMENT_NAME, in_id=True)},
         digests={"version": ("body",)},
     )
     noun = "environment"
@@ -219,13 +207,13 @@ class RegisteredData(DeclaredVersions):
         before, after = old.get("body"), new.get("body")
         if found.replaces or before == after or not isinstance(before, dict) or not isinstance(after, dict):
             return found
-        if known(before, after) and _fixed(before, resource_id) != _fixed(after, resource_id):
+        if resource.known(before, after) and _fixed(before, resource_id) != _fixed(after, resource_id):
             raise ProviderError(_changed(f"{new['name']}:{new['version']}", before, after, resource_id))
         return Difference(updates=("body",))
 
     def create(self, call: Call, inputs: Values) -> tuple[str, Values]:
         """Adopts the version that exists and says the same, with the labels that are declared; else registers it."""
-        if not known(inputs) or call.preview:
+        if not resource.known(inputs) or call.preview:
             return super().create(call, inputs)
         data_id, name, outputs = self.place(call, inputs)
         try:
@@ -293,7 +281,7 @@ def _short(uri: str, data_id: str) -> str:
     own, named = (
         re.sub("/providers/[^/]+", "", each) for each in ("/".join(data_id.split("/")[1:9]), found["workspace"])
     )
-    short = f"azureml://datastores/{uri[found.end() :]}" if same_arm_id(own, named) else uri
+    short = f"azureml://datastores/{uri[found.end() :]}" if resource.same_arm_id(own, named) else uri
     return short.rstrip("/")
 
 
@@ -341,15 +329,19 @@ class Uploads(Resource):
 
     def diff(self, call: Call, resource_id: str, old_inputs: Values, old: Values, new: Values) -> Difference:  # noqa: ARG002
         """Another content or workspace is another upload; where the files lie does not matter."""
-        return Difference(replaces=changed_inputs(self.replaced_by, old, new))
+        return Difference(replaces=resource.changed_inputs(self.replaced_by, old, new))
 
 
 class Snapshots(Uploads):
     """Registers code under its content hash."""
 
-    shape = shape_of(
+    shape = resource.shape_of(
         "amlstack:code:Snapshot",
-        {"workspace": WORKSPACE_IN_ID, "hash": InputField(pattern=_HASH, in_id=True), "beside": InputField(default="")},
+        {
+            "workspace": resource.WORKSPACE_IN_ID,
+            "hash": InputField(pattern=_HASH, in_id=True),
+            "beside": InputField(default=""),
+        },
     )
     replaced_by = ("hash",)
 
@@ -424,10 +416,10 @@ class Snapshots(Uploads):
 class DataUploads(Uploads):
     """Uploads data under the hash of their content."""
 
-    shape = shape_of(
+    shape = resource.shape_of(
         "amlstack:data:Upload",
         {
-            "workspace": WORKSPACE_IN_ID,
+            "workspace": resource.WORKSPACE_IN_ID,
             "path": InputField(in_id=True),
             "hash": InputField(pattern=_HASH, in_id=True),
             "datastore": InputField(default="workspaceblobstore", pattern=_NAME, in_id=True),

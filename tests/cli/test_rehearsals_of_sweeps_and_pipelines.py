@@ -26,6 +26,43 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(3600)]
 
 PLAIN = "{image: 'mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04'}"
+HANDS_ON = f"""\
+type: pipeline
+name: hands-on
+settings: {{default_compute: azureml:a100}}
+outputs: {{report: {{type: uri_folder}}}}
+jobs:
+  prepare:
+    command: echo made > ${{{{outputs.data}}}}/data.txt
+    environment: {PLAIN}
+    outputs: {{data: {{type: uri_folder}}}}
+  train:
+    command: >-
+      echo "rank $RANK of $WORLD_SIZE reads $(cat ${{{{inputs.data}}}}/data.txt)";
+      echo trained > ${{{{outputs.model}}}}/$RANK.txt
+    environment: {PLAIN}
+    inputs: {{data: "${{{{parent.jobs.prepare.outputs.data}}}}"}}
+    outputs: {{model: {{type: uri_folder}}}}
+    distribution: {{type: pytorch, process_count_per_instance: 1}}
+    resources: {{instance_count: 2}}
+  judge:
+    command: cat ${{{{inputs.data}}}}/data.txt ${{{{inputs.model}}}}/*.txt > ${{{{outputs.report}}}}/report.txt
+    environment: {PLAIN}
+    inputs: {{data: "${{{{parent.jobs.prepare.outputs.data}}}}", model: "${{{{parent.jobs.train.outputs.model}}}}"}}
+    outputs: {{report: "${{{{parent.outputs.report}}}}"}}
+"""
+SWEEP = """\
+type: sweep
+name: sweep
+compute: azureml:a100
+trial:
+  command: python -c 'import mlflow; mlflow.log_metric("loss", abs(${{search_space.lr}} - 0.3))'
+  environment: azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest
+sampling_algorithm: {type: random, seed: 7}
+search_space: {lr: {type: uniform, min_value: 0, max_value: 1}}
+objective: {primary_metric: loss, goal: minimize}
+limits: {max_total_trials: 4, max_concurrent_trials: 2}
+"""
 BREAKS = f"""\
 type: pipeline
 name: breaks
@@ -158,19 +195,18 @@ def family(home: Path, stem: str) -> tuple[JobRow, dict[str, JobRow]]:
         return parent, {place: store.jobs[key] for place, key in store.family.children(parent.id).items()}
 
 
-@pytest.mark.training
-def test_the_pipeline_example_hands_its_data_from_step_to_step(home: Path) -> None:
-    ended = rehearse(home, PROJECT / "examples/pipeline/pipeline.yml")
+def test_a_pipeline_hands_its_data_from_step_to_step(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.yml").write_text(HANDS_ON)
+
+    ended = rehearse(home, tmp_path / "pipeline.yml")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    parent, steps = family(home, "pipeline")
+    parent, steps = family(home, "hands-on")
     assert {name: row.status for name, row in steps.items()} == dict.fromkeys(
         ("prepare", "train", "judge"), "Completed"
     )
-    report = json.loads((job_folder(home, parent.id) / "outputs/report/report.json").read_text())
-    assert report["explained"] > 0.9
-    assert "[train · node 0] epoch 0: loss" in ended.stdout
-    assert "(2 ranks)" in ended.stdout
+    assert (job_folder(home, parent.id) / "outputs/report/report.txt").read_text() == "made\ntrained\ntrained\n"
+    assert "[train · node 0] rank 0 of 2 reads made" in ended.stdout
     assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.stdout
     assert processes.marked(home) == ()
 
@@ -190,17 +226,17 @@ def test_a_parallel_step_runs_over_data_of_this_machine(home: Path, tmp_path: Pa
 
 
 @pytest.mark.training
-def test_the_sweep_example_names_the_trial_with_the_smallest_loss(home: Path) -> None:
-    ended = rehearse(home, PROJECT / "examples/sweep/sweep.py")
+def test_a_sweep_names_the_trial_with_the_smallest_loss(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "sweep.yml").write_text(SWEEP)
+
+    ended = rehearse(home, tmp_path / "sweep.yml")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     parent, trials = family(home, "sweep")
     assert len(trials) == 4
-    assert {row.status for row in trials.values()} <= {"Completed", "Canceled"}
+    assert {row.status for row in trials.values()} == {"Completed"}
     with closing(Store(home)) as store:
-        lowest = {
-            row.name: min(store.metrics.values(row.id, "loss")) for row in trials.values() if row.status == "Completed"
-        }
+        lowest = {row.name: min(store.metrics.values(row.id, "loss")) for row in trials.values()}
     result = parent.properties["properties"]
     assert (result["best_child_run_id"], float(result["score"])) == min(lowest.items(), key=lambda item: item[1])
     assert f"best trial: {result['best_child_run_id']} with loss = {result['score']}" in ended.stdout

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-ROUNDS = 3
-"""After each thing that others do: it is noted, then nothing is, and that stays so."""
+ROUNDS = 2
+"""After each thing that others do: it is noted, then nothing is."""
 JOBS = ("finished", "failed", "running", "cancelled", "lost", "ends", "disappears")
 
 

@@ -140,6 +140,7 @@ def test_a_pipeline_takes_each_of_its_steps(deployed: Deployed) -> None:
     row, files = deployed.run("examples/pipeline/pipeline.yml")
     assert row.status == "Completed", why(row, files)
     assert deployed.parts("examples/pipeline/pipeline.yml") == ["Completed"] * 3
+    assert json.loads(files["outputs/report/report.json"])["explained"] > 0.9
 
 
 def test_a_sweep_runs_its_trials_and_may_end_those_that_fall_behind(deployed: Deployed) -> None:

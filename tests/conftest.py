@@ -105,9 +105,10 @@ def pytest_collection_by_folder(items: list[pytest.Item]) -> None:
     that began last would be waited for alone.
     """
     met: dict[Path, int] = {}
-    for item in items:
-        met.setdefault(item.path.parent, len(met))
-    items.sort(key=lambda item: (item.path.stem not in LONGEST, met[item.path.parent]))
+    order: dict[Path, tuple[bool, int]] = {}
+    for path in dict.fromkeys(item.path for item in items):
+        order[path] = path.stem not in LONGEST, met.setdefault(path.parent, len(met))
+    items.sort(key=lambda item: order[item.path])
 
 
 def pytest_collection_finish() -> None:

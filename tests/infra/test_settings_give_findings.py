@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,9 +31,9 @@ GOOD: dict[str, Any] = {
 
 def with_(path: str, value: Any) -> dict[str, Any]:
     """The good settings with one value put in; ``clusters.0.nodes.max``."""
-    whole = yaml.safe_load(yaml.safe_dump(GOOD))
+    whole = deepcopy(GOOD)
     *way, last = (int(part) if part.isdigit() else part for part in path.split("."))
-    at = whole
+    at: Any = whole
     for part in way:
         at = at[part]
     at[last] = value

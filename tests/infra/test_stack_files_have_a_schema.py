@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAGE = PROJECT / "docs" / "schema" / "stack.schema.json"
-VALIDATOR = jsonschema.Draft7Validator(stack_file_schema())
 CLUSTER = {"name": "a100", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
+
+
+@cache
+def validator() -> jsonschema.Draft7Validator:
+    return jsonschema.Draft7Validator(stack_file_schema())
 
 
 def marked(**settings: Any) -> set[str]:
     """The places that the schema marks, as dotted paths below ``config``."""
-    errors = VALIDATOR.iter_errors({"config": {f"amlstack:{name}": value for name, value in settings.items()}})
+    errors = validator().iter_errors({"config": {f"amlstack:{name}": value for name, value in settings.items()}})
     return {".".join(map(str, list(error.absolute_path)[1:])) for error in errors}
 
 
@@ -37,7 +42,7 @@ def test_the_file_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_sandboxs_stack_file_names_the_schema_and_has_no_mark() -> None:
     text = (PROJECT / "Pulumi.sandbox.yaml").read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=docs/schema/stack.schema.json\n")
-    assert list(VALIDATOR.iter_errors(yaml.safe_load(text))) == []
+    assert list(validator().iter_errors(yaml.safe_load(text))) == []
 
 
 @pytest.mark.parametrize(

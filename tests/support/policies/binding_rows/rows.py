@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policies import checks
+from tests.support import yaml_files
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, own
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def documented() -> Iterator[Row]:
         for text, speaks in ((rule.words.example, True), (rule.words.instead, False)):
             token = re.match(r"# ([\w:-]+)", text)
             assert token is not None
-            yield row(rule.code, (token[1], yaml.safe_load(text)), speaks=speaks, **rule.words.sample)
+            yield row(rule.code, (token[1], yaml_files.load(text)), speaks=speaks, **rule.words.sample)
 
 
 def on_cluster(**more: Any) -> tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import shutil
 import uuid
@@ -352,12 +351,52 @@ def _group(log: str, size: int, node: int) -> int:
     return node if rank is None or not size else rank // size
 
 
-MASTER = "127.0.0.1"
-
-
 def host(node: int) -> str:
-    """The address of a node where several are named side by side: one each on the loopback, the first is `MASTER`."""
+    """The address of a node where several are named side by side: one each on the loopback, the first is 127.0.0.1."""
     return f"127.0.{node // 250}.{node % 250 + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The nodes of a job as its processes find each other, and what each node has.
+
+    Attributes:
+        hosts: Address of each node.
+        ports: Free ports: one for each of TensorFlow's tasks, in rank order, else one on the first node.
+        cores: Cores of each node that its processes share.
+        gpus: Numbers of each node's GPUs that its processes may use.
+        shared: All nodes are this machine: they share its loopback, and find no fabric.
+        mounts: The nodes let a process have mounts of its own.
+        tracked: They reach the sandbox, where MLflow's values go.
+    """
+
+    hosts: tuple[str, ...]
+    ports: tuple[int, ...]
+    cores: tuple[int, ...]
+    gpus: tuple[tuple[int, ...], ...]
+    shared: bool = True
+    mounts: bool = True
+    tracked: bool = True
+
+    @classmethod
+    def here(cls, spec: Spec, cores: int, gpus: int) -> Network:
+        """The nodes as shares of one machine: a GPU for every training process, or none at all.
+
+        Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
+        """
+        each = trainers(spec)
+        enough = gpus >= spec.nodes * each
+        return cls(
+            tuple(map(host, range(spec.nodes))),
+            processes.free_ports(ports_needed(spec)),
+            (cores // spec.nodes,) * spec.nodes,
+            tuple(tuple(range(node * each, (node + 1) * each)) if enough else () for node in range(spec.nodes)),
+        )
+
+
+def ports_needed(spec: Spec) -> int:
+    """The number of free ports that a job is given."""
+    return spec.ranks if spec.distribution == "TensorFlow" else 1
 
 
 STAND_INS = {"GLOO_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", "UCX_NET_DEVICES": "lo"}
@@ -408,7 +447,7 @@ def needed(spec: Spec) -> frozenset[int]:
     return frozenset(place.rank for place in places(spec) if place.task == "worker")
 
 
-def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> dict[str, str]:
+def rank_variables(spec: Spec, place: RankPlace, network: Network) -> dict[str, str]:
     """The variables that tell a process its rank; empty without a distribution.
 
     Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
@@ -416,20 +455,21 @@ def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> di
     Args:
         spec: The job.
         place: The process.
-        addresses: Free ports: the job's one, or one for each of TensorFlow's tasks.
+        network: The nodes.
     """
+    master, port = network.hosts[0], str(network.ports[0])
     if spec.distribution == "TensorFlow":
-        return {"TF_CONFIG": _tf_config(spec, place, addresses)}
+        return {"TF_CONFIG": _tf_config(spec, place, network)}
     if spec.distribution == "Mpi":
-        several = {"AZ_BATCH_MASTER_NODE": f"{MASTER}:{addresses[0]}"} if spec.nodes > 1 else {}
+        several = {"AZ_BATCH_MASTER_NODE": f"{master}:{port}"} if spec.nodes > 1 else {}
         # Not the service's: the guides' code takes its default port, 6105, unless this is set, and two jobs would meet.
-        port = {} if "MASTER_PORT" in spec.variables else {"MASTER_PORT": str(addresses[0])}
-        return {"AZ_BATCHAI_MPI_MASTER_NODE": MASTER, **several, **port}
+        own = {} if "MASTER_PORT" in spec.variables else {"MASTER_PORT": port}
+        return {"AZ_BATCHAI_MPI_MASTER_NODE": master, **several, **own}
     if spec.distribution != "PyTorch":
         return {}
     return {
-        "MASTER_ADDR": MASTER,
-        "MASTER_PORT": str(addresses[0]),
+        "MASTER_ADDR": master,
+        "MASTER_PORT": port,
         "WORLD_SIZE": str(spec.ranks),
         "NODE_RANK": str(place.node),
         "RANK": str(place.rank),
@@ -437,10 +477,10 @@ def rank_variables(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> di
     }
 
 
-def _tf_config(spec: Spec, place: RankPlace, addresses: Sequence[int]) -> str:
+def _tf_config(spec: Spec, place: RankPlace, network: Network) -> str:
     cluster: dict[str, list[str]] = {}
-    for other, port in zip(places(spec), addresses, strict=True):
-        cluster.setdefault(other.task, []).append(f"{host(other.node)}:{port}")
+    for other, port in zip(places(spec), network.ports, strict=True):
+        cluster.setdefault(other.task, []).append(f"{network.hosts[other.node]}:{port}")
     task = {"type": place.task, "index": place.index}
     return json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})
 
@@ -475,20 +515,14 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     }
 
 
-def threads(spec: Spec, cores: int) -> int:
-    """OpenMP threads per training process, so that all of them together fit this machine's cores."""
-    return max(1, cores // (spec.nodes * _trainers(spec)))
+def threads(spec: Spec, node: int, network: Network) -> int:
+    """OpenMP threads per training process, so that all of them together fit the node's cores."""
+    return max(1, network.cores[node] // trainers(spec))
 
 
-def gpus(spec: Spec, place: RankPlace, available: int) -> str:
-    """CUDA_VISIBLE_DEVICES of a node: its share when every process gets a device of its own, else none at all.
-
-    Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
-    """
-    per_node = _trainers(spec)
-    if available < spec.nodes * per_node:
-        return ""
-    return ",".join(str(place.node * per_node + index) for index in range(per_node))
+def gpus(spec: Spec, node: int, network: Network) -> str:
+    """CUDA_VISIBLE_DEVICES of a node: none where its processes would not get a device each."""
+    return ",".join(map(str, network.gpus[node])) if len(network.gpus[node]) >= trainers(spec) else ""
 
 
 def taken_gpus(spec: Spec, of_size: int | None) -> int:
@@ -498,14 +532,13 @@ def taken_gpus(spec: Spec, of_size: int | None) -> int:
         spec: The job.
         of_size: GPUs of the cluster's size; None where that is not known.
     """
-    trainers = _trainers(spec)
-    if trainers > 1:
-        return trainers
+    if (each := trainers(spec)) > 1:
+        return each
     most = 1 if spec.scale is None else spec.scale.ranks
     return max(1, of_size if spec.scale is None and of_size else min(of_size or most, most))
 
 
-def _trainers(spec: Spec) -> int:
+def trainers(spec: Spec) -> int:
     """Training processes per node: torchrun's, else the service's."""
     found = processes_per_node(spec.command)
     if found is None:
@@ -566,7 +599,7 @@ def environment(
     place: RankPlace,
     *,
     run: Mapping[str, str],
-    addresses: Sequence[int],
+    network: Network,
     built: Path,
     root: Path,
     temp: Path,
@@ -580,7 +613,7 @@ def environment(
         spec: What it asked for.
         place: Where the process stands.
         run: What tells it which run it belongs to (`tracking_variables`).
-        addresses: Free ports, as `rank_variables` wants them.
+        network: The nodes.
         built: Folder of the environment.
         root: Folder of the node.
         temp: The job's temporary folder.
@@ -591,21 +624,20 @@ def environment(
     for path in (own_temp, own_home):
         path.mkdir(parents=True, exist_ok=True)
     folder = job_folder(home, job.id)
-    cores = len(os.sched_getaffinity(0))
     error = folder / LOGS / f"process_{place.rank:02d}_error.json"
     variables = {
         **base_variables(built, own_home, own_temp),
-        "OMP_NUM_THREADS": str(threads(spec, cores)),
-        **torchrun_variables(torchrun_logs(folder, place.rank), error, addresses[0]),
+        "OMP_NUM_THREADS": str(threads(spec, place.node, network)),
+        **torchrun_variables(torchrun_logs(folder, place.rank), error, network.ports[0]),
         **run,
         **spec.variables,
         # A job's choice is one of the cluster's GPUs; none at all it may choose here too.
-        "CUDA_VISIBLE_DEVICES": gpus(spec, place, gpus_here())
+        "CUDA_VISIBLE_DEVICES": gpus(spec, place.node, network)
         if spec.variables.get("CUDA_VISIBLE_DEVICES", "0")
         else "",
         **(carrying.apply(spec.variables) if carrying is not None else {}),
-        **STAND_INS,
-        **rank_variables(spec, place, addresses),
+        **(STAND_INS if network.shared else {}),
+        **rank_variables(spec, place, network),
         processes.MARK: processes.mark(home, job.id),
         processes.NODE: str(place.node),
     }
@@ -616,14 +648,16 @@ def environment(
         variables[gpu_code.WORLDS] = str(worlds)
     if spec.scale is not None:
         variables["PATH"] = scale.write(temp, variables["PATH"], spec.scale, spec.declared[0])
-    for name, (_declared, used) in replaced(spec).items():
+    for name, (_declared, used) in replaced(spec, network).items():
         if not used:
             del variables[name]
     return variables
 
 
-def replaced(spec: Spec) -> dict[str, tuple[str, str]]:
+def replaced(spec: Spec, network: Network) -> dict[str, tuple[str, str]]:
     """Job variables that cannot hold on one machine: name → (declared, used); an empty ``used`` means dropped."""
+    if not network.shared:
+        return {}
     declared = {name: spec.variables[name] for name in STAND_INS if name in spec.variables}
     found = {name: (value, STAND_INS[name]) for name, value in declared.items() if value != STAND_INS[name]}
     for name in ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE"):

@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
 from amlstack.catalog import sizes
-from amlstack.sandbox import processes
+from amlstack.sandbox import processes, slurm
 from amlstack.sandbox.orchestration import progress
 from amlstack.sandbox.orchestration.parent import PARENTS
+from amlstack.sandbox.slurm_queue import SlurmAnswer, SlurmQueue, WantedNodes
 from amlstack.sandbox.store import folders
 from amlstack.sandbox.store.store import (
     JobError,
@@ -236,28 +237,35 @@ def serverless(job: JobRow) -> str:
     return f"{job.workspace}/serverless/{job.id}"
 
 
+def never(store: Store, job: JobRow) -> JobError | None:
+    """Why a job can never have its nodes; None where it can, now or later."""
+    count, compute = wanted(store, job), cluster_of(job)
+    if compute is None:
+        return refusal(size_of_job(job), count)
+    cluster = store.resources.get(compute)
+    if cluster is None:
+        return JobError("ComputeNotFound", f"The compute {compute.rsplit('/', 1)[-1]} was deleted before the job ran.")
+    largest = scale_of(cluster).largest
+    if count > largest:
+        message = (
+            f"The job asks for {count} nodes, but the maximum node count of the cluster {cluster.name} is {largest}. "
+            "Ask for fewer nodes or raise the cluster's maximum."
+        )
+        return JobError("JobNodeCountExceedsCoreQuota", message)
+    return refusal(size_of_cluster(cluster.body), count)
+
+
 def allocate(store: Store, job: JobRow) -> Grant | JobError | None:
     """Gives a job its nodes, idle ones first; None while it has to wait, an error when it can never run."""
     count = wanted(store, job)
     compute = cluster_of(job)
-    if compute is None:
-        size = size_of_job(job)
-        if refused := refusal(size, count):
-            return refused
-        return _take(store, job, serverless(job), tuple(range(count)), count) if holds(store, size, count) else None
-    cluster = store.resources.get(compute)
-    if cluster is None:
-        return JobError("ComputeNotFound", f"The compute {compute.rsplit('/', 1)[-1]} was deleted before the job ran.")
-    limits = scale_of(cluster)
-    if count > limits.largest:
-        message = (
-            f"The job asks for {count} nodes, but the maximum node count of the cluster {cluster.name} is "
-            f"{limits.largest}. Ask for fewer nodes or raise the cluster's maximum."
-        )
-        return JobError("JobNodeCountExceedsCoreQuota", message)
-    size = size_of_cluster(cluster.body)
-    if refused := refusal(size, count):
+    if refused := never(store, job):
         return refused
+    cluster = store.resources.get(compute) if compute is not None else None
+    if compute is None or cluster is None:
+        fits = holds(store, size_of_job(job), count)
+        return _take(store, job, serverless(job), tuple(range(count)), count) if fits else None
+    limits, size = scale_of(cluster), size_of_cluster(cluster.body)
     if cluster.state == "Deleting":
         return None
     there = store.nodes.of(compute)
@@ -371,6 +379,15 @@ class Scheduler:
     home: Path
     wake: asyncio.Event
     runners: dict[str, Runner] = field(default_factory=dict)
+    slurm: SlurmQueue = field(init=False)
+
+    def __post_init__(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def heard() -> None:
+            loop.call_soon_threadsafe(self.wake.set)
+
+        self.slurm = SlurmQueue(self.home, heard)
 
     def step(self, now: float) -> float | None:
         """Takes every job and every cluster as far as they can go now.
@@ -381,6 +398,8 @@ class Scheduler:
         """
         for key in [key for key, runner in self.runners.items() if _ended(runner)]:
             self._forget(key)
+        for key, answer in self.slurm.answers().items():
+            self._hear(key, answer)
         limits: list[float] = []
         held = self.store.holds_jobs()
         while True:
@@ -403,10 +422,44 @@ class Scheduler:
                 self._take_over(job)
             elif job.cancel_requested:
                 self._end(job.id, "Canceled")
+            elif job.site is not None and not job.placed:
+                if not held:
+                    self._want(job.id, job.site)
             elif job.placed or not (held or job.cluster in full):
                 self._try_place(job, full)
             elif job.status == "NotStarted":
                 self.store.jobs.move(job.id, "Queued", expect=("NotStarted",))
+
+    def _want(self, key: str, site: str) -> None:
+        """Has a job wait for nodes of Slurm, which keeps the queue."""
+        if key in self.slurm or (job := self.store.jobs.get(key)) is None:
+            return
+        if isinstance(refused := never(self.store, job), JobError):
+            self._end(key, "Failed", refused)
+            return
+        limit = (job.properties.get("limits") or {}).get("timeout")
+        timeout = text.seconds(str(limit).upper()) if limit else None
+        self.slurm.want(key, WantedNodes(slurm.SlurmProfile.read(site), wanted(self.store, job), timeout))
+        self.store.jobs.move(key, "Queued", expect=("NotStarted",))
+
+    def _hear(self, key: str, answer: SlurmAnswer) -> None:
+        """Slurm's answer on a waiting job: a refusal, a reason to wait, an end, or its nodes."""
+        job, given = self.store.jobs.get(key), answer.allocation
+        if job is None or not job.active:
+            self.slurm.drop(key)
+        elif given is None:
+            self._end(key, "Failed", JobError("SlurmRefused", answer.refusal))
+        elif given.waits:
+            self.store.history.record("job", key, "Queued", f"Slurm's job {given.number} waits: {given.reason}")
+        elif (ended := slurm.end_of(given)) is not None:
+            reason, words = ended
+            self._end(key, "Canceled" if reason == "canceled" else "Failed", JobError("SlurmEnded", words))
+        elif given.state == "RUNNING":
+            count = slurm.keep(self.home, key, given, slurm.SlurmProfile.read(self.store.sites.of(key) or "{}"))
+            self.slurm.granted(key)
+            with self.store.transaction():
+                self.store.jobs.move(key, "Provisioning", detail=f"Slurm's job {given.number} has {given.nodes}")
+                self.store.jobs.set_nodes(key, range(count))
 
     def _look_at_parents(self, jobs: Iterable[ActiveJob], now: float, *, held: bool) -> tuple[bool, list[float]]:
         """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""
@@ -419,7 +472,8 @@ class Scheduler:
         return any(moved for moved, _ in steps), [due for _, due in steps if due is not None]
 
     def close(self) -> None:
-        """Stops watching; the runners go on."""
+        """Stops watching; the runners go on, and what waits for Slurm waits there."""
+        self.slurm.close()
         for key in tuple(self.runners):
             self._unwatch(key)
 
@@ -495,6 +549,8 @@ class Scheduler:
     def _lost(self, job: ActiveJob | JobRow) -> None:
         processes.end_marked(self.home, job.id)
         folders.remove_temporary(self.home, job.id)
+        if self.store.sites.of(job.id) is not None:
+            self.slurm.drop(job.id)
         if job.cancel_requested:
             self._end(job.id, "Canceled")
             return
@@ -507,6 +563,8 @@ class Scheduler:
             self.store.jobs.move(key, status, error=error)
             self.store.jobs.set_runner(key, None, None)
             self.store.nodes.release(key)
+        if key in self.slurm:
+            self.slurm.drop(key)
 
     def _tidy(self) -> None:
         """Nodes held by a job that ended or was deleted become free."""

@@ -42,9 +42,12 @@ def test_ranks_fill_one_node_after_the_other(
     assert [(place.rank, place.node, place.local_rank) for place in found] == expected
 
 
+NETWORK = contract.Network(("127.0.0.1", "127.0.0.2"), (11, 12, 13), (1, 1), ((), ()))
+
+
 def test_a_job_without_distribution_has_no_rank_variables() -> None:
     plain = read(resources={"instanceCount": 2})
-    assert [contract.rank_variables(plain, place, (1,)) for place in contract.places(plain)] == [{}, {}]
+    assert [contract.rank_variables(plain, place, NETWORK) for place in contract.places(plain)] == [{}, {}]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,7 @@ def test_a_job_without_distribution_has_no_rank_variables() -> None:
     ],
 )
 def test_threads_of_all_ranks_fit_the_machine(job: contract.Spec, cores: int, expected: int) -> None:
-    assert contract.threads(job, cores) == expected
+    assert contract.threads(job, 0, contract.Network.here(job, cores, 0)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,8 +73,8 @@ def test_threads_of_all_ranks_fit_the_machine(job: contract.Spec, cores: int, ex
     ],
 )
 def test_a_node_gets_gpus_only_when_every_rank_has_one(job: contract.Spec, available: int, expected: list[str]) -> None:
-    first_of_node = {place.node: place for place in reversed(contract.places(job))}
-    assert [contract.gpus(job, first_of_node[node], available) for node in (0, 1)] == expected
+    network = contract.Network.here(job, 2, available)
+    assert [contract.gpus(job, node, network) for node in (0, 1)] == expected
 
 
 @pytest.mark.parametrize(
@@ -282,7 +285,7 @@ def test_tensorflows_tasks_are_spread_over_the_nodes(
 
 def test_tf_config_names_every_task_and_the_processs_own() -> None:
     job = tensorflow(2, 2, 1)
-    found = [contract.rank_variables(job, place, (11, 12, 13)) for place in contract.places(job)]
+    found = [contract.rank_variables(job, place, NETWORK) for place in contract.places(job)]
     assert [list(variables) for variables in found] == [["TF_CONFIG"]] * 3
     configs = [json.loads(variables["TF_CONFIG"]) for variables in found]
     cluster = {"worker": ["127.0.0.1:11", "127.0.0.2:12"], "ps": ["127.0.0.1:13"]}

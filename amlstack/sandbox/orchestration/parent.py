@@ -49,6 +49,8 @@ class Parent:
             self.store.family.add(row.id, self.job.id, place)
             if (scale := self.store.scales.of(self.job.id)) is not None:
                 self.store.scales.put(row.id, scale)
+            if (site := self.store.sites.of(self.job.id)) is not None:
+                self.store.sites.put(row.id, site)
             self.store.jobs.move(self.job.id, "Running", expect=("NotStarted", "Preparing"))
         folder, link = job_folder(self.store.home, row.id), self.folder / FOLDERS / place
         for made in (folder, link.parent):

@@ -16,6 +16,7 @@ from amlstack.processes import adopt_orphans
 from amlstack.sandbox import contract, processes
 from amlstack.sandbox.files import environments
 from amlstack.sandbox.runner import finish, fixed_ports, prepare, usage
+from amlstack.sandbox.runner.machines import nodes_of
 from amlstack.sandbox.runner.nodes import Cancel, CanceledError, NodeAgents, RunOutcome
 from amlstack.sandbox.store import folders
 from amlstack.sandbox.store.folders import PRIVATE, USUAL, umask
@@ -47,6 +48,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
     """Runs a claimed job to its end, whatever that is; ``held`` keeps what no other job may have meanwhile."""
     ending = finish.Ending(store, job.id)
     outcome = RunOutcome()
+    nodes = nodes_of(store.home, job_folder(store.home, job.id))
     try:
         with cancel.interrupts():
             _check_wanted(store, job)
@@ -62,7 +64,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
             if line := line_of(standin):
                 note(f"stand-in: {line}")
             prepare.write_stand_in(store, job, wanted, standin)
-            ending.stage = stage = prepare.stage(store, job, wanted, built, note)
+            ending.stage = stage = prepare.stage(store, job, wanted, built, note, nodes=nodes)
             code = stage.folder / "nodes" / "0" / "wd"
             ports = fixed_ports.ports(wanted.command, wanted.distribution, wanted.variables, code)
             fixed_ports.hold(
@@ -71,7 +73,10 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
         store.jobs.move(job.id, "Running")
         environ = os.environ | {processes.MARK: processes.mark(store.home, job.id)}
         sampled, needed = usage.Usage(stage.folder / usage.FILE), contract.needed(wanted)
-        outcome = NodeAgents(stage.plans, cancel, wanted.timeout, environ, note, usage=sampled, needed=needed).run()
+        agents = NodeAgents(
+            stage.plans, cancel, wanted.timeout, environ, note, machines=nodes, usage=sampled, needed=needed
+        )
+        outcome = agents.run()
         store.jobs.move(job.id, "Finalizing")
         ending.collect(outcome)
     except CanceledError:
@@ -86,6 +91,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
     finally:
         with _quietly():
             processes.wipe()
+            nodes.end()
             processes.end_marked(store.home, job.id)
         ending.write(outcome)
         folders.remove_temporary(store.home, job.id)

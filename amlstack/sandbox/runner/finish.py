@@ -191,6 +191,8 @@ class Ending:
         with contextlib.suppress(OSError):  # holds earlier attempts, or was never made
             (logs / "torchrun").rmdir()
         self.preempted = scheduling.evicted(stage.folder, len(stage.plans))
+        if outcome.reason == "preempted":
+            self.preempted = outcome.lost or 0
         for node in range(len(stage.plans)):
             if node == outcome.lost or self.preempted is not None:
                 continue
@@ -253,14 +255,17 @@ class Ending:
             self.store.jobs.set_runner(self.job, None, None)
             self.store.nodes.release(self.job)
             cluster = cluster_of(row) if row is not None else None
-            if row is not None and cluster is not None and self.preempted is not None:
+            here = row is not None and self.store.sites.of(row.id) is None
+            if row is not None and here and cluster is not None and self.preempted is not None:
                 self.store.nodes.drop(cluster, row.nodes[self.preempted])
 
     def _status(self, outcome: RunOutcome) -> tuple[str, JobError | None]:
         if self.error is not None:
             return "Failed", self.error
         if outcome.reason == "canceled":
-            return "Canceled", None
+            return "Canceled", JobError("JobCanceled", outcome.detail) if outcome.detail else None
+        if outcome.reason == "timeout" and outcome.detail:
+            return "Canceled", JobError("JobTimeout", outcome.detail)
         if outcome.reason == "timeout" and self.spec is not None:
             message = (
                 f"The job ran longer than its limit of {self.spec.timeout:g} s (limits.timeout) and was cancelled."
@@ -271,10 +276,11 @@ class Ending:
                 f"Node {self.preempted} was pre-empted while the job ran. Its outputs/ are gone, mounted outputs are "
                 "kept. Start the job again; from a checkpoint in a mounted output it can go on."
             )
-            return "Failed", JobError("NodePreempted", message)
+            return "Failed", JobError("NodePreempted", f"{message} {outcome.detail}".rstrip())
         if outcome.reason == "lost":
             lost = "A node" if outcome.lost is None else f"Node {outcome.lost}"
-            return "Failed", JobError("NodeLost", f"{lost} was lost while the job ran; its outputs/ are gone.")
+            message = f"{lost} was lost while the job ran; its outputs/ are gone. {outcome.detail}"
+            return "Failed", JobError("NodeLost", message.rstrip())
         if outcome.reason == "failed":
             return "Failed", JobError("UserError", self.cause(outcome))
         return "Completed", None

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Literal
 
 from amlstack.sandbox.contract import RefusedError
 from amlstack.sandbox.files.storage import Location
-from amlstack.sandbox.runner import namespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from amlstack.sandbox.contract import JobPort, Spec
     from amlstack.sandbox.files.storage import Storage
@@ -61,15 +60,16 @@ def resolve(storage: Storage, spec: Spec, here: Mapping[str, Path]) -> tuple[Nod
     return tuple(_input(storage, name, port, here.get(name)) for name, port in spec.inputs.items())
 
 
-def protected(inputs: Iterable[NodeInput], folder: Path) -> bool:
-    """True where this machine lets nodes mount the data to be read; where it does not, they get copies.
+def protected(inputs: Iterable[NodeInput], folder: Path, possible: Callable[[Iterable[Path]], bool]) -> bool:
+    """True where the nodes may mount the data to be read; where they may not, they get copies.
 
     Args:
         inputs: Of `resolve`.
+        possible: `namespace.possible` for the nodes.
         folder: The job's folder, which holds what comes from the sandbox's storage.
     """
     read = [one.place for one in inputs if one.how == "read"]
-    return not read or namespace.possible([folder, *(place for place in read if isinstance(place, Path))])
+    return not read or possible([folder, *(place for place in read if isinstance(place, Path))])
 
 
 def put(storage: Storage, one: NodeInput, root: Path, *, mount: bool) -> tuple[str, list[tuple[str, str]]]:
@@ -256,6 +256,7 @@ def prepare(
     nodes: int,
     *,
     mount: bool,
+    private: bool,
 ) -> JobData:
     """Puts down what all nodes share.
 
@@ -266,6 +267,7 @@ def prepare(
         job: The job's folder.
         nodes: How many there are.
         mount: What is to be read is mounted; else it is copied, once for all nodes.
+        private: Nodes may have mounts of their own.
 
     Raises:
         RefusedError: An input holds nothing.
@@ -287,5 +289,5 @@ def prepare(
     shared = NodeData(given, linked, {}, tuple(readonly), ())
     copies = tuple(one for one in wanted if one.how == "copy")
     uploads = tuple(name for name, folder in outputs.items() if folder is None)
-    alike = bool(nodes > 1 and (copies or uploads)) and namespace.possible()
+    alike = bool(nodes > 1 and (copies or uploads)) and private
     return JobData(storage, common, shared, copies, uploads, alike)

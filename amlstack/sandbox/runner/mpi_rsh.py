@@ -15,6 +15,11 @@ def main(words: list[str]) -> int:
     while words and words[0].startswith("-"):
         words = words[1:]
     host, command = words[0], " ".join(words[1:])
+    if remote := os.environ.pop("AMLSTACK_SANDBOX_REMOTE", ""):  # another machine: its agent's socket is there
+        start = json.loads(remote)
+        there = ("--nodes=1", "--ntasks=1", "-w", start["hosts"][int(host.rpartition("-")[2])])
+        program = (sys.executable, "-I", "-S", __file__, host, command)
+        os.execv(start["words"][0], [*start["words"], *there, *program])  # noqa: S606 - words are handed on as they are
     path = os.path.join(os.environ["AMLSTACK_SANDBOX_NODES"], host.rpartition("-")[2], "rsh")  # noqa: PTH118 - no pathlib: it starts twice as fast
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as agent:
         try:

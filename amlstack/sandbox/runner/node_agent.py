@@ -1,7 +1,7 @@
 """The agent of one node: starts the node's ranks, reports their ends, and takes everything below it down with itself.
 
-``python -m amlstack.sandbox.runner.node_agent PLAN.json FD`` takes its plan from a descriptor (the file, which is for
-mpirun's ranks and for people, has no variables), reads commands from stdin (``{"grace": seconds}``: stop;
+``python -m amlstack.sandbox.runner.node_agent PLAN.json`` reads its plan as the first line of stdin (the file, which is
+for mpirun's ranks and for people, has no variables), and then commands (``{"grace": seconds}``: stop;
 ``{"start": true}``: the rsh sockets of all nodes are open; ``{"over": true}``: mpirun has ended) and writes one JSON
 line per event to stdout. It adopts orphans, so nothing that a rank starts can leave the node; when its runner ends in
 whatever way, stdin ends, and the node is wiped.
@@ -90,14 +90,6 @@ class NodePlan:
         bare = [[replace(rank, env={}) for rank in ranks] for ranks in (self.ranks, self.started)]
         return replace(self, ranks=tuple(bare[0]), started=tuple(bare[1]), env={}).dumps()
 
-    def handed(self) -> int:
-        """A descriptor of a file in memory alone that holds all of it, for `main` to read."""
-        memory = os.memfd_create("plan")
-        with open(memory, "w", encoding="utf-8", closefd=False) as file:
-            file.write(self.dumps())
-        os.lseek(memory, 0, os.SEEK_SET)
-        return memory
-
     @staticmethod
     def loads(text: str) -> NodePlan:
         """The inverse of `dumps`."""
@@ -137,6 +129,7 @@ class RshSocket:
     running: dict[int, socket.socket] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)  # on another machine nobody has made it yet
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
         self.listener.listen(64)
@@ -180,6 +173,10 @@ class RshSocket:
         for connection in tuple(self.ranks):
             self._close(connection)
         self.listener.close()
+        Path(self.path).unlink(missing_ok=True)
+        for made in Path(self.path).parents[:2]:
+            with contextlib.suppress(OSError):  # it holds more, where the runner made it
+                made.rmdir()
 
     def _run(self, connection: socket.socket, text: str, files: list[int]) -> None:
         out, err = files
@@ -316,12 +313,8 @@ def report(event: str, **values: Any) -> None:
         os.write(1, line.encode())
 
 
-def main(handed: int) -> int:
-    """Runs one node to its end; 1 when the runner went first.
-
-    Args:
-        handed: Descriptor of its plan, see `NodePlan.handed`.
-    """
+def main() -> int:
+    """Runs one node to its end; 1 when the runner went first."""
     adopt_orphans()
     waker, wakened = os.pipe()
     for end in (waker, wakened):
@@ -330,8 +323,12 @@ def main(handed: int) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     # A Ctrl-C and the runner's end reach the agent through stdin alone, so that it always gets to wipe its node.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with open(handed, encoding="utf-8") as file:
-        plan = NodePlan.loads(file.read())
+    first, newline, early = b"", b"", b""
+    while not newline:
+        if not (words := os.read(0, 1 << 20)):
+            return 1
+        first, newline, early = (first + words).partition(b"\n")
+    plan = NodePlan.loads(first.decode())
     namespace.take(plan.shm, plan.mounts, plan.own)
     agent = NodeAgent(plan)
     with selectors.DefaultSelector() as selector:
@@ -343,6 +340,7 @@ def main(handed: int) -> int:
             report("ready")
         else:
             agent.start()
+        agent.obey(early)
         while not agent.idle:
             for key, _ in selector.select(agent.left()):
                 if isinstance(key.fileobj, socket.socket):
@@ -373,4 +371,4 @@ def _at_the_socket(agent: NodeAgent, selector: selectors.BaseSelector, ready: so
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[2])))
+    sys.exit(main())

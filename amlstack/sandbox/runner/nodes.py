@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from amlstack.sandbox.runner.machines import Nodes
     from amlstack.sandbox.runner.node_agent import NodePlan
     from amlstack.sandbox.runner.usage import Usage
 
@@ -74,7 +75,7 @@ class Cancel:
             self._raises = False
 
 
-Reason = Literal["done", "failed", "canceled", "timeout", "lost"]
+Reason = Literal["done", "failed", "canceled", "timeout", "lost", "preempted"]
 
 SETTLE = 2.0
 """Seconds that the other ranks have to end by themselves after one failed: what they log then tells cause from victim.
@@ -107,9 +108,18 @@ class RankEnd:
 
 @dataclass(slots=True)
 class RunOutcome:
-    """The end of the run: why it is over, the first lost node, mpirun's code, the processes in order of their ends."""
+    """The end of the run.
+
+    Attributes:
+        reason: Why it is over.
+        detail: The same in the words of what had the nodes; empty where the reason says all.
+        lost: The first lost node.
+        launcher: mpirun's code.
+        ends: The processes in order of their ends.
+    """
 
     reason: Reason = "done"
+    detail: str = ""
     lost: int | None = None
     launcher: int | None = None
     ends: list[RankEnd] = field(default_factory=list)
@@ -130,9 +140,12 @@ class _Node:
         return self.agent.stdout
 
     def send(self, **values: Any) -> None:
+        self.write(json.dumps(values).encode())
+
+    def write(self, line: bytes) -> None:
         if self.agent.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
-                self.agent.stdin.write(json.dumps(values).encode() + b"\n")
+                self.agent.stdin.write(line + b"\n")
                 self.agent.stdin.flush()
 
     def close(self) -> None:
@@ -150,6 +163,7 @@ class NodeAgents:
         cancel: Whether somebody asked for the end.
         timeout: Seconds that the run may last; None for no limit.
         env: Environment of the agents.
+        machines: Of the nodes.
         note: Is called with one line for the runner's log.
         usage: Samples what the nodes use.
         needed: Ranks with whose ends the run is over, the others being their servers; empty for all.
@@ -163,6 +177,7 @@ class NodeAgents:
         env: dict[str, str],
         note: Callable[[str], None],
         *,
+        machines: Nodes,
         usage: Usage,
         needed: frozenset[int] = frozenset(),
     ) -> None:
@@ -170,6 +185,7 @@ class NodeAgents:
         self.cancel = cancel
         self.timeout = timeout
         self.env = env
+        self.machines = machines
         self.note = note
         self.usage = usage
         self.needed = needed
@@ -189,10 +205,13 @@ class NodeAgents:
             self._selector.register(self.cancel.fd, selectors.EVENT_READ, None)
             for number, (file, plan) in enumerate(self.plans):
                 self._nodes[number] = self._start(number, file, plan)
+            for number, (_, plan) in enumerate(self.plans):
+                self._nodes[number].write(plan.dumps().encode())  # once all of them start at the same time
             while self._nodes:
                 limit = None if self.timeout is None or self._over else began + self.timeout
                 self._due(limit)
-                self.usage.sample({number: node.agent.pid for number, node in self._nodes.items()})
+                seen = {} if self.machines.remote else self._nodes  # what other machines use is not seen from here
+                self.usage.sample({number: node.agent.pid for number, node in seen.items()})
                 deadline = min(at for at in (limit, self._stop_at, self._kill_at, self.usage.due) if at is not None)
                 for key, _ in self._selector.select(max(0.0, deadline - time.monotonic())):
                     if key.data is None:
@@ -200,6 +219,8 @@ class NodeAgents:
                     else:
                         self._hear(key.data)
         processes.wipe()
+        if self.outcome.reason == "lost" and (loss := self.machines.loss()) is not None:
+            self.outcome.reason, self.outcome.detail = loss
         return self.outcome
 
     @property
@@ -207,18 +228,13 @@ class NodeAgents:
         return self.outcome.reason != "done"
 
     def _start(self, number: int, file: Path, plan: NodePlan) -> _Node:
-        handed = plan.handed()
-        try:
-            agent = subprocess.Popen(
-                [sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(file), str(handed)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=self.env,
-                start_new_session=True,
-                pass_fds=(handed,),
-            )
-        finally:
-            os.close(handed)
+        agent = subprocess.Popen(
+            [*self.machines.command(number), sys.executable, "-m", "amlstack.sandbox.runner.node_agent", str(file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=self.env,
+            start_new_session=True,
+        )
         scheduling.note_agent(file.parent, agent.pid)
         node = _Node(number, agent, set(plan.numbers))
         self._selector.register(node.out(), selectors.EVENT_READ, node)

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,8 @@ from amlstack.base import paths
 from amlstack.base.files import write_whole
 from amlstack.images import standins
 from amlstack.images.environments import UNREADABLE, Declared, for_diagnosis, standin_of
-from amlstack.sandbox import contract, gpu_code, processes, scheduling
-from amlstack.sandbox.contract import LOGS, RefusedError, environment, gpus_here, replaced, resolve
+from amlstack.sandbox import contract, gpu_code, scheduling
+from amlstack.sandbox.contract import LOGS, Network, RefusedError, environment, replaced, resolve
 from amlstack.sandbox.files import environments
 from amlstack.sandbox.files.storage import Location, Storage, output_uri
 from amlstack.sandbox.orchestration.parallel_step import PROPERTY
@@ -33,10 +34,11 @@ from amlstack.sandbox.store.folders import make_temporary
 from amlstack.sandbox.store.store import cluster_of, job_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from amlstack.catalog.sizes import Size
     from amlstack.sandbox.contract import Spec
+    from amlstack.sandbox.runner.machines import Nodes
     from amlstack.sandbox.store.store import JobRow, Store
 
 PACKAGES = "openmpi-bin libopenmpi-dev"
@@ -45,17 +47,17 @@ LOG = "mpi_log.txt"
 
 SOCKET = "rsh"
 NODES = "AMLSTACK_SANDBOX_NODES"
+REMOTE = "AMLSTACK_SANDBOX_REMOTE"
 PLAN = "AMLSTACK_SANDBOX_PLAN"
 _HERE = Path(__file__).parent
 _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 
 # All "nodes" are one machine: TCP over the loopback instead of the fabric, ranks that wait give their core away, and no
 # binding, which would put the first ranks of all nodes on the same core. The daemons stay below their node's agent.
-_MACHINE = (
-    *("--leave-session-attached", "--bind-to", "none"),
-    *("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"),
-)
-_FOUR = ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "oob_tcp_if_include", "lo", "--mca", "plm_rsh_agent")
+_ALWAYS = ("--leave-session-attached", "--bind-to", "none")
+_MACHINE = (*("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"),)
+_FOUR = ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "plm_rsh_agent")
+_FOUR_MACHINE = ("--mca", "oob_tcp_if_include", "lo")
 # Open MPI 5 starts its daemons by PRRTE, which has other names and takes no loopback for its own messages: these go to
 # the first address of this machine, and never leave it.
 _FIVE = ("--prtemca", "plm_ssh_no_tree_spawn", "1", "--prtemca", "plm_ssh_agent")
@@ -103,12 +105,13 @@ def find(built: Path) -> str:
     return found
 
 
-def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
+def command(mpirun: str, spec: Spec, folder: Path, *, shared: bool = True) -> tuple[str, ...]:
     """The line of mpirun; writes the files that it names.
 
     Args:
         mpirun: Path of the program.
         spec: The job.
+        shared: All nodes are this machine.
         folder: Where the host file and the remote shell go; without blanks, since Open MPI splits there.
     """
     hosts, shell, rank = folder / "hosts", folder / "rsh", folder / "rank"
@@ -120,7 +123,9 @@ def command(mpirun: str, spec: Spec, folder: Path) -> tuple[str, ...]:
         script.chmod(0o700)
     root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
     words = (mpirun, *root, "--hostfile", str(hosts), "--map-by", f"ppr:{spec.processes}:node")
-    return (*words, *(_FIVE if is_five(mpirun) else _FOUR), str(shell), *_MACHINE, str(rank))
+    five = is_five(mpirun)
+    loopback = () if not shared else _MACHINE if five else (*_FOUR_MACHINE, *_MACHINE)
+    return (*words, *(_FIVE if five else _FOUR), str(shell), *_ALWAYS, *loopback, str(rank))
 
 
 def is_five(mpirun: str) -> bool:
@@ -128,7 +133,7 @@ def is_five(mpirun: str) -> bool:
     return Path(mpirun).with_name("prterun").is_file()
 
 
-def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path) -> NodePlan:
+def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path, *, remote: str = "") -> NodePlan:
     """A node's plan when mpirun starts the ranks: the first agent starts mpirun, every agent opens an rsh socket.
 
     Args:
@@ -137,15 +142,19 @@ def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path
         plain: The node with its ranks as the service itself would start them.
         file: Where the plan will be written; the ranks read it.
         folder: The job's temporary folder.
+        remote: How a program is started on each node, for `mpi_rsh`; empty where all nodes are this machine.
     """
     first = plain.ranks[0]
-    rsh = folder / str(plain.node) / SOCKET
-    private = {NODES: str(folder), PLAN: str(file)}
+    sockets = Path(tempfile.gettempdir(), folder.name) if remote else folder
+    rsh = sockets / str(plain.node) / SOCKET
+    private = {NODES: str(sockets), PLAN: str(file), **({REMOTE: remote} if remote else {})}
     env = {**first.env, **private}
     started = tuple(replace(rank, env={}) for rank in plain.ranks)
     log = str(Path(first.log).with_name(LOG))
     line = (
-        replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder), env=env, log=log) if plain.node == 0 else None
+        replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder, shared=not remote), env=env, log=log)
+        if plain.node == 0
+        else None
     )
     ranks = (line,) if line else ()
     return replace(plain, ranks=ranks, started=started, rsh=str(rsh), env=env, cwd=first.cwd, private=tuple(private))
@@ -261,8 +270,16 @@ def _declared(store: Store, spec: Spec) -> Declared:
     return Declared(image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or ""))
 
 
-def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None]) -> Stage:
+def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None], *, nodes: Nodes) -> Stage:
     """Makes the job's folder and the plan of every node.
+
+    Args:
+        store: The sandbox's tables.
+        job: The job's row.
+        spec: What it asked for.
+        built: Folder of the environment.
+        nodes: The machines of its nodes.
+        note: Takes a line for the runner's log.
 
     Raises:
         RefusedError: Code, an input or a reference in the command is missing.
@@ -272,16 +289,17 @@ def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[st
         shutil.rmtree(folder / name, ignore_errors=True)
         (folder / name).mkdir(parents=True)
     outputs = _Outputs.for_job(store, job, spec)
-    overridden = replaced(spec)
-    data = _data(store, job, spec, outputs=outputs, overridden=overridden, note=note)
-    room = _shared_memory(spec, overridden, note)
-    ground = _Ground.for_job(store, job, spec, built)
-    nodes = [_node(ground, node, data, room) for node in range(spec.nodes)]
+    ground = _Ground.for_job(store, job, spec, built, nodes)
+    overridden = replaced(spec, ground.network)
+    data = _data(ground, outputs=outputs, overridden=overridden, note=note)
+    room = _shared_memory(ground, overridden, note)
+    laid_out = [_node(ground, node, data, room) for node in range(spec.nodes)]
     uploads = tuple(
-        Upload(name, tuple(there.uploads[name] for _, there in nodes), outputs.locations[name]) for name in data.uploads
+        Upload(name, tuple(there.uploads[name] for _, there in laid_out), outputs.locations[name])
+        for name in data.uploads
     )
     _announce(ground, folder / "nodes" / "0" / "wd", note)
-    return Stage(folder, tuple(plan for plan, _ in nodes), ground.places, uploads, outputs.mounts, overridden, built)
+    return Stage(folder, tuple(plan for plan, _ in laid_out), ground.places, uploads, outputs.mounts, overridden, built)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +330,8 @@ class _Ground:
 
     Attributes:
         mpi: The mpirun of an MPI job; empty for none.
-        addresses: Free ports.
+        network: The nodes as they find each other.
+        remote: How a program is started on each node; empty where all are this machine.
         places: Every process that the service starts.
         run: The variables that tell a process its run.
         temp: The job's temporary folder.
@@ -324,44 +343,47 @@ class _Ground:
     spec: Spec
     built: Path
     mpi: str
-    addresses: Sequence[int]
+    network: Network
+    remote: str
     places: tuple[contract.RankPlace, ...]
     run: Mapping[str, str]
     temp: Path
     carrying: gpu_code.Carrying | None
 
     @classmethod
-    def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path) -> _Ground:
-        places = contract.places(spec)
+    def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path, nodes: Nodes) -> _Ground:
+        network = nodes.network(spec)
+        run = contract.tracking_variables(store, job, spec.experiment)
         return cls(
             store,
             job,
             spec,
             built,
-            find(built) if spec.distribution == "Mpi" else "",
-            processes.free_ports(spec.ranks if spec.distribution == "TensorFlow" else 1),
-            places,
-            contract.tracking_variables(store, job, spec.experiment),
-            make_temporary(store.home, job.id),
-            _carrying(store, job, spec, built, places[0]),
+            (nodes.mpirun or find(built)) if spec.distribution == "Mpi" else "",
+            network,
+            nodes.remote,
+            contract.places(spec),
+            run if network.tracked else {name: run[name] for name in run if not name.startswith("MLFLOW_")},
+            make_temporary(store.home, job.id, nodes.scratch),
+            _carrying(store, job, spec, built, network),
         )
+
+    def may_mount(self, places: Iterable[Path] = ()) -> bool:
+        """True where the nodes let a process have mounts of its own, of these places too."""
+        return namespace.possible(places) if self.network.shared else self.network.mounts
 
 
 def _data(
-    store: Store,
-    job: JobRow,
-    spec: Spec,
+    ground: _Ground,
     *,
     outputs: _Outputs,
     overridden: dict[str, tuple[str, str]],
     note: Callable[[str], None],
 ) -> inputs.JobData:
     """Inputs and outputs as the nodes find them; what differs from the declaration is noted."""
-    folder, storage, here = (
-        job_folder(store.home, job.id),
-        Storage(store, job.workspace),
-        environments.inputs_of(store, job),
-    )
+    store, job, spec = ground.store, ground.job, ground.spec
+    folder, storage = job_folder(store.home, job.id), Storage(store, job.workspace)
+    here = environments.inputs_of(store, job)
     wanted = inputs.resolve(storage, spec, here)
     for name in sorted(here.keys() & spec.inputs.keys()):
         port = spec.inputs[name]
@@ -372,7 +394,7 @@ def _data(
         if place is None:
             overridden[f"outputs.{name}.path"] = (spec.outputs[name].uri or "", str(path))
             note(f"output {name}: {path} of this machine, instead of {spec.outputs[name].uri or 'a datastore'}")
-    mounted = inputs.protected(wanted, folder)
+    mounted = inputs.protected(wanted, folder, ground.may_mount)
     if not mounted:
         copies = [one.name for one in wanted if one.how == "read"]
         overridden |= {
@@ -380,12 +402,13 @@ def _data(
         }
         note(f"inputs {', '.join(copies)}: copies, since this machine does not let a process mount them read-only")
     folders = {name: outputs.mounts[name][0] if name in outputs.mounts else None for name in spec.outputs}
-    return inputs.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted)
+    return inputs.prepare(storage, wanted, folders, folder, spec.nodes, mount=mounted, private=ground.may_mount())
 
 
-def _shared_memory(spec: Spec, overridden: dict[str, tuple[str, str]], note: Callable[[str], None]) -> int | None:
-    """Bytes of a node's own shared memory; None where it has this machine's."""
-    if spec.shm is None or namespace.possible():
+def _shared_memory(ground: _Ground, overridden: dict[str, tuple[str, str]], note: Callable[[str], None]) -> int | None:
+    """Bytes of a node's own shared memory; None where it has its machine's."""
+    spec = ground.spec
+    if spec.shm is None or ground.may_mount():
         return spec.shm
     overridden["resources.shmSize"] = (str(spec.shm), "")
     note("shared memory is this machine's own: it does not let a process mount one of the declared size")
@@ -418,7 +441,7 @@ def _node(
                 spec,
                 place,
                 run=ground.run,
-                addresses=ground.addresses,
+                network=ground.network,
                 built=own,
                 root=root,
                 temp=temp,
@@ -433,16 +456,14 @@ def _node(
     file = root / "plan.json"
     file.touch(mode=0o600)
     plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
-    made = node_plan(ground.mpi, spec, plain, file, temp) if ground.mpi else None
+    made = node_plan(ground.mpi, spec, plain, file, temp, remote=ground.remote) if ground.mpi else None
     file.write_text((made or plain).kept())
     return (file, made or plain), there
 
 
-def _carrying(
-    store: Store, job: JobRow, spec: Spec, built: Path, place: contract.RankPlace
-) -> gpu_code.Carrying | None:
+def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, network: Network) -> gpu_code.Carrying | None:
     """The way in which GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
-    if contract.gpus(spec, place, gpus_here()) or gpu_code.is_off(store, job):
+    if contract.gpus(spec, 0, network) or gpu_code.is_off(store, job):
         return None
     size = _size(store, job)
     return gpu_code.carrying(built, contract.taken_gpus(spec, size.gpus if size is not None else None))
@@ -463,7 +484,7 @@ def _announce(ground: _Ground, work: Path, note: Callable[[str], None]) -> None:
         note(f"scaled to {spec.scale}: {declared} declared, {spec.nodes} × {spec.processes} started")
     if ground.carrying is not None and gpu_code.mentioned(work, spec.command):
         note(ground.carrying.line(spec.variables))
-    listed = ", ".join(map(str, ground.addresses))
+    listed = ", ".join(map(str, ground.network.ports))
     note(f"{spec.nodes} node(s), {spec.ranks} process(es); free ports {listed}; environment {ground.built.name}")
 
 

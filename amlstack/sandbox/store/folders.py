@@ -49,13 +49,17 @@ NOTE = "temporary"
 """The file in the job's folder that holds the path: what ends a job after its runner finds the folder by it."""
 
 
-def make_temporary(home: Path, job: str) -> Path:
+def make_temporary(home: Path, job: str, below: Path | None = None) -> Path:
     """A fresh folder that only this user enters (0700), instead of the one that an earlier attempt left.
 
-    It lies in the machine's folder for such files, since sockets are made there: their paths may have 107 characters.
+    Args:
+        home: The sandbox's home.
+        job: The job's table key.
+        below: Where it lies; None for the machine's folder for such files, since sockets are made there: their paths
+            may have 107 characters.
     """
     remove_temporary(home, job)
-    made = Path(tempfile.mkdtemp(prefix=PREFIX))
+    made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=below))
     note = job_folder(home, job) / NOTE
     note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text(str(made))

@@ -106,6 +106,7 @@ class ActiveJob:
         cluster: The lower-cased ARM id of the compute that it asked for; None for a serverless job.
         placed: It was given nodes.
         cancel_requested, runner_pid, runner_started: As in `JobRow`.
+        site: Profile of Slurm that its nodes come from; None for this machine.
     """
 
     id: str
@@ -116,6 +117,7 @@ class ActiveJob:
     cancel_requested: bool
     runner_pid: int | None
     runner_started: int | None
+    site: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,7 @@ class JobTable(StoreTable):
     def delete(self, key: str) -> bool:
         """Removes the record with its place in a family, its scale and its metrics; its history stays."""
         with self._db.transaction():
-            for table in ("family", "scales", "metrics"):
+            for table in ("family", "scales", "sites", "metrics"):
                 self._db.execute(f"DELETE FROM {table} WHERE job = ?", key)  # noqa: S608 - our words
             return self._db.execute("DELETE FROM jobs WHERE id = ?", key) > 0
 
@@ -308,7 +310,7 @@ class JobTable(StoreTable):
 _ACTIVE_COLUMNS = """
 SELECT id, status, json_extract(body, '$.properties.jobType') AS type,
   nullif(lower(json_extract(body, '$.properties.computeId')), '') AS cluster, nodes <> '[]' AS placed,
-  cancel_requested, runner_pid, runner_started
+  cancel_requested, runner_pid, runner_started, (SELECT profile FROM sites WHERE sites.job = jobs.id) AS site
 FROM jobs"""
 _LOOK = f"{_ACTIVE_COLUMNS} WHERE id = ?"
 _ACTIVE = f"""{_ACTIVE_COLUMNS} WHERE status IN ({", ".join("?" * len(STATUSES - TERMINAL))}) {{}} ORDER BY created, id

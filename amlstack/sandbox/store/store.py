@@ -38,6 +38,7 @@ from amlstack.sandbox.store.tables import (
     ResourceTable,
     ScaledCluster,
     ScaleTable,
+    SiteTable,
 )
 
 __all__ = ["TERMINAL", "Exit", "JobError", "JobRow", "ResourceRow", "Store", "cluster_of", "folder", "job_folder"]
@@ -218,6 +219,7 @@ class Store:
         jobs: Job records; see `JobTable`.
         family: Which job is a child of which; see `FamilyTable`.
         scales: Jobs that are rehearsed smaller than they declare; see `ScaleTable`.
+        sites: Jobs whose nodes come from Slurm; see `SiteTable`.
         metrics: What jobs logged; see `MetricTable`.
         nodes: Nodes of the clusters; see `NodeTable`.
         resources: ARM resources, the clusters among them; see `ResourceTable`.
@@ -233,6 +235,7 @@ class Store:
         self.jobs = JobTable(self.database)
         self.family = FamilyTable(self.database)
         self.scales = ScaleTable(self.database)
+        self.sites = SiteTable(self.database)
         self.metrics = MetricTable(self.database)
         self.nodes = NodeTable(self.database)
         self.blobs = BlobTable(self.database, folder(home) / "blobs")

@@ -383,6 +383,19 @@ class ScaleTable(StoreTable):
         return None if row is None else RehearsalScale.read(row["scale"])
 
 
+class SiteTable(StoreTable):
+    """The sites table: jobs whose nodes come from Slurm, each with its profile as text; no body may hold it."""
+
+    def put(self, job: str, profile: str) -> None:
+        """Records where a new job's nodes come from."""
+        self._db.execute("INSERT OR REPLACE INTO sites (job, profile) VALUES (?, ?)", job, profile)
+
+    def of(self, job: str) -> str | None:
+        """A job's profile; None for one that runs on this machine."""
+        row = self._db.one("SELECT profile FROM sites WHERE job = ?", job)
+        return None if row is None else str(row["profile"])
+
+
 @dataclass(frozen=True, slots=True)
 class Logged:
     """One value: the metric's name, the value (NaN where there is none), its step, seconds since the epoch."""

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amlstack.catalog import sizes
+from amlstack.sandbox import slurm
 from amlstack.sandbox.files import environments as handed
 from amlstack.sandbox.files import storage
 from amlstack.sandbox.kinds.machine_learning.job_answers import BEGUN, RUN, TYPE, filled, own_output, rendered
@@ -246,6 +247,10 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
     if smaller is not None and scale is None:
         message = f"The scale of a rehearsal is NODESxRANKS, for example 2x2; '{smaller}' is not."
         raise Refused(400, "InvalidQueryParameterValue", message, QUERY)
+    try:
+        site = slurm.profile_for(context.store.home, query.get(slurm.QUERY))
+    except ValueError as error:
+        raise Refused(400, "InvalidQueryParameterValue", str(error), slurm.QUERY) from None
     if not isinstance(body, dict):
         raise Refused(400, "InvalidRequestContent", "The request content was invalid: a JSON object was expected.")
     KIND.names.check(path.name, KIND.noun)
@@ -270,6 +275,8 @@ def _put(context: KindContext, path: ArmPath, body: Any, query: Mapping[str, str
         job = context.store.jobs.add(workspace, path.name, entra.signed({"properties": properties}, None))
         if scale is not None:
             context.store.scales.put(job.id, scale)
+        if site is not None:
+            context.store.sites.put(job.id, site.text())
     context.wake.set()
     made = rendered(job, context.base)
     made["properties"]["status"] = BEGUN[properties["jobType"]]

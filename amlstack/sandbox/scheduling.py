@@ -388,6 +388,7 @@ class Scheduler:
             loop.call_soon_threadsafe(self.wake.set)
 
         self.slurm = SlurmQueue(self.home, heard)
+        self.slurm.drop(*self.store.sites.ended())  # an earlier server may have ended before it could
 
     def step(self, now: float) -> float | None:
         """Takes every job and every cluster as far as they can go now.

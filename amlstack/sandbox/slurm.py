@@ -35,18 +35,18 @@ DEFAULT_FILE: Final = "slurm-profile.json"
 """In the sandbox's home: the profile of all its jobs, where `amlstack sandbox up --on slurm` was said."""
 
 ALLOCATION, HELD = "slurm.json", "held"
-"""In a job's folder: the nodes that it was given, and the pipe by which its first agent keeps them."""
+"""In a job's folder: the nodes that it was given, and the pipe by which its runner keeps them."""
 
 GRACE = 600
 """Seconds that Slurm lets a job run past `limits.timeout`: the sandbox ends it first, and collects its outputs."""
-UNCLAIMED = 3600
-"""Seconds after which nodes are let go of whose job never started an agent there: its sandbox is gone."""
+UNCLAIMED = 600
+"""Seconds after which nodes are let go of that no runner has claimed: the sandbox is gone."""
 PATIENCE = 60
 """Seconds that a command of Slurm, or the end of an allocation, is waited for."""
 
 _HOLD = """\
 #!/bin/sh
-# Keeps the nodes as long as the agent of the first one runs: it holds the other end of the pipe.
+# Keeps the nodes as long as the job's runner does: a step that it starts holds the other end of the pipe.
 timeout {unclaimed} sh -c ': <"$0"' {held} && exec cat {held}
 """
 
@@ -224,6 +224,7 @@ _ENDS: Final[Mapping[str, tuple[Reason, str]]] = {
     "NODE_FAIL": ("lost", "lost a node"),
     "BOOT_FAIL": ("lost", "lost a node that did not boot"),
     "OUT_OF_MEMORY": ("lost", "ran out of memory"),
+    "COMPLETED": ("lost", "ended by itself"),
 }
 """States of an allocation that ended without its job's doing (squeue(1), JOB STATE CODES)."""
 
@@ -249,7 +250,7 @@ def loss(number: str) -> tuple[Reason, str] | None:
             return None
         given = Allocation(*words.splitlines()[0].split("|", 3))
         if given.state != "COMPLETING":
-            return end_of(given)
+            return None if given.state == "COMPLETED" else end_of(given)
         time.sleep(0.5)
     return None
 

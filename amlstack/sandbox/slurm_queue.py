@@ -69,12 +69,14 @@ class SlurmQueue:
             self._wanted[job] = nodes
             self._begin()
 
-    def drop(self, job: str) -> None:
-        """Gives up a job's nodes, and its place in the queue."""
+    def drop(self, *jobs: str) -> None:
+        """Gives up the nodes of jobs, and their places in the queue."""
         with self._changed:
-            self._wanted.pop(job, None)
-            self._dropped.add(job)
-            self._begin()
+            for job in jobs:
+                self._wanted.pop(job, None)
+                self._dropped.add(job)
+            if jobs:
+                self._begin()
 
     def granted(self, job: str) -> None:
         """Takes a job that has its nodes out of the queue; it keeps them."""
@@ -88,7 +90,7 @@ class SlurmQueue:
         return {job: answer for job, answer in found.items() if job in self._wanted}
 
     def close(self) -> None:
-        """Ends the thread; what is in Slurm's queue stays there."""
+        """Ends the thread once what was given up is cancelled; what waits in Slurm's queue stays there."""
         with self._changed:
             self._over = True
             self._changed.notify()
@@ -112,7 +114,7 @@ class SlurmQueue:
                     new = self._wanted.keys() - self._submitted or self._dropped
                     if not new or waits is None or took > EVERY:
                         self._changed.wait(waits)
-                if self._over:
+                if self._over and (not self._dropped or took > EVERY):
                     return
 
     def _look(self) -> None:

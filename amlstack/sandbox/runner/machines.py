@@ -81,7 +81,7 @@ class ThisMachine:
         """There is nothing to give back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SlurmNodes:
     """An allocation of Slurm. Programs are started by srun, whose pipes are theirs and whose end is theirs.
 
@@ -98,6 +98,7 @@ class SlurmNodes:
     number: str
     hosts: tuple[str, ...]
     profile: slurm.SlurmProfile
+    _claim: subprocess.Popen[bytes] | None = None
 
     @property
     def scratch(self) -> Path:
@@ -151,17 +152,25 @@ class SlurmNodes:
         )
 
     def command(self, node: int) -> tuple[str, ...]:
-        """One srun; on the first node it keeps the allocation as long as it runs, whoever else is gone."""
-        words = (*self._srun(), "--nodes=1", "--ntasks=1", "-w", self.hosts[node])
-        return (*words, "sh", "-c", 'exec 9>"$0"; exec "$@"', str(self.folder / slurm.HELD)) if node == 0 else words
+        """One srun for it alone."""
+        return (*self._srun(), "--nodes=1", "--ntasks=1", "-w", self.hosts[node])
 
     def loss(self) -> tuple[slurm.Reason, str] | None:
         """What Slurm did to them."""
         return slurm.loss(self.number)
 
+    def claim(self) -> SlurmNodes:
+        """Keeps the nodes until `end`, or until this process is gone: the step ends with its input."""
+        words = [*self.command(0), "sh", "-c", 'exec cat > "$0"', str(self.folder / slurm.HELD)]
+        self._claim = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
+        return self
+
     def end(self) -> None:
         """Cancels the allocation, and with it whatever is left on its nodes."""
         slurm.cancel(self.number)
+        if self._claim is not None and self._claim.stdin is not None:
+            self._claim.stdin.close()
+            self._claim.wait()
 
     def _srun(self) -> tuple[str, ...]:
         gres = dict(self.profile.options).get("gres")
@@ -184,4 +193,4 @@ def nodes_of(home: Path, folder: Path) -> Nodes:
     except FileNotFoundError:
         return ThisMachine()
     profile = slurm.SlurmProfile.read(noted["profile"])
-    return SlurmNodes(folder, home, noted["number"], tuple(noted["hosts"]), profile)
+    return SlurmNodes(folder, home, noted["number"], tuple(noted["hosts"]), profile).claim()

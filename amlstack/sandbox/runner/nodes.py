@@ -218,9 +218,9 @@ class NodeAgents:
                         self.cancel.drain()
                     else:
                         self._hear(key.data)
-        processes.wipe()
         if self.outcome.reason == "lost" and (loss := self.machines.loss()) is not None:
             self.outcome.reason, self.outcome.detail = loss
+        processes.wipe()
         return self.outcome
 
     @property

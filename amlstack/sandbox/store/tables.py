@@ -395,6 +395,11 @@ class SiteTable(StoreTable):
         row = self._db.one("SELECT profile FROM sites WHERE job = ?", job)
         return None if row is None else str(row["profile"])
 
+    def ended(self) -> tuple[str, ...]:
+        """Those of the jobs that have ended."""
+        rows = self._db.all("SELECT job FROM sites JOIN jobs ON jobs.id = sites.job WHERE jobs.ended IS NOT NULL")
+        return tuple(row["job"] for row in rows)
+
 
 @dataclass(frozen=True, slots=True)
 class Logged:

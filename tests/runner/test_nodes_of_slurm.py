@@ -1,0 +1,240 @@
+"""Jobs whose nodes come from a real Slurm of two nodes, which these tests start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from amlstack.sandbox import processes, slurm
+from tests.support.runner.runner_lab import Lab
+from tests.support.slurm import Slurm, packages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHOW = 'echo "$RANK $WORLD_SIZE $NODE_RANK $LOCAL_RANK $MASTER_ADDR"; env | grep ^SLURM | wc -l'
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    root, reason = packages()
+    if root is None:
+        pytest.skip(reason)
+    made = Slurm(tmp_path_factory.mktemp("slurm"), root)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def site(cluster: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
+    """The cluster, its commands on PATH; it must be empty again after each test."""
+    monkeypatch.setenv("PATH", f"{cluster.commands}:{os.environ['PATH']}")
+    yield cluster
+    cluster.wait(lambda: not cluster.allocations())
+
+
+def on_slurm(lab: Lab, job: str, **options: str) -> str:
+    lab.store.sites.put(job, slurm.SlurmProfile(options=tuple(options.items())).text())
+    return job
+
+
+def test_ranks_and_logs_are_those_of_this_machine(lab: Lab, site: Slurm) -> None:
+    assert site
+    job = lab.run(on_slurm(lab, lab.job(SHOW, nodes=2, processes=2)))
+    assert job.status == "Completed", job.error
+    logs = [lab.log("job", rank).splitlines() for rank in range(4)]
+    address = logs[0][0].split()[-1]
+    assert [log[0] for log in logs] == [f"{rank} 4 {rank // 2} {rank % 2} {address}" for rank in range(4)]
+    assert {log[1] for log in logs} == {"0"}  # nothing of Slurm reaches a rank
+    assert [(end.node, end.rank, end.code) for end in job.exits] == [(0, 0, 0), (0, 1, 0), (1, 2, 0), (1, 3, 0)]
+    assert lab.steps("job")[:3] == ["NotStarted", "Queued", "Provisioning"]
+
+
+def during(lab: Lab, job: str, act: object) -> None:
+    """Runs a job of `RUNS` to its end; ``act`` is called when all of its ranks run."""
+    asyncio.run(lab.during(job, act=act, pipe=lab.home / "pipe0"))  # type: ignore[arg-type]
+
+
+def running(lab: Lab, **options: str) -> str:
+    """A job of two nodes whose ranks run until they are ended; rank 1 says when it does."""
+    pipe = lab.pipe()
+    command = f'if [ "$RANK" = 1 ]; then echo up > {pipe}; fi; exec sleep 600'
+    return on_slurm(lab, lab.job(command, nodes=2), **options)
+
+
+def number(lab: Lab, job: str = "job") -> str:
+    return str(json.loads((lab.folder(job) / slurm.ALLOCATION).read_text())["number"])
+
+
+def ended(lab: Lab, job: str = "job") -> tuple[str, str, str]:
+    """Status, code and words of a job's end; no process of it is left."""
+    assert not lab.survivors()
+    row = lab.store.jobs[job]
+    return row.status, row.error.code if row.error else "", row.error.message if row.error else ""
+
+
+def test_a_job_that_is_cancelled_here_leaves_its_nodes(lab: Lab, site: Slurm) -> None:
+    assert site
+    job = running(lab)
+    during(lab, job, lambda: lab.store.jobs.request_cancel(job))
+    assert ended(lab) == ("Canceled", "", "")
+
+
+def test_a_job_that_is_cancelled_from_slurms_side_is_canceled(lab: Lab, site: Slurm) -> None:
+    job = running(lab)
+    during(lab, job, lambda: site.says("scancel", number(lab)))
+    status, code, words = ended(lab)
+    assert (status, code) == ("Canceled", "JobCanceled")
+    assert "Slurm's job" in words
+    assert "was cancelled" in words
+
+
+def test_a_preempted_job_fails_as_on_azure(lab: Lab, site: Slurm) -> None:
+    job = running(lab)
+    during(lab, job, lambda: site.says("sbatch", "-p", "urgent", "-N2", "-o", "/dev/null", "--wrap", "true"))
+    status, code, words = ended(lab)
+    assert (status, code) == ("Failed", "NodePreempted")
+    assert "was pre-empted" in words
+
+
+def test_a_node_whose_processes_are_killed_is_lost(lab: Lab, site: Slurm) -> None:
+    job = running(lab)
+
+    def kill() -> None:
+        agents = [pid for pid in processes.marked(lab.home) if _is(pid, "node_agent") and _env(pid, "n1")]
+        assert agents
+        for pid in agents:
+            processes.send(pid, signal.SIGKILL)
+
+    assert site
+    during(lab, job, kill)
+    status, code, words = ended(lab)
+    assert (status, code) == ("Failed", "NodeLost")
+    assert words.startswith("Node 1 was lost")
+
+
+def test_a_node_whose_daemon_dies_is_lost(lab: Lab, site: Slurm) -> None:
+    job = running(lab)
+    try:
+        during(lab, job, lambda: site.kill("n1"))
+    finally:
+        site.daemon("n1")
+        site.wait(lambda: site.says("sinfo", "-h", "-t", "idle", "-p", "gpu", "-o", "%D").strip() == "2")
+    status, code, words = ended(lab)
+    assert (status, code) == ("Failed", "NodeLost")
+    assert "lost a node" in words
+
+
+def test_a_controller_that_restarts_changes_nothing(lab: Lab, site: Slurm) -> None:
+    pipe, go = lab.pipe(), lab.pipe()
+    command = f'if [ "$RANK" = 1 ]; then echo up > {pipe}; fi; read word < {go}'
+    job = on_slurm(lab, lab.job(command, nodes=2))
+    line = os.open(go, os.O_RDWR)
+
+    def restart() -> None:
+        site.kill("slurmctld")
+        site.daemon("slurmctld")
+        os.write(line, b"go\ngo\n")
+
+    during(lab, job, restart)
+    os.close(line)
+    assert ended(lab) == ("Completed", "", "")
+
+
+def test_the_limit_of_a_partition_ends_a_job(lab: Lab, site: Slurm) -> None:
+    job = running(lab, partition="short")
+    during(lab, job, lambda: site.says("scontrol", "update", f"jobid={number(lab)}", "EndTime=now+1"))
+    status, code, words = ended(lab)
+    assert (status, code) == ("Canceled", "JobTimeout")
+    assert "time limit" in words
+
+
+def test_the_jobs_own_limit_is_the_sandboxes(lab: Lab, site: Slurm) -> None:
+    assert site
+    job = on_slurm(lab, lab.job("exec sleep 600", nodes=2, limits={"timeout": "PT1S"}))
+    lab.run(job)
+    status, code, words = ended(lab)
+    assert (status, code) == ("Canceled", "JobTimeout")
+    assert "limits.timeout" in words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"partition": "nowhere"}, "invalid partition specified: nowhere"), ({"constraint": "large"}, "feature")],
+)
+def test_what_slurm_refuses_ends_the_job_with_its_words(
+    lab: Lab, site: Slurm, options: dict[str, str], words: str
+) -> None:
+    assert site
+    lab.run(on_slurm(lab, lab.job("true"), **options))
+    status, code, said = ended(lab)
+    assert (status, code) == ("Failed", "SlurmRefused")
+    assert words in said
+
+
+def test_a_waiting_job_says_why_and_can_be_cancelled_from_both_sides(lab: Lab, site: Slurm) -> None:
+    held = site.says("sbatch", "--parsable", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600").strip()
+    here, there = (on_slurm(lab, lab.job("true", nodes=2, name=name)) for name in ("here", "there"))
+
+    def acted() -> bool:
+        told = [[step.detail for step in lab.store.history.of("job", job) if step.detail] for job in (here, there)]
+        if all(told) and not lab.store.jobs[here].cancel_requested:
+            assert all("(" not in each for each in told[0])
+            lab.store.jobs.request_cancel(here)
+            waiting = told[1][0].split()[2]
+            site.says("scancel", waiting)
+        return lab.ended(here, there)
+
+    asyncio.run(lab.drive(acted))
+    site.says("scancel", held)
+    reasons = [step.detail for step in lab.store.history.of("job", here) if step.detail]
+    assert any("Resources" in each or "Priority" in each for each in reasons)
+    assert ended(lab, here) == ("Canceled", "", "")
+    assert ended(lab, there)[:2] == ("Canceled", "SlurmEnded")
+
+
+def test_a_runner_that_is_killed_leaves_no_allocation(lab: Lab, site: Slurm) -> None:
+    assert site
+    job = running(lab)
+    during(lab, job, lambda: processes.send(lab.store.jobs[job].runner_pid or 0, signal.SIGKILL))
+    assert ended(lab)[:2] == ("Failed", "RunnerLost")
+
+
+def test_a_second_job_gets_the_nodes_of_the_first(lab: Lab, site: Slurm) -> None:
+    assert site
+    jobs = [on_slurm(lab, lab.job("true", nodes=2, name=f"job{index}")) for index in range(3)]
+    lab.run(*jobs)
+    assert [lab.store.jobs[job].status for job in jobs] == ["Completed"] * 3
+
+
+def test_a_server_that_comes_later_finds_what_waits(lab: Lab, site: Slurm) -> None:
+    held = site.says("sbatch", "--parsable", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600").strip()
+    job = on_slurm(lab, lab.job("true", nodes=2))
+    asyncio.run(lab.drive(lambda: len(site.allocations()) == 2))
+    site.says("scancel", held)
+    assert lab.run(job).status == "Completed"
+    assert len(site.says("squeue", "-h", "-t", "all", "-n", "x", "-o", "%i").split()) == 0
+
+
+def _is(pid: int, word: str) -> bool:
+    try:
+        return word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes() and _comm(pid).startswith("python")
+    except OSError:
+        return False
+
+
+def _comm(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text()
+
+
+def _env(pid: int, node: str) -> bool:
+    return f"SLURMD_NODENAME={node}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

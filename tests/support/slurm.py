@@ -1,0 +1,194 @@
+"""A real Slurm of two nodes on this machine, from Debian's packages, started and ended by the tests that use it.
+
+The packages are fetched once into the user's cache and unpacked there, not installed. Without munge, on loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amlstack.base import paths
+from amlstack.sandbox import processes
+
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
+PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "sinfo", "scontrol")
+LIMIT = 60.0
+"""Seconds that a daemon may take to answer on a busy machine."""
+
+_CONF = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+AuthType=auth/none
+CredType=cred/none
+SlurmUser={user}
+SlurmdUser={user}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+PluginDir={plugins}
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/linear
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=1,bf_interval=1
+ReturnToService=2
+SlurmdTimeout=5
+KillWait=2
+MessageTimeout=10
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=1 RealMemory=1000 Feature=small State=UNKNOWN
+PartitionName=gpu Nodes=n[0-1] Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
+PartitionName=short Nodes=n[0-1] MaxTime=30 PriorityTier=1 State=UP
+PartitionName=urgent Nodes=n[0-1] MaxTime=INFINITE PriorityTier=9 State=UP
+"""
+
+
+def packages() -> tuple[Path | None, str]:
+    """The folder with the unpacked packages, and why there is none."""
+    root = paths.cache() / "test-slurm"
+    if (root / "usr/sbin/slurmctld-wlm").is_file():
+        return root, ""
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        return None, "this machine has no apt-get to fetch Debian's Slurm with"
+    part = root.with_name(f"test-slurm.{os.getpid()}")
+    shutil.rmtree(part, ignore_errors=True)
+    (part / "debs").mkdir(parents=True)
+    words = ["apt-get", "-o", "APT::Sandbox::User=root", "download", *PACKAGES]
+    got = subprocess.run(words, cwd=part / "debs", capture_output=True, text=True, check=False)
+    if got.returncode != 0:
+        return None, f"Debian's Slurm cannot be fetched: {got.stderr.strip().splitlines()[-1]}"
+    for package in sorted((part / "debs").glob("*.deb")):
+        subprocess.run(["dpkg-deb", "-x", str(package), str(part)], check=True)
+    shutil.rmtree(part / "debs")
+    plugins = part / "usr/lib/x86_64-linux-gnu/slurm-wlm"
+    daemon = part / "usr/sbin/slurmctld-wlm"
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(plugins)}
+    linked = subprocess.run(["ldd", str(daemon)], capture_output=True, text=True, env=environ, check=False).stdout
+    if missing := [line.split()[0] for line in linked.splitlines() if "not found" in line]:
+        return None, f"Debian's Slurm needs libraries that this machine lacks: {', '.join(missing)}"
+    part.replace(root)
+    return root, ""
+
+
+@dataclass
+class Slurm:
+    """One controller and two node daemons in a folder of a test.
+
+    Attributes:
+        folder: Holds configuration, state, logs, and ``bin`` with the commands.
+        root: The unpacked packages.
+        daemons: By name: ``slurmctld``, ``n0``, ``n1``.
+    """
+
+    folder: Path
+    root: Path
+    daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def commands(self) -> Path:
+        """Folder of the commands, to be put on PATH."""
+        return self.folder / "bin"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        libraries = str(self.root / "usr/lib/x86_64-linux-gnu/slurm-wlm")
+        return {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "LD_LIBRARY_PATH": libraries}
+
+    def start(self) -> None:
+        """Starts all daemons, and returns once both nodes are idle."""
+        self.commands.mkdir(parents=True)
+        (self.folder / "state").mkdir()
+        first, *_ = ports = self._ports()
+        assert first
+        plugins = self.root / "usr/lib/x86_64-linux-gnu/slurm-wlm"
+        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+        host = socket.gethostname().split(".")[0]
+        conf = _CONF.format(host=host, ports=ports, user=user, folder=self.folder, plugins=plugins)
+        (self.folder / "slurm.conf").write_text(conf)
+        for name in PROGRAMS:
+            # As where Slurm is installed: whoever calls them needs none of these variables.
+            script = self.commands / name
+            variables = f"SLURM_CONF='{self.folder}/slurm.conf' LD_LIBRARY_PATH='{plugins}'"
+            script.write_text(f"#!/bin/sh\n{variables} exec '{self.root}/usr/bin/{name}' \"$@\"\n")
+            script.chmod(0o755)
+        self.daemon("slurmctld")
+        for node in ("n0", "n1"):
+            self.daemon(node)
+        self.wait(lambda: self.says("sinfo", "-h", "-t", "idle", "-p", "gpu", "-o", "%D").strip() == "2")
+
+    def daemon(self, name: str) -> None:
+        """Starts one daemon."""
+        sbin = self.root / "usr/sbin"
+        node = ["-N", name, "-d", str(sbin / "slurmstepd-wlm")]
+        words = [str(sbin / "slurmctld-wlm"), "-D"] if name == "slurmctld" else [str(sbin / "slurmd-wlm"), "-D", *node]
+        with (self.folder / f"{name}.out").open("ab") as out:
+            self.daemons[name] = subprocess.Popen(
+                words, env=self.environ, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def kill(self, name: str, sig: signal.Signals = signal.SIGKILL) -> None:
+        """Ends one daemon, and waits for its end."""
+        self.daemons[name].send_signal(sig)
+        self.daemons[name].wait(LIMIT)
+
+    def says(self, *words: str) -> str:
+        """What a command prints; its errors too, as the controller may just not be there."""
+        done = subprocess.run(
+            [str(self.commands / words[0]), *words[1:]], capture_output=True, text=True, check=False, timeout=LIMIT
+        )
+        return done.stdout + done.stderr
+
+    def allocations(self) -> list[str]:
+        """Number and state of the jobs that have not ended."""
+        return self.says("squeue", "-h", "-o", "%i %T").split("\n")[:-1]
+
+    def wait(self, done: object) -> None:
+        """Asks until something holds: Slurm tells nobody by itself."""
+        until = time.monotonic() + LIMIT
+        while not done():  # type: ignore[operator]
+            if time.monotonic() > until:
+                logs = "\n".join(f"{file.name}: {file.read_text()[-2000:]}" for file in self.folder.glob("*.log"))
+                raise AssertionError(f"Slurm did not get there.\n{logs}")
+            select.select([], [], [], 0.1)
+
+    def end(self) -> None:
+        """Cancels what is left and ends the daemons."""
+        self.says("scancel", "--state=PENDING", "--me")
+        self.says("scancel", "--me")
+        for daemon in reversed(self.daemons.values()):
+            if daemon.poll() is None:
+                daemon.terminate()
+        for daemon in self.daemons.values():
+            try:
+                daemon.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+    @staticmethod
+    def _ports() -> tuple[int, int, int]:
+        """Three free ports, the last two side by side."""
+        while True:
+            first, second = processes.free_ports(2)
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("", second + 1))
+                except OSError:
+                    continue
+            return first, second, second + 1

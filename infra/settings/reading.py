@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from amlstack.base import yamltext
 from amlstack.base.files import read_regular
-from amlstack.base.findings import Finding, errors, in_file_order
+from amlstack.base.findings import Finding, errors, in_file_order, stated
 from amlstack.base.paths import PROJECT, is_dir, is_file, names_in
 from amlstack.base.text import did_you_mean, near
 from amlstack.base.yamltext import Text, unfilled
@@ -469,6 +469,7 @@ def parse(
     if partial is not None:
         faults += [(mending.written(loc), finding) for loc, finding in _duplicates(partial, mending.doubtful, origins)]
         faults += [(mending.written(loc), finding) for loc, finding in _regions(partial, mending.doubtful)]
+        faults += [(mending.written(loc), finding) for loc, finding in _profiles(partial, mending)]
         # Where the name or the id of the workspace is faulty, what goes with it is not known.
         if not mending.gone(("workspace",), ("workspace", "name"), ("workspace", "existing")):
             faults += [(mending.written(loc), finding) for loc, finding in checks.check_existing(partial)]
@@ -523,15 +524,35 @@ def _as_engine(value: Any) -> Any:
 
 def _regions(settings: Settings, doubtful: set[Loc]) -> Iterator[tuple[Loc, Finding]]:
     """Regions that do not exist."""
-    written: list[tuple[Loc, str | None]] = [(("location",), settings.location)]
-    written += [(("clusters", index, "location"), each.location) for index, each in enumerate(settings.clusters)]
-    if settings.cluster_defaults is not None and not settings.clusters:
-        written.append((("cluster_defaults", "location"), settings.cluster_defaults.location))
-    for loc, name in written:
+    for loc, name in ((("location",), settings.location), *_of_clusters(settings, "location")):
         if name is not None and not doubtful.intersection({loc, loc[:2], loc[:1]}):
             finding = regions.finding(name, repair.dotted(loc))
             if finding is not None:
                 yield loc, finding
+
+
+def _profiles(settings: Settings, mending: Mending) -> Iterator[tuple[Loc, Finding]]:
+    """Profiles of Slurm that clusters name and the settings lack."""
+    for loc, value in _of_clusters(settings, "rehearse_on"):
+        name = (value or "").partition(":")[2]
+        if name and name not in settings.slurm and not mending.gone(("slurm",), ("slurm", name)):
+            yield loc, replace(slurm_profile_unknown(name, settings.slurm), where=repair.dotted(loc))
+
+
+def slurm_profile_unknown(name: str, profiles: Collection[str]) -> Finding:
+    """The finding on the name of a profile that a stack's settings lack."""
+    write = f"Write `{name}: {{partition: NAME}}` under `amlstack:slurm`."
+    return stated("slurm-profile-unknown", "", name=name, remedy=did_you_mean(name, profiles, otherwise=write))
+
+
+def _of_clusters(settings: Settings, key: str) -> list[tuple[Loc, str | None]]:
+    """A setting of every cluster, or of the defaults where there is none to take them."""
+    found: list[tuple[Loc, str | None]] = [
+        (("clusters", index, key), getattr(each, key)) for index, each in enumerate(settings.clusters)
+    ]
+    if settings.cluster_defaults is not None and not settings.clusters:
+        found.append((("cluster_defaults", key), getattr(settings.cluster_defaults, key)))
+    return found
 
 
 def _duplicates(settings: Settings, doubtful: set[Loc], origins: Origins) -> list[tuple[Loc, Finding]]:

@@ -166,6 +166,9 @@ class Cluster(SettingsModel):
     fabric_check: OptionalFabricCheck = None
     """A job that judges the nodes and the network between them before the cluster's other jobs, which are submitted
     only once it has completed: true, or an object."""
+    rehearse_on: Annotated[str, named("RehearseOn")] | None = None
+    """The place where `amlstack rehearse` runs the cluster's jobs: `slurm`, or `slurm:PROFILE` with a profile of
+    `amlstack:slurm`; `machine`, which is this one, when absent. Azure is told nothing of it."""
     description: str | None = None
     """A sentence for people who find the cluster in the studio."""
     tags: Tags = Field(default_factory=dict)

@@ -209,6 +209,32 @@ class AzurePolicy(SettingsModel):
     """Codes of rules that are left out."""
 
 
+SlurmValue = Annotated[str, named("SlurmValue")]
+
+
+class SlurmSite(SettingsModel):
+    """A part of a site with Slurm: options of sbatch by the same names, each left to the site when absent."""
+
+    account: SlurmValue | None = None
+    """Account that the nodes' time is booked on."""
+    partition: SlurmValue | None = None
+    """Partition, as `sinfo` names it."""
+    qos: SlurmValue | None = None
+    """Quality of service."""
+    constraint: SlurmValue | None = None
+    """Features that each node has, e.g. `ib&h100`."""
+    gres: SlurmValue | None = None
+    """Devices of each node, e.g. `gpu:h100:8`; without them a site's nodes may show a job no GPU."""
+    reservation: SlurmValue | None = None
+    """Reservation whose nodes are used."""
+    nodelist: SlurmValue | None = None
+    """Nodes that must be among a job's, e.g. `node[01-04]`."""
+    exclude: SlurmValue | None = None
+    """Nodes that are never taken."""
+    mpirun: SlurmValue | None = None
+    """Path of the site's own mpirun on the nodes; that of the environment when absent."""
+
+
 INCLUDE = "include"
 LISTS = ("clusters", "environments", "datastores", "data", "access", "jobs")
 """The lists whose entries may lie in files."""
@@ -237,6 +263,9 @@ class Settings(SettingsModel):
     cluster_defaults: ClusterDefaults | None = None
     """Settings of each of the clusters that does not say otherwise: any key of `clusters[]` but `name`. `nodes`,
     `ssh` and `tags` are completed key by key."""
+    slurm: dict[Annotated[str, named("SlurmProfile")], SlurmSite] = Field(default_factory=dict)
+    """Profiles by name, for `amlstack rehearse --on slurm:PROFILE` and `clusters[].rehearse_on`: what is asked of a
+    site with Slurm. Azure is told nothing of them."""
     environments: tuple[Environment, ...] = ()
     """Environments that jobs refer to by name."""
     datastores: tuple[Datastore, ...] = ()

@@ -27,6 +27,9 @@ OTHERS: Final = 0o077
 LOCK: Final = "sandbox.lock"
 """The file that a start of the sandbox locks."""
 
+SITE: Final = "slurm-profile.json"
+"""The profile by which Slurm gives all jobs of the sandbox their nodes; without the file they run on this machine."""
+
 _KIND: Final = "home of an amlstack sandbox"
 
 
@@ -158,7 +161,8 @@ def remove(home: Path) -> tuple[str, ...]:
     made = bool((_marker(home) or {}).get("made"))
     for name in FOLDERS:
         remove_folder(home, name)
-    (home / LOCK).unlink(missing_ok=True)
+    for name in (LOCK, SITE):
+        (home / name).unlink(missing_ok=True)
     left = tuple(_entries(home))
     if not left:
         for path in home.glob(f"{MARKER}*"):  # also what processes left that were killed while they wrote one

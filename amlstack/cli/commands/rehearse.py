@@ -14,6 +14,7 @@ from amlstack.cli.commands.check import Size, Stack
 from amlstack.cli.console import Json, ended_by, print_findings, print_json, say, tables
 from amlstack.cli.jobfiles.judgement import Checked, check_file, plan_gate
 from amlstack.cli.rehearsal import scale as scales
+from amlstack.cli.rehearsal.site import On
 
 if TYPE_CHECKING:
     import jobs
@@ -86,6 +87,7 @@ def rehearse(
     nodes: scales.Nodes = None,
     ranks: scales.Ranks = None,
     both: scales.Both = None,
+    on: On = None,
     fresh: Fresh = False,
     no_shim: NoShim = False,
     yes: scales.Yes = False,
@@ -99,7 +101,8 @@ def rehearse(
 
     It checks the file first; then the same body that Azure would get goes to the sandbox, which starts every rank of
     every node as a real process on this machine. Of a sweep every trial runs, of a pipeline every step. Ctrl-C cancels
-    the job. With `-j 2x2` at most two nodes with two ranks each start, whatever the file declares.
+    the job. With `-j 2x2` at most two nodes with two ranks each start, whatever the file declares. With `--on slurm`
+    the nodes are those of a site with Slurm, which see this machine's files: one allocation for each job.
 
     Examples:
         amlstack rehearse examples/ddp_torchrun/job.py
@@ -115,6 +118,8 @@ def rehearse(
         amlstack rehearse job.yml --only-rank 3
 
         amlstack rehearse job.yml -j 2x2 --dry-run
+
+        amlstack rehearse job.yml --on slurm:h100 --stack dev
     """
     from amlstack.cli.rehearsal import outcome, run
     from amlstack.cli.rehearsal.request import RehearsalRequest
@@ -137,6 +142,7 @@ def rehearse(
         shown=0 if quiet else only_rank,
         fetch=fetch_at_most * 10**6 if fetch else 0,
         offer=0 if as_json or yes or dry_run else fetch_at_most * 10**6,
+        on=on,
     )
     if dry_run:
         return run.dry_run(request, as_json=as_json)

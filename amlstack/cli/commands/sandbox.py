@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amlstack.base import paths
-from amlstack.cli.console import Yes, end, ended_by, print_json, say, tables
+from amlstack.base.findings import Finding
+from amlstack.cli.console import Yes, end, ended_by, print_findings, print_json, say, tables
+from amlstack.cli.rehearsal.site import OnForAll
 from amlstack.cli.sandbox_env import Tool
 
 if TYPE_CHECKING:
@@ -26,12 +28,25 @@ def up(
     hold_jobs: Annotated[
         bool, typer.Option("--hold-jobs", help="Keep jobs that have not started in the queue until `release`.")
     ] = False,
+    on: OnForAll = None,
+    stack: Annotated[str | None, typer.Option(help="Stack whose `amlstack:slurm` has the profile.")] = None,
 ) -> None:
-    """Start the sandbox, or find it running."""
-    endpoint = _running(hold_jobs=hold_jobs)
+    """Start the sandbox, or find it running.
+
+    With `--on slurm`, jobs of all clients get nodes of a site with Slurm, whose queue they wait in.
+
+    Examples:
+        amlstack sandbox up
+
+        amlstack sandbox up --on slurm:h100 --stack dev
+    """
+    site = None if on is None else _site(on, stack)
+    endpoint = _running(hold_jobs=hold_jobs, site=site)
     if shell:
         _print_variables(endpoint)
         return
+    if site is not None:
+        say(f"jobs that are submitted from now on run on {on if site else 'this machine'}")
     say(f"sandbox at {endpoint.url}, process {endpoint.pid}, files in {endpoint.ca.parent}")
 
 
@@ -95,6 +110,9 @@ def status(*, as_json: Annotated[bool, typer.Option("--json", help="For programs
     console.print(f"sandbox {where}: {state['resources']} resources", highlight=False)
     if state["held"]:
         console.print("jobs that have not started are held in the queue (amlstack sandbox release)", highlight=False)
+    if state["slurm"] is not None:
+        asked = ", ".join(f"{key} {value}" for key, value in state["slurm"].items()) or "the site's defaults"
+        console.print(f"jobs get nodes of Slurm: {asked} (amlstack sandbox up --on machine ends it)", highlight=False)
     if state["jobs"]:
         counts = ", ".join(f"{count:,} {status}" for status, count in state["jobs"].items())
         console.print(f"jobs: {counts} (amlstack status)", highlight=False)
@@ -220,11 +238,28 @@ def _agree(*, yes: bool) -> None:
         raise typer.Exit(1)
 
 
-def _running(*, hold_jobs: bool = False) -> Endpoint:
+def _running(*, hold_jobs: bool = False, site: str | None = None) -> Endpoint:
     from amlstack.sandbox.server import daemon
 
     with ended_by(daemon.SandboxError, code=1):
-        return daemon.up(hold_jobs=hold_jobs)
+        return daemon.up(hold_jobs=hold_jobs, site=site)
+
+
+def _site(on: str, stack: str | None) -> str:
+    """The text of the profile that a place names; empty for this machine. Ends the command where it cannot be had."""
+    from amlstack.cli import targets
+    from amlstack.cli.rehearsal.site import obstacles, profile_of
+
+    where = targets.find(None, stack)
+    profile = profile_of(on, where)
+    if profile is None:
+        return ""
+    if isinstance(profile, Finding):
+        print_findings((*where.findings, profile), err=True)
+        raise typer.Exit(1)
+    for each in obstacles(profile, [("", 1, None)]):
+        end(f"{each.text}. {each.remedy}", 1)
+    return profile.text()
 
 
 def _print_variables(endpoint: Endpoint, tool: Tool = Tool.SHELL) -> None:

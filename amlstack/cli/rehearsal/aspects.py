@@ -38,7 +38,7 @@ class Aspect:
 
     Attributes:
         about: ``environment``, ``data``, ``compute``, ``GPU``, ``MPI``, ``size``, ``disk``, ``ports``, ``sandbox``,
-            ``steps``, ``programs``, ``internet``.
+            ``steps``, ``programs``, ``internet``, ``Slurm``.
         state: What will become of it.
         text: One sentence or less.
         remedy: What to do about what is in the way; empty for nothing.
@@ -170,10 +170,12 @@ UNPACKED = 2.1
 """Bytes on disk of an environment for each byte of its download: PyTorch's has 6.9 GB of 3.3 GB."""
 
 
-def size_aspects(parts: Sequence[Extent], *, yes: bool) -> Iterator[Aspect]:
-    """Ranks against cores and memory; what a rehearsal would ask about is in the way unless it was agreed to."""
+def size_aspects(parts: Sequence[Extent], *, yes: bool, here: bool = True) -> Iterator[Aspect]:
+    """Ranks, here against cores and memory; what a rehearsal would ask about is in the way unless it was agreed to."""
     for part in parts:
         yield Aspect("size", "ready", f"{scales.shown(part)} (nodes × ranks)")
+    if not here:
+        return
     reason = scales.too_large(parts)
     if not reason:
         most = max((part.processes for part in parts), default=0)
@@ -272,22 +274,25 @@ def _is_listened_on(port: int) -> bool:
 _REDUCED = re.compile(r"\b(?:bf16|fp16|fp8|bfloat16|float16|float8\w*|autocast|GradScaler)\b")
 
 
-def unproven(plan: jobs.Planned, parts: Sequence[Extent], data: Data, *, gpu: bool, shim: bool = True) -> Iterator[str]:
+def unproven(
+    plan: jobs.Planned, parts: Sequence[Extent], data: Data, *, gpu: bool, shim: bool = True, here: bool = True
+) -> Iterator[str]:
     """A sentence for each.
 
     Args:
         plan: The plan.
         parts: What is started of it.
         data: What it is given in place of what it declares.
-        gpu: Whether this machine has a GPU.
+        gpu: Whether the machines have a GPU.
         shim: Whether ordinary GPU calls are carried to the CPU.
+        here: Whether all nodes are this machine.
     """
-    scaled = tuple(scales.unproven(parts))
+    scaled = tuple(each for each in scales.unproven(parts) if here or not gpu or each != scales.ON_GPUS)
     yield from scaled
     sizes = [part.target.facts for part in plan.parts.values()]
     if not gpu and not scaled and any(size is None or size.gpus for size in sizes):
         yield scales.ON_GPUS
-    if any(extent.started[0] * extent.started[1] > 1 for extent in parts):
+    if here and any(extent.started[0] * extent.started[1] > 1 for extent in parts):
         yield "the fabric: ranks talk over this machine's loopback, without InfiniBand"
     words = {word for part in plan.parts.values() for word in _reduced(part)}
     if words and not gpu:

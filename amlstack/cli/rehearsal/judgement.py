@@ -17,6 +17,7 @@ from amlstack.base.findings import Finding, Level, errors
 from amlstack.cli.console import print_json, say
 from amlstack.cli.rehearsal import aspects, environments
 from amlstack.cli.rehearsal import scale as scales
+from amlstack.cli.rehearsal import site as sites
 from amlstack.cli.rehearsal.aspects import Aspect, Feasibility, State, merged
 from amlstack.cli.rehearsal.environments import has_gpu
 from amlstack.code_reading import code_files, downloads, shell
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from amlstack.cli.rehearsal.scale import Extent
     from amlstack.code_reading.downloads import Download
     from amlstack.images.environments import EnvironmentAnswer
+    from amlstack.sandbox.slurm import SlurmProfile
     from infra.runs import CodeFolders
 
 _SECONDS: Final = 0.4
@@ -119,7 +121,15 @@ ASKED_ELSEWHERE = ("data", "size")
 """Findings that the rehearsal handles before: it names all inputs at once, and asks about a job that is too large."""
 
 
-def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, agreed: bool) -> Feasibility:
+def judge(
+    name: str,
+    plan: jobs.Planned,
+    data: Data,
+    known: RehearsalSurvey,
+    *,
+    agreed: bool,
+    site: SlurmProfile | None = None,
+) -> Feasibility:
     """Judge if a job can be rehearsed here. Reads files of this machine alone; starts and writes nothing.
 
     Args:
@@ -128,6 +138,7 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
         data: Where its inputs were found.
         known: What was asked for and found out.
         agreed: Whether a job larger than this machine was agreed to.
+        site: The profile by which Slurm gives it nodes; None for this machine.
     """
     run = {place: part for place, part in plan.parts.items() if place.removeprefix("jobs.") not in data.given}
     parts = tuple(each for each in scales.extents(plan, known.request.scale) if each.place in run)
@@ -135,18 +146,26 @@ def judge(name: str, plan: jobs.Planned, data: Data, known: RehearsalSurvey, *, 
     fetched = {place: _downloads(part, data.by_step.get(plan.step(place), {})) for place, part in run.items()}
     found = [
         *aspects.step_aspects(plan.job.steps, data.given, known.request.file.parent),
-        *_needs(run, fetched, answers, known),
+        *_needs(run, fetched, answers, known, site),
+        *(() if site is None else sites.site_aspects(site, plan, parts)),
     ]
     found += (
         *_data(data),
-        *aspects.size_aspects(parts, yes=agreed),
+        *aspects.size_aspects(parts, yes=agreed, here=site is None),
         *aspects.disk_aspects(_copied(run, parts, known.folders), answers),
         *aspects.sandbox_aspects(),
     )
     if known.request.force:
         found = [_forced(each) for each in found]
-    shim = known.request.shim
-    return Feasibility(name, merged(found), tuple(aspects.unproven(plan, parts, data, gpu=has_gpu(), shim=shim)))
+    return Feasibility(name, merged(found), tuple(unproven(plan, parts, data, known, site)))
+
+
+def unproven(
+    plan: jobs.Planned, parts: Sequence[Extent], data: Data, known: RehearsalSurvey, site: SlurmProfile | None
+) -> Iterator[str]:
+    """Yield what a rehearsal says nothing about; the arguments are those of `judge`, and what is started."""
+    gpu = has_gpu() if site is None else sites.has_gpus(site)
+    yield from aspects.unproven(plan, parts, data, gpu=gpu, shim=known.request.shim, here=site is None)
 
 
 def obstacles(answer: Feasibility) -> tuple[Aspect, ...]:
@@ -159,6 +178,7 @@ def _needs(
     fetched: Mapping[str, Sequence[Download]],
     answers: list[EnvironmentAnswer],
     known: RehearsalSurvey,
+    site: SlurmProfile | None,
 ) -> Iterator[Aspect]:
     away = unreachable(frozenset(each.host for one in fetched.values() for each in one if each.host))
     for place, part in parts.items():
@@ -166,9 +186,11 @@ def _needs(
         yield from found
         if answer is not None:
             answers.append(answer)
-        yield from environments.gpu_aspects(place, part, shim=known.request.shim)
-        yield from environments.mpi_aspects(place, part, answer)
-        yield from aspects.port_aspects(place, part)
+        if site is None:
+            yield from environments.gpu_aspects(place, part, shim=known.request.shim)
+            yield from aspects.port_aspects(place, part)
+        if site is None or not site.mpirun:
+            yield from environments.mpi_aspects(place, part, answer)
         yield from aspects.cluster_aspects(place, part)
         yield from _programs(place, part)
         yield from _internet(place, part, fetched[place], away)
@@ -195,7 +217,7 @@ def _copied(run: Mapping[str, jobs.Plan], parts: Sequence[Extent], folders: Code
 
 _ORDER = (
     *("steps", "environment", "programs", "data", "internet", "GPU", "MPI"),
-    *("compute", "size", "disk", "ports", "sandbox"),
+    *("Slurm", "compute", "size", "disk", "ports", "sandbox"),
 )
 _WIDTH = 15
 

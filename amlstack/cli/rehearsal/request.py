@@ -13,6 +13,7 @@ from amlstack.cli import targets
 from amlstack.cli.console import confirmed, on_a_terminal, say
 from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.rehearsal import environments, fetching, inputs, mapping_file
+from amlstack.cli.rehearsal.site import site_of
 from amlstack.cli.stack import run_orders
 from infra.runs import CodeFolders
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from amlstack.cli.targets import Targets
     from amlstack.images.environments import OwnStandIn
     from amlstack.sandbox.scale import RehearsalScale
+    from amlstack.sandbox.slurm import SlurmProfile
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class RehearsalRequest:
         shown: The one rank whose lines are printed; None for all.
         fetch: Bytes of an input that are fetched at most; 0 where nothing is fetched.
         offer: The same of inputs that a person on a terminal is asked about.
+        on: ``machine``, ``slurm`` or ``slurm:PROFILE``; None where the cluster says it, else the sandbox.
     """
 
     file: Path
@@ -61,6 +64,7 @@ class RehearsalRequest:
     shown: int | None = None
     fetch: int = 0
     offer: int = 0
+    on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,8 @@ class RehearsalSurvey:
         own: The user's stand-ins.
         folders: The code folders that were looked at.
         findings: On the file and the jobs that are meant.
-        missing: On inputs, on secrets, and on the files that say where they lie.
+        missing: On inputs, on secrets, on the files that say where they lie, and on the place of a rehearsal.
+        sites: For each plan the profile by which Slurm gives it nodes; None for this machine.
     """
 
     request: RehearsalRequest
@@ -88,6 +93,7 @@ class RehearsalSurvey:
     folders: CodeFolders
     findings: tuple[Finding, ...]
     missing: tuple[Finding, ...]
+    sites: tuple[SlurmProfile | None, ...]
 
     @property
     def no_job(self) -> str:
@@ -124,6 +130,8 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         stand_ins, lines = environments.resolve(plan, mapped.stand_ins, data.given)
         placed = ((each if each.file else checked.source.locate(each)).at(str(file)) for each in data.findings)
         sources.append(replace(data, findings=tuple(placed), stand_ins=stand_ins, environments=lines, secrets=secrets))
+    found_sites = [site_of(plan, request.on, where) for plan in plans]
+    nowhere = dict.fromkeys(each.at(str(file)) for each in found_sites if isinstance(each, Finding))
     return RehearsalSurvey(
         request,
         where,
@@ -133,7 +141,15 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         mapped.stand_ins,
         folders,
         (*where.findings, *found, *others, *_left_out(meant, where, file)),
-        (*wrong, *also_wrong, *mapped.findings, *(each for one in sources for each in one.findings), *of_secrets),
+        (
+            *wrong,
+            *also_wrong,
+            *mapped.findings,
+            *(each for one in sources for each in one.findings),
+            *of_secrets,
+            *nowhere,
+        ),
+        tuple(None if isinstance(each, Finding) else each for each in found_sites),
     )
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack import processes, snapshot
 from amlstack.base import api_versions
+from amlstack.base import home as homes
 from amlstack.base.findings import errors
 from amlstack.cli.console import Progress, print_findings, say
 from amlstack.cli.logs.follower import Follower, InProgress, SandboxLogs, with_reason
-from amlstack.cli.rehearsal import aspects, judgement, scale
+from amlstack.cli.rehearsal import judgement, scale
 from amlstack.cli.rehearsal import scale as scales
-from amlstack.cli.rehearsal.environments import has_gpu
+from amlstack.cli.rehearsal import site as sites
 from amlstack.cli.rehearsal.inputs import GROUP
 from amlstack.cli.rehearsal.judgement import judge, obstacles
 from amlstack.cli.rehearsal.outcome import (
@@ -91,6 +92,11 @@ def _submit(
         gpu_code.keep_off(endpoint.home, run)
     sent = _addressed(with_secrets(registration.body, source.secrets), source.by_step.get("", {}))
     job_id, wanted = f"{names.workspace_id}/jobs/{run}", {} if scale is None else {QUERY: str(scale)}
+    site = known.sites[index]
+    if site is not None or (endpoint.home / homes.SITE).is_file():
+        from amlstack.sandbox import slurm  # only for who has one
+
+        wanted[slurm.QUERY] = "machine" if site is None else site.text()
     arm.put(job_id, sent, runs.version_for(sent["properties"]), query=wanted)
     return job_id
 
@@ -183,7 +189,8 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
         return 1
     progress = Progress()
     if not _is_ready(known) or not all(
-        scales.agreed(progress, plan, request.scale, yes=request.yes) for plan in known.plans
+        scales.agreed(progress, plan, request.scale, yes=request.yes or site is not None)
+        for plan, site in zip(known.plans, known.sites, strict=True)
     ):
         return 2
     if in_the_way := [each for answer in _answers(known, agreed=True) for each in obstacles(answer)]:
@@ -207,8 +214,8 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
 
 def _answers(known: RehearsalSurvey, *, agreed: bool) -> list[Feasibility]:
     return [
-        judge(known.name_of(plan), plan, source, known, agreed=agreed)
-        for plan, source in zip(known.plans, known.sources, strict=True)
+        judge(known.name_of(plan), plan, source, known, agreed=agreed, site=site)
+        for plan, source, site in zip(known.plans, known.sources, known.sites, strict=True)
     ]
 
 
@@ -240,7 +247,7 @@ def _in_order(known: RehearsalSurvey, outcomes: Outcomes, endpoint: Endpoint, pr
         name = known.name_of(plans[index])
         parts = tuple(scales.extents(plans[index], known.request.scale))
         source = known.sources[index]
-        unproven = aspects.unproven(plans[index], parts, source, gpu=has_gpu(), shim=known.request.shim)
+        unproven = judgement.unproven(plans[index], parts, source, known, known.sites[index])
         outcome = JobOutcome(name, parts, tuple(unproven), source.by_step)
         outcomes.jobs.append(outcome)
         if (failed := outcomes.failed([known.name_of(plans[each]) for each in earlier])) is None:
@@ -265,6 +272,8 @@ def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint:
     job_id = _submit(arm, endpoint, known, index, codes)
     outcome.job = job = Follower(arm, job_id, SandboxLogs(endpoint.home), InProgress(progress), shown)
     progress.step(f"job {job.name}: {_extent(plan, request.scale)}")
+    if (site := known.sites[index]) is not None:
+        progress.note(f"its nodes come from Slurm: {sites.words(site)}")
     for line in (*source.lines, *source.environments):
         progress.note(line)
     if shown is not None:

@@ -247,7 +247,7 @@ def agreed(progress: Progress, plan: jobs.Planned, scale: RehearsalScale | None,
     """Prints what is scaled, and asks about a job that is larger than this machine; whether it is to be started."""
     parts = list(extents(plan, scale))
     if scale is not None:
-        progress.step("scaled down to this machine; the body keeps what it declares")
+        progress.step("scaled down; the body keeps what it declares")
         for part in parts:
             progress.note(shown(part))
         for text in unproven(parts):

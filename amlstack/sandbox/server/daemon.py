@@ -251,12 +251,14 @@ def find(home: Path | None = None) -> Endpoint | None:
     return endpoint if processes.alive(endpoint.pid, endpoint.started) else None
 
 
-def up(home: Path | None = None, *, hold_jobs: bool = False) -> Endpoint:
+def up(home: Path | None = None, *, hold_jobs: bool = False, site: str | None = None) -> Endpoint:
     """Starts the server unless it runs, and waits until it answers. May be called by several at once.
 
     Args:
         home: The home folder; `amlstack.base.paths.home` by default.
         hold_jobs: From now on jobs stay queued until `hold` lets them start, those that wait already included.
+        site: The profile, as text, by which Slurm gives later jobs their nodes; empty for this machine from now on,
+            None leaves it as it is.
 
     Raises:
         SandboxError: It ended or did not answer in time; the end of its log is in the message. Or the home holds
@@ -268,6 +270,10 @@ def up(home: Path | None = None, *, hold_jobs: bool = False) -> Endpoint:
             raise SandboxError(told)
         if hold_jobs:
             hold(home, hold=True)
+        if site:
+            write_whole(home / homes.SITE, f"{site}\n", mode=0o600)
+        elif site is not None:
+            (home / homes.SITE).unlink(missing_ok=True)
         endpoint = find(home)
         if endpoint is not None and _answers(endpoint, patience=HUNG_SECONDS):
             return endpoint
@@ -314,6 +320,7 @@ def down(home: Path | None = None, *, remove: bool = False) -> int:
         ended += _end_jobs(home)
         if remove:
             homes.remove_folder(home, place.name)
+            (home / homes.SITE).unlink(missing_ok=True)
     return ended
 
 
@@ -387,6 +394,13 @@ def _end_recorded(home: Path) -> int:
                 ended += _end(job.runner_pid, job.runner_started)
                 store.nodes.release(job.id)
                 store.jobs.move(job.id, "Canceled", detail="the sandbox was taken down")
+            if store.sites.any() or (home / homes.SITE).exists():
+                from amlstack.sandbox import slurm  # noqa: PLC0415 - only for who has one
+
+                with contextlib.suppress(
+                    slurm.SlurmError
+                ):  # it does not answer; nodes without an agent go by themselves
+                    slurm.cancel(*(each.number for each in slurm.allocations(home).values()))
     return ended
 
 
@@ -421,11 +435,14 @@ def _alone(home: Path) -> Iterator[None]:
 def gather(home: Path) -> dict[str, Any]:
     """Plain data for ``--json``: ``running``, ``url``, ``pid``, ``held``, ``clusters``, ``jobs``, ``resources``.
 
-    ``jobs`` counts them by status, ``resources`` is a count, and unstarted jobs wait while ``held`` is true.
+    ``jobs`` counts them by status, ``resources`` is a count, and unstarted jobs wait while ``held`` is true. With
+    ``slurm``, the profile by which jobs get nodes of Slurm; None where they run on this machine.
     """
     endpoint = find(home)
     known = {"url": endpoint.url, "pid": endpoint.pid} if endpoint else {"url": None, "pid": None}
-    state: dict[str, Any] = {"running": endpoint is not None, **known, "home": str(folder(home))}
+    state: dict[str, Any] = {"running": endpoint is not None, **known, "home": str(folder(home)), "slurm": None}
+    with contextlib.suppress(OSError, ValueError):
+        state["slurm"] = json.loads((home / homes.SITE).read_text())
     if not (folder(home) / "state.db").exists():
         return {**state, "held": False, "clusters": [], "jobs": {}, "resources": 0}
     with contextlib.closing(Store(home)) as store:

@@ -400,6 +400,10 @@ class SiteTable(StoreTable):
         rows = self._db.all("SELECT job FROM sites JOIN jobs ON jobs.id = sites.job WHERE jobs.ended IS NOT NULL")
         return tuple(row["job"] for row in rows)
 
+    def any(self) -> bool:
+        """True where there is one."""
+        return self._db.one("SELECT 1 FROM sites LIMIT 1") is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Logged:

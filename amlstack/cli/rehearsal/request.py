@@ -209,10 +209,7 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
             f"{', '.join(held_back)} {come} after the fabric check of the cluster `{cluster.name}` in the stack "
             f"`{where.stack}` ({nodes} node{'' if nodes == 1 else 's'}{size})"
         )
-        rule = (
-            "A rehearsal leaves the check out: on this machine it would judge neither those nodes' GPUs nor their "
-            "InfiniBand"
-        )
+        rule = "A rehearsal leaves the check out: it would judge neither those nodes' GPUs nor their InfiniBand"
         remedy = f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs."
         yield Finding("fabric-check-left-out", "compute", seen, rule, remedy, Level.INFO, file=str(file))
 

@@ -25,7 +25,6 @@ OTHERWISE: Final = {
     "amlstack/sandbox/store/folders.py": "made anew for each job",
     "amlstack/sandbox/runner/namespace.py": "files of the kernel",
     "amlstack/sandbox/runner/prepare.py": "made anew for each job",
-    "amlstack/sandbox/runner/node_agent.py": "memory of the kernel",
     "amlstack/sandbox/runner/pip_layer.py": "made anew for each job",
     "amlstack/sandbox/scale.py": "made anew for each job",
     "amlstack/sandbox/scheduling.py": "a new name, then a rename",

@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -357,7 +357,7 @@ def host(node: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NodeNetwork:
     """The nodes of a job as its processes find each other, and what each node has.
 
     Attributes:
@@ -379,7 +379,7 @@ class Network:
     tracked: bool = True
 
     @classmethod
-    def here(cls, spec: Spec, cores: int, gpus: int) -> Network:
+    def here(cls, spec: Spec, cores: int, gpus: int) -> NodeNetwork:
         """The nodes as shares of one machine: a GPU for every training process, or none at all.
 
         Half a job on GPUs, or two ranks on one, would fail where the cluster would not.
@@ -447,7 +447,7 @@ def needed(spec: Spec) -> frozenset[int]:
     return frozenset(place.rank for place in places(spec) if place.task == "worker")
 
 
-def rank_variables(spec: Spec, place: RankPlace, network: Network) -> dict[str, str]:
+def rank_variables(spec: Spec, place: RankPlace, network: NodeNetwork) -> dict[str, str]:
     """The variables that tell a process its rank; empty without a distribution.
 
     Under MPI that is Open MPI's own part, and these are the service's: MASTER_ADDR is not among them.
@@ -477,7 +477,7 @@ def rank_variables(spec: Spec, place: RankPlace, network: Network) -> dict[str, 
     }
 
 
-def _tf_config(spec: Spec, place: RankPlace, network: Network) -> str:
+def _tf_config(spec: Spec, place: RankPlace, network: NodeNetwork) -> str:
     cluster: dict[str, list[str]] = {}
     for other, port in zip(places(spec), network.ports, strict=True):
         cluster.setdefault(other.task, []).append(f"{network.hosts[other.node]}:{port}")
@@ -515,12 +515,12 @@ def base_variables(image: Path, home: Path, temporary: Path) -> dict[str, str]:
     }
 
 
-def threads(spec: Spec, node: int, network: Network) -> int:
+def threads(spec: Spec, node: int, network: NodeNetwork) -> int:
     """OpenMP threads per training process, so that all of them together fit the node's cores."""
     return max(1, network.cores[node] // trainers(spec))
 
 
-def gpus(spec: Spec, node: int, network: Network) -> str:
+def gpus(spec: Spec, node: int, network: NodeNetwork) -> str:
     """CUDA_VISIBLE_DEVICES of a node: none where its processes would not get a device each."""
     return ",".join(map(str, network.gpus[node])) if len(network.gpus[node]) >= trainers(spec) else ""
 
@@ -599,7 +599,7 @@ def environment(
     place: RankPlace,
     *,
     run: Mapping[str, str],
-    network: Network,
+    network: NodeNetwork,
     built: Path,
     root: Path,
     temp: Path,
@@ -654,7 +654,7 @@ def environment(
     return variables
 
 
-def replaced(spec: Spec, network: Network) -> dict[str, tuple[str, str]]:
+def replaced(spec: Spec, network: NodeNetwork) -> dict[str, tuple[str, str]]:
     """Job variables that cannot hold on one machine: name → (declared, used); an empty ``used`` means dropped."""
     if not network.shared:
         return {}

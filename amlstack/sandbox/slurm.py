@@ -18,6 +18,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from amlstack.base import home as homes
 from amlstack.base.files import write_whole
 from amlstack.sandbox.store.folders import job_folder, private
 
@@ -31,7 +32,7 @@ QUERY: Final = "amlstack-site"
 OPTIONS: Final = ("account", "partition", "qos", "constraint", "gres", "reservation", "nodelist", "exclude")
 """Keys of a profile that are options of sbatch by the same name."""
 
-DEFAULT_FILE: Final = "slurm-profile.json"
+DEFAULT_FILE: Final = homes.SITE
 """In the sandbox's home: the profile of all its jobs, where `amlstack sandbox up --on slurm` was said."""
 
 ALLOCATION, HELD = "slurm.json", "held"
@@ -117,7 +118,7 @@ class Allocation:
 
 
 def profile_for(home: Path, given: str | None) -> SlurmProfile | None:
-    """The profile that a new job was given, else that of all jobs of the sandbox; None for this machine.
+    """The profile that a new job was given, else that of all jobs of the sandbox; None for ``machine``, this one.
 
     Raises:
         ValueError: It is no profile.
@@ -126,7 +127,7 @@ def profile_for(home: Path, given: str | None) -> SlurmProfile | None:
         text = (home / DEFAULT_FILE).read_text() if given is None else given
     except FileNotFoundError:
         return None
-    return SlurmProfile.read(text)
+    return None if text == "machine" else SlurmProfile.read(text)
 
 
 def is_here() -> bool:
@@ -135,7 +136,7 @@ def is_here() -> bool:
 
 
 def asked(*words: str) -> str:
-    """What a command of Slurm prints.
+    """The output of a command of Slurm.
 
     Raises:
         SlurmError: It failed; with its own words.
@@ -230,7 +231,7 @@ _ENDS: Final[Mapping[str, tuple[Reason, str]]] = {
 
 
 def end_of(given: Allocation) -> tuple[Reason, str] | None:
-    """Why an allocation ended, and a sentence that says so; None while it lives."""
+    """The reason that an allocation ended, and a sentence that says so; None while it lives."""
     reason, words = _ENDS.get(given.state, ("lost", f"ended as {given.state}"))
     if given.waits or given.state in {"RUNNING", "COMPLETING"}:
         return None

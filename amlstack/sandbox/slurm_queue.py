@@ -33,7 +33,7 @@ class WantedNodes:
 
 @dataclass(frozen=True, slots=True)
 class SlurmAnswer:
-    """What became of a job's wish for nodes: an allocation that waits or runs, or the words of a refusal."""
+    """The answer to a job's wish for nodes: an allocation that waits or runs, or the words of a refusal."""
 
     allocation: Allocation | None = None
     refusal: str = ""

@@ -42,7 +42,7 @@ def test_ranks_fill_one_node_after_the_other(
     assert [(place.rank, place.node, place.local_rank) for place in found] == expected
 
 
-NETWORK = contract.Network(("127.0.0.1", "127.0.0.2"), (11, 12, 13), (1, 1), ((), ()))
+NETWORK = contract.NodeNetwork(("127.0.0.1", "127.0.0.2"), (11, 12, 13), (1, 1), ((), ()))
 
 
 def test_a_job_without_distribution_has_no_rank_variables() -> None:
@@ -60,7 +60,7 @@ def test_a_job_without_distribution_has_no_rank_variables() -> None:
     ],
 )
 def test_threads_of_all_ranks_fit_the_machine(job: contract.Spec, cores: int, expected: int) -> None:
-    assert contract.threads(job, 0, contract.Network.here(job, cores, 0)) == expected
+    assert contract.threads(job, 0, contract.NodeNetwork.here(job, cores, 0)) == expected
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_threads_of_all_ranks_fit_the_machine(job: contract.Spec, cores: int, ex
     ],
 )
 def test_a_node_gets_gpus_only_when_every_rank_has_one(job: contract.Spec, available: int, expected: list[str]) -> None:
-    network = contract.Network.here(job, 2, available)
+    network = contract.NodeNetwork.here(job, 2, available)
     assert [contract.gpus(job, node, network) for node in (0, 1)] == expected
 
 

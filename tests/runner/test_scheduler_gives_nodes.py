@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from amlstack.sandbox import processes, scheduling
+from amlstack.sandbox import processes, scheduler
 from amlstack.sandbox.scheduling import scale_of
 from tests.support.runner.runner_lab import CLUSTER, Lab
 
@@ -158,7 +158,7 @@ def test_the_scheduler_of_the_server_runs_until_it_is_cancelled(lab: Lab) -> Non
                 over.set()
 
     async def go() -> None:
-        task = asyncio.create_task(scheduling.run(lab.store, lab.home, Wake()))
+        task = asyncio.create_task(scheduler.run(lab.store, lab.home, Wake()))
         await asyncio.wait((task, asyncio.create_task(over.wait())), return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -193,7 +193,7 @@ async def _readable(handle: int) -> None:
 SERVER = """
 import asyncio, sys
 from pathlib import Path
-from amlstack.sandbox.scheduling import Scheduler
+from amlstack.sandbox.scheduler import Scheduler
 from amlstack.sandbox.store.store import Store
 
 async def main(home, job):

@@ -13,10 +13,14 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amlstack.base import paths
 from amlstack.sandbox import processes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
 PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "sinfo", "scontrol")
@@ -52,7 +56,8 @@ KillWait=2
 MessageTimeout=10
 PreemptType=preempt/partition_prio
 PreemptMode=CANCEL
-NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs=1 RealMemory=1000 Feature=small State=UNKNOWN
+NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] \\
+  CPUs=1 RealMemory=1000 Feature=small State=UNKNOWN
 PartitionName=gpu Nodes=n[0-1] Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
 PartitionName=short Nodes=n[0-1] MaxTime=30 PriorityTier=1 State=UP
 PartitionName=urgent Nodes=n[0-1] MaxTime=INFINITE PriorityTier=9 State=UP
@@ -114,8 +119,7 @@ class Slurm:
         """Starts all daemons, and returns once both nodes are idle."""
         self.commands.mkdir(parents=True)
         (self.folder / "state").mkdir()
-        first, *_ = ports = self._ports()
-        assert first
+        ports = self._ports()
         plugins = self.root / "usr/lib/x86_64-linux-gnu/slurm-wlm"
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
         host = socket.gethostname().split(".")[0]
@@ -148,7 +152,7 @@ class Slurm:
         self.daemons[name].wait(LIMIT)
 
     def says(self, *words: str) -> str:
-        """What a command prints; its errors too, as the controller may just not be there."""
+        """The output of a command, and its errors: the controller may just not be there."""
         done = subprocess.run(
             [str(self.commands / words[0]), *words[1:]], capture_output=True, text=True, check=False, timeout=LIMIT
         )
@@ -158,10 +162,10 @@ class Slurm:
         """Number and state of the jobs that have not ended."""
         return self.says("squeue", "-h", "-o", "%i %T").split("\n")[:-1]
 
-    def wait(self, done: object) -> None:
+    def wait(self, done: Callable[[], bool]) -> None:
         """Asks until something holds: Slurm tells nobody by itself."""
         until = time.monotonic() + LIMIT
-        while not done():  # type: ignore[operator]
+        while not done():
             if time.monotonic() > until:
                 logs = "\n".join(f"{file.name}: {file.read_text()[-2000:]}" for file in self.folder.glob("*.log"))
                 raise AssertionError(f"Slurm did not get there.\n{logs}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from amlstack.sandbox import contract, slurm
-from amlstack.sandbox.contract import Network, RefusedError
+from amlstack.sandbox.contract import NodeNetwork, RefusedError
 from amlstack.sandbox.store.store import folder as sandbox_folder
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _FACTS = Path(__file__).with_name("node_facts.py")
 
 
-class Nodes(Protocol):
+class JobNodes(Protocol):
     """The machines that one job was given, a node each."""
 
     @property
     def remote(self) -> str:
-        """How `mpi_rsh` starts a program on a node, as JSON; empty where all nodes are this machine."""
+        """The way in which `mpi_rsh` starts a program on a node, as JSON; empty where all nodes are this machine."""
 
     @property
     def scratch(self) -> Path | None:
@@ -36,7 +36,7 @@ class Nodes(Protocol):
     def mpirun(self) -> str:
         """Path of the mpirun that the site wants; empty for the environment's."""
 
-    def network(self, spec: Spec) -> Network:
+    def network(self, spec: Spec) -> NodeNetwork:
         """The facts of the nodes.
 
         Raises:
@@ -49,7 +49,7 @@ class Nodes(Protocol):
         ...
 
     def loss(self) -> tuple[slurm.Reason, str] | None:
-        """Why nodes are gone; None where nobody else has taken them."""
+        """The reason that nodes are gone; None where nobody else has taken them."""
         ...
 
     def end(self) -> None:
@@ -65,9 +65,9 @@ class ThisMachine:
     scratch: Path | None = None
     mpirun: str = ""
 
-    def network(self, spec: Spec) -> Network:
+    def network(self, spec: Spec) -> NodeNetwork:
         """Shares of its cores and GPUs."""
-        return Network.here(spec, len(os.sched_getaffinity(0)), contract.gpus_here())
+        return NodeNetwork.here(spec, len(os.sched_getaffinity(0)), contract.gpus_here())
 
     def command(self, node: int) -> tuple[str, ...]:  # noqa: ARG002 - of the port
         """Nothing: a program is started as it is."""
@@ -117,8 +117,8 @@ class SlurmNodes:
         """That of the profile."""
         return self.profile.mpirun
 
-    def network(self, spec: Spec) -> Network:
-        """What a small program on each node sees."""
+    def network(self, spec: Spec) -> NodeNetwork:
+        """The facts that a small program on each node sees."""
         try:
             endpoint = json.loads((sandbox_folder(self.home) / "endpoint.json").read_text())["url"].rpartition("/")[2]
         except OSError:
@@ -141,7 +141,7 @@ class SlurmNodes:
         nodes = [found[host] for host in self.hosts[: spec.nodes]]
         drawn = [iter(node["ports"]) for node in nodes]
         places = contract.places(spec)[:per_node]
-        return Network(
+        return NodeNetwork(
             tuple(node["address"] for node in nodes),
             tuple(next(drawn[place.node]) for place in places),
             tuple(node["cores"] for node in nodes),
@@ -156,7 +156,7 @@ class SlurmNodes:
         return (*self._srun(), "--nodes=1", "--ntasks=1", "-w", self.hosts[node])
 
     def loss(self) -> tuple[slurm.Reason, str] | None:
-        """What Slurm did to them."""
+        """Slurm's reason."""
         return slurm.loss(self.number)
 
     def claim(self) -> SlurmNodes:
@@ -181,7 +181,7 @@ class SlurmNodes:
         )
 
 
-def nodes_of(home: Path, folder: Path) -> Nodes:
+def nodes_of(home: Path, folder: Path) -> JobNodes:
     """The nodes of a job.
 
     Args:

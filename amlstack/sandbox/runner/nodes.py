@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from amlstack.sandbox.runner.machines import Nodes
+    from amlstack.sandbox.runner.machines import JobNodes
     from amlstack.sandbox.runner.node_agent import NodePlan
     from amlstack.sandbox.runner.usage import Usage
 
@@ -177,7 +177,7 @@ class NodeAgents:
         env: dict[str, str],
         note: Callable[[str], None],
         *,
-        machines: Nodes,
+        machines: JobNodes,
         usage: Usage,
         needed: frozenset[int] = frozenset(),
     ) -> None:

@@ -24,7 +24,7 @@ from amlstack.base.files import write_whole
 from amlstack.images import standins
 from amlstack.images.environments import UNREADABLE, Declared, for_diagnosis, standin_of
 from amlstack.sandbox import contract, gpu_code, scheduling
-from amlstack.sandbox.contract import LOGS, Network, RefusedError, environment, replaced, resolve
+from amlstack.sandbox.contract import LOGS, NodeNetwork, RefusedError, environment, replaced, resolve
 from amlstack.sandbox.files import environments
 from amlstack.sandbox.files.storage import Location, Storage, output_uri
 from amlstack.sandbox.orchestration.parallel_step import PROPERTY
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from amlstack.catalog.sizes import Size
     from amlstack.sandbox.contract import Spec
-    from amlstack.sandbox.runner.machines import Nodes
+    from amlstack.sandbox.runner.machines import JobNodes
     from amlstack.sandbox.store.store import JobRow, Store
 
 PACKAGES = "openmpi-bin libopenmpi-dev"
@@ -270,7 +270,7 @@ def _declared(store: Store, spec: Spec) -> Declared:
     return Declared(image=str(properties.get("image") or ""), conda=str(properties.get("condaFile") or ""))
 
 
-def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None], *, nodes: Nodes) -> Stage:
+def stage(store: Store, job: JobRow, spec: Spec, built: Path, note: Callable[[str], None], *, nodes: JobNodes) -> Stage:
     """Makes the job's folder and the plan of every node.
 
     Args:
@@ -343,7 +343,7 @@ class _Ground:
     spec: Spec
     built: Path
     mpi: str
-    network: Network
+    network: NodeNetwork
     remote: str
     places: tuple[contract.RankPlace, ...]
     run: Mapping[str, str]
@@ -351,7 +351,7 @@ class _Ground:
     carrying: gpu_code.Carrying | None
 
     @classmethod
-    def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path, nodes: Nodes) -> _Ground:
+    def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path, nodes: JobNodes) -> _Ground:
         network = nodes.network(spec)
         run = contract.tracking_variables(store, job, spec.experiment)
         return cls(
@@ -461,7 +461,7 @@ def _node(
     return (file, made or plain), there
 
 
-def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, network: Network) -> gpu_code.Carrying | None:
+def _carrying(store: Store, job: JobRow, spec: Spec, built: Path, network: NodeNetwork) -> gpu_code.Carrying | None:
     """The way in which GPU calls run on the CPU; None where the processes have GPUs, or the job is to run as it is."""
     if contract.gpus(spec, 0, network) or gpu_code.is_off(store, job):
         return None

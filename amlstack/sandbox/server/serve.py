@@ -21,7 +21,7 @@ import uvicorn
 from amlstack.base import home as homes
 from amlstack.base import paths
 from amlstack.base.files import sentence, write_whole
-from amlstack.sandbox import kinds, processes, scheduling
+from amlstack.sandbox import kinds, processes, scheduler
 from amlstack.sandbox.protocol import entra, typecheck
 from amlstack.sandbox.protocol.kind import KindContext
 from amlstack.sandbox.server import daemon
@@ -135,7 +135,7 @@ async def _schedule(store: Store, home: Path, wake: asyncio.Event) -> None:
     """A scheduler that raises is started again: jobs in flight must not wait for a person to notice."""
     while True:
         try:
-            await scheduling.run(store, home, wake)
+            await scheduler.run(store, home, wake)
         except Exception:  # noqa: BLE001 - whatever it is, it belongs into the log
             sys.excepthook(*sys.exc_info())
         await asyncio.sleep(TICK_SECONDS)

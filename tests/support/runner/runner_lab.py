@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amlstack.sandbox import processes
-from amlstack.sandbox.scheduling import Runner, Scheduler
+from amlstack.sandbox.scheduler import Runner, Scheduler
 from amlstack.sandbox.store.store import JobRow, Store, job_folder
 
 if TYPE_CHECKING:

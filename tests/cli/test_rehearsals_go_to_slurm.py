@@ -249,5 +249,10 @@ def test_nothing_of_slurm_is_imported_where_nobody_asks_for_it() -> None:
         "import sys\nfrom amlstack.cli.main import main\nmain(sys.argv[1:])\n"
         "sys.exit(any('slurm' in name for name in sys.modules))"
     )
-    for words in (("check", "plain.yml"), ("sandbox", "status"), ("sandbox", "down")):
+    for words in (
+        ("check", "plain.yml"),
+        ("rehearse", "plain.yml", "--dry-run"),
+        ("sandbox", "status"),
+        ("sandbox", "down"),
+    ):
         subprocess.run([sys.executable, "-c", program, *words], check=True, capture_output=True)

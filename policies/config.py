@@ -109,10 +109,8 @@ BUILT_IN = Path(__file__).resolve().parent / "pack-config.json"
 
 ALL: tuple[Rule, ...] = (*RULES, *(OURS[code] for code in META))
 CODES = frozenset(rule.code for rule in ALL)
+_RULES = {rule.code: rule for rule in ALL}
 _DEFAULTS = {rule.code: rule.defaults() for rule in ALL}
-_SETTINGS = {rule.code: rule.settings for rule in ALL}
-_LEVELS: dict[str, Level] = {rule.code: rule.level for rule in ALL}
-_MANDATORY_WITH = {rule.code: rule.mandatory_with for rule in ALL if rule.mandatory_with}
 
 
 @dataclass(frozen=True)
@@ -139,8 +137,8 @@ class Config:
 
     def level(self, code: str) -> Level:
         """The enforcement level of a rule."""
-        level = self.levels.get(code) or _LEVELS[code]
-        if level == "advisory" and code in _MANDATORY_WITH and self.values.get(code, {}).get(_MANDATORY_WITH[code]):
+        level = self.levels.get(code) or _RULES[code].level
+        if level == "advisory" and self.values.get(code, {}).get(_RULES[code].mandatory_with):
             return "mandatory"
         return level
 
@@ -181,7 +179,7 @@ def read(given: Mapping[str, Any]) -> Config:
             there = f"It has {', '.join(sorted(known))}" if known else "It has none"
             raise ValueError(f"{code} has no setting {', '.join(sorted(wrong))}. {there}.")
         values[code] = {name: _whole(value) for name, value in options.items()}
-        for setting in _SETTINGS[code]:
+        for setting in _RULES[code].settings:
             _fits(code, setting, values[code].get(setting.name))
     granted = values.get("exception-expired", {}).get("exceptions")
     return Config(levels, values, read_waivers(granted, CODES))

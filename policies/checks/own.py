@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,19 +18,20 @@ Judge = Callable[[Any, Mapping[str, Any], Any], Found]
 KINDS = frozenset({"cluster", "job", "environment", "resource", "network", "group", "machine"})
 
 
-class OwnRule(NamedTuple):
-    """A rule and what it judges.
+class Binding(NamedTuple):
+    """A rule bound to what it judges.
 
     Attributes:
-        rule: Its code, title, level and settings, and the kinds of subject that it is asked about.
-        judge: The function of the repository, its answer as a finding.
+        rule: The rule.
+        judge: How: from a subject, the rule's settings and what is known of the stack to findings; raises `Undecided`
+            where a value is missing.
     """
 
     rule: Rule
-    judge: Callable[[Any, Mapping[str, Any], Any], Iterator[Finding]]
+    judge: Callable[[Any, Mapping[str, Any], Any], Iterable[Finding | None]]
 
 
-_DECLARED: list[OwnRule] = []
+_DECLARED: list[Binding] = []
 
 
 def rule(
@@ -61,13 +62,13 @@ def rule(
             if seen:
                 yield Finding(code, subject.facts.at(fact) if fact else subject.where, seen, title, remedy)
 
-        _DECLARED.append(OwnRule(Rule(code, title, level, settings, frozenset(kinds)), found))
+        _DECLARED.append(Binding(Rule(code, title, level, settings, frozenset(kinds)), found))
         return judge
 
     return declared
 
 
-def load(folder: Path, taken: Collection[str]) -> tuple[tuple[OwnRule, ...], str]:
+def load(folder: Path, taken: Collection[str]) -> tuple[tuple[Binding, ...], str]:
     """The rules of a folder's files, and what is wrong with them: then none of them counts, and the gates refuse.
 
     Args:

@@ -4,33 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from amlstack.base import text
 from amlstack.base.findings import Finding
 from amlstack.catalog import images, regions, sizes
 from policies import checks
+from policies.checks.own import Binding
 from policies.evaluation.facts import Facts, Undecided, Unknown, is_expression, last_part, open_part
 from policies.evaluation.subjects import Context, KnownCluster, Subject, clusters_of
 
 if TYPE_CHECKING:
     from amlstack.catalog.sizes import Size
-    from policies.checks import Rule
 
 Found = Iterable[Finding | None]
 Judge = Callable[["Subject", Mapping[str, Any], "Context"], Found]
-
-
-class Binding(NamedTuple):
-    """A rule bound to what it judges.
-
-    Attributes:
-        rule: The rule.
-        judge: How; raises `Undecided` where a value is missing.
-    """
-
-    rule: Rule
-    judge: Judge
 
 
 def size_of(subject: Subject, context: Context) -> Size | None:
@@ -446,7 +434,7 @@ _JUDGES: Mapping[str, Judge] = {
 }
 BINDINGS = (
     *(Binding(checks.OURS[code], judge) for code, judge in _JUDGES.items()),
-    *(Binding(*own) for own in checks.OWN),
+    *checks.OWN,
 )
 """Every rule on single resources. `policies.evaluation.verdicts` judges sizes by three rules together; of those, only
 what a cluster promised of the jobs on it is here."""

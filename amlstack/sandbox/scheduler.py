@@ -155,16 +155,24 @@ class Scheduler:
         elif given is None:
             self._end(key, "Failed", JobError("SlurmRefused", answer.refusal))
         elif given.waits:
-            self.store.history.record("job", key, "Queued", f"Slurm's job {given.number} waits: {given.reason}")
+            words = f"Slurm's job {given.number} waits: {given.reason}"
+            self.store.history.record("job", key, "Queued", words)
+            self._note(key, words)
         elif (ended := slurm.end_of(given)) is not None:
             reason, words = ended
             self._end(key, "Canceled" if reason == "canceled" else "Failed", JobError("SlurmEnded", words))
         elif given.state == "RUNNING":
             count = slurm.keep(self.home, key, given, slurm.SlurmProfile.read(self.store.sites.of(key) or "{}"))
             self.slurm.granted(key)
+            self._note(key, f"Slurm's job {given.number} has {given.nodes}")
             with self.store.transaction():
                 self.store.jobs.move(key, "Provisioning", detail=f"Slurm's job {given.number} has {given.nodes}")
                 self.store.jobs.set_nodes(key, range(count))
+
+    def _note(self, key: str, words: str) -> None:
+        """Adds a line to the log that whoever follows the job sees."""
+        with (job_folder(self.home, key) / "runner.log").open("a") as log:
+            log.write(f"{time.strftime('%H:%M:%S')} {words}\n")
 
     def _look_at_parents(self, jobs: Iterable[ActiveJob], now: float, *, held: bool) -> tuple[bool, list[float]]:
         """Takes every sweep and pipeline as far as it can go; whether one moved, and when time limits are reached."""

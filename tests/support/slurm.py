@@ -11,8 +11,11 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amlstack.base import paths
@@ -20,7 +23,6 @@ from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
 PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "sinfo", "scontrol")
@@ -196,3 +198,25 @@ class Slurm:
                 except OSError:
                     continue
             return first, second, second + 1
+
+
+def main() -> int:
+    """``python -m tests.support.slurm``: two nodes until Ctrl-C, for trying things out."""
+    root, reason = packages()
+    if root is None:
+        sys.stderr.write(f"{reason}\n")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        made = Slurm(Path(folder), root)
+        try:
+            made.start()
+            sys.stdout.write(f'Two nodes are idle. In another shell: export PATH="{made.commands}:$PATH"\n')
+            sys.stdout.flush()
+            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        finally:
+            made.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

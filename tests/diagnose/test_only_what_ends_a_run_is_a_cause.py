@@ -33,6 +33,42 @@ def verdict_of(text: str, folder: Path, name: str = "out.log") -> Diagnosis:
     return diagnose([folder])
 
 
+GOES_ON = [
+    (traceback("OSError: no shard"), "round=3 mae=0.12\nround=4 mae=0.11\n", "*** Experiment Success ***"),
+    (traceback("OSError: no shard"), "", "INFO:     Finished server process [7]"),
+    ("Could not load it: CUDA out of memory. Tried to allocate 2 GiB\n", "An answer.\n" * 5, "Another answer."),
+    ("# CUDA out of memory on the small nodes\n", "", "export BATCH"),
+    ("[debug] CUDA out of memory\n", "", "served"),
+    ("[  31ms] [ERROR] Failed to load resource: the server responded with a status of 404\n", "", "x"),
+]
+ENDS = [
+    (traceback("bdb.BdbQuit"), "bdb.BdbQuit"),
+    ("THCudaCheck FAIL\n/bin/luajit: nn.lua:2: cuda runtime error (2) : out of memory\n" + "\t[C]: in x\n" * 9, "(2)"),
+    ("run failed: CUDA out of memory\n\nEnd.\n", "CUDA"),
+]
+
+
+def test_what_a_program_says_after_an_error_tells_whether_it_went_on(tmp_path: Path) -> None:
+    for error, then, last in GOES_ON:
+        verdict = verdict_of(f"{steps(60)}{error}{then}{last}\n", tmp_path)
+        assert (verdict.found, verdict.fatal) == (False, False), error
+    for error, named in ENDS:
+        assert named in str(verdict_of(steps(60) + error, tmp_path).text)
+
+
+def test_a_tracker_tells_of_an_end_only_where_the_run_could_not_begin(tmp_path: Path) -> None:
+    begin = "2026-03-01 10:00:00,208 INFO    MainThread:7 [wandb_setup.py:_flush():76] Current SDK version is 0.16\n"
+    raised = traceback("wandb.errors.CommError: no permission")
+    inside = raised.replace("torch/nn/modules/module.py", "wandb/sdk/wandb_init.py")
+    assert not verdict_of(begin + raised, tmp_path).found
+    assert "CommError" in str(verdict_of(begin + inside, tmp_path).text)
+
+
+def test_mpirun_names_the_rank_of_an_exception_that_all_processes_raised(tmp_path: Path) -> None:
+    end = "mpirun detected that one or more processes exited with non-zero status\n\n  Process name: [[44,1],5]\n"
+    assert verdict_of(traceback("AssertionError") * 3 + end, tmp_path).rank == 5
+
+
 @pytest.mark.parametrize("line", HARMLESS)
 def test_a_sign_that_the_run_outlived_is_a_note(line: str, tmp_path: Path) -> None:
     verdict = verdict_of(steps(50) + f"{line}\n" + steps(300, begin=50), tmp_path)

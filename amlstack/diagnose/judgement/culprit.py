@@ -224,9 +224,7 @@ def _sure(
         reasons.append("torchrun saw this rank fail first too")
     if len(same) > 1:
         reasons.append(f"{len(same)} ranks show the same")
-    if not reasons:
-        reasons.append(_plain(first))
-    return SURE[level], "; ".join(reasons)
+    return SURE[level], "; ".join(reasons or [_plain(first)])
 
 
 def _plain(first: Event) -> str:

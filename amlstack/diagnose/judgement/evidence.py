@@ -113,6 +113,8 @@ def _event(log: Log, rank: int, text: str, facts: dict[str, Any]) -> Event:
 
 LAST = 10
 """Lines before a log's end in which a definite cause needs no other sign of an end: what is shown may be cut there."""
+SAID = 4
+"""Lines after a line that holds a definite cause among other words, in which the program may still report its end."""
 EXCERPT = 40
 """Lines of a log without any progress that is likely a piece cut out because of what it shows."""
 FAR = 2000
@@ -196,11 +198,10 @@ def _by_itself(event: Event) -> bool:
 def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if event.role in (EventRole.CONTEXT, EventRole.NOTE, EventRole.NOISE):
         return True  # they are no end anyway
-    if not near:
+    if not near or event.text.startswith("# "):  # a comment of a script that the log shows
         return False
-    if "guess" in event.facts and not (ended and event.facts["guess"] == "raised"):
-        return False
-    if event.soft and event.code == "bare-exception" and log.lines > EXCERPT:
+    unsaid = "guess" in event.facts and not (ended and event.facts["guess"] == "raised")
+    if unsaid or (event.soft and event.code == "bare-exception" and log.lines > EXCERPT):
         return False
     if event.role is not EventRole.CULPRIT or ended:
         return True
@@ -214,7 +215,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
         return raised or event.weight >= 2 or logged_as_error(event.text)
     raised |= event.line >= log.spoken and logged_as_error(event.text)
-    return last and raised and not event.soft
+    whole = logged_as_error(event.text) or _by_itself(event) or definite(event.text, lived=True)
+    return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)
 
 
 _HARMLESS = re.compile(r"Warning: |^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
@@ -592,7 +594,7 @@ def _only_failed(log: Log) -> list[Event]:
     roles = (EventRole.CULPRIT, EventRole.VICTIM)
     shown = [each for each in log.events if each.role in roles and each.signature.kind != "stop"]
     raised = [each for each in shown if each.origin is Origin.TRACEBACK and each.code != "traceback-cut-short"]
-    one = len(raised) == 1 or (not raised and len({each.code for each in shown}) == 1)
+    one = len({each.text for each in raised}) == 1 or (not raised and len({each.code for each in shown}) == 1)
     return named[:1] if one and len({(event.rank, event.local) for event in named}) == 1 else []
 
 

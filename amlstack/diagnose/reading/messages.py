@@ -132,13 +132,13 @@ _LEVEL = re.compile(
     r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
     r"|^(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)(?:\[\w+\])?: +\S"  # a program's own last words
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
-    r"|^[\w./-]{1,80}: Error response from daemon: "
+    r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
     r"|^Failed to build [\w.-]+$"
 )
 _SUCCEEDED = re.compile(
     r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
-    r"\b(?:finished|completed?|done|succeeded)\b"
+    r"\b(?:finished|completed?|done|succeeded|success)\b|\bfinished server process\b"
     r"|\bprocess \d+ exits successfully\b|\bstatus\W{1,4}value\W{1,5}success\b|\bend of (?:the )?(?:training|run|job)\b"
     r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
@@ -246,9 +246,9 @@ _STEP = re.compile(
 )
 _COUNTER = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
 _FORWARD = re.compile(
-    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}"
+    rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch|round)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}"
     rb"(?!\d+/\d+ : [A-Z]{3})\d+"  # but no step of an image's build
-    rb"|\d%\|.{0,400}\d/\d",
+    rb"|\d%\|.{0,400}\d/\d|\b\w*[a-z]\w*=\d+\.\d+,? .{0,40}\b\w*[a-z]\w*=\d+\.\d+",
     re.IGNORECASE,
 )
 # Which of several counters on a line: the finest that rises over the whole run.

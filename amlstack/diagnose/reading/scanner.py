@@ -469,8 +469,8 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
             scanner.feed(number, text, before)
     scanner.last_words(messages.last(tail.kept, number, line_of))
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
-    if _TRACKER.search(first[:LONGEST_TEXT]):
-        log = replace(log, events=tuple(replace(each, role=EventRole.NOTE) for each in log.events))
+    if _TRACKER.search(first[:LONGEST_TEXT]):  # an exception of `wandb.init` ends the run
+        log = replace(log, events=tuple(each for each in log.events if "wandb_init" in each.facts.get("inner", "")))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
     over = max(

@@ -258,7 +258,7 @@ def exception(text: str) -> bool:
     if name in _LEVELS or found["type"].split(".")[0] in _LEVELS:
         return False
     said = found["message"]
-    bar = said is None or said.lstrip()[:1].isdigit()  # or the name of a progress bar
+    bar = name == found["type"] if said is None else said.lstrip()[:1].isdigit()  # or the name of a progress bar
     return bool(_NAMED.search(name)) or (name[:1].isupper() and not bar and "=" not in name)
 
 

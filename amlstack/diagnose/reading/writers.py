@@ -170,7 +170,7 @@ _WARNED = re.compile(
     r"|\b(?:[Rr]etrying|retry loop|will retry|[Ii]gnored? (?:\w+ )?error|[Ii]gnoring)\b"
     r"|^(?:cat|rm|ls|mkdir|cp|mv|ln|chmod|chown|find|grep|sed|tail|head|touch|stat|df): "
     r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: Warning: |: [WI] \w+/"
-    r"|\]\[(?:WARN(?:ING)?|INFO|DEBUG)\]|[\"']level[\"']: ?[\"'](?i:warn(?:ing)?|info|debug)[\"']"
+    r"|(?:^|[\] ])\[(?:WARN(?:ING)?|INFO|DEBUG|info|debug)\]|[\"']level[\"']: ?[\"'](?i:warn(?:ing)?|info|debug)[\"']"
 )
 _NOT_SOFT = re.compile(
     r"NCCL WARN(?! \[[SP]\w+ [^\]]*\] (?:Accept f|Failed to execute operation Cl))"

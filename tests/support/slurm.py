@@ -76,7 +76,8 @@ def packages() -> tuple[Path | None, str]:
     part = root.with_name(f"test-slurm.{os.getpid()}")
     shutil.rmtree(part, ignore_errors=True)
     (part / "debs").mkdir(parents=True)
-    words = ["apt-get", "-o", "APT::Sandbox::User=root", "download", *PACKAGES]
+    options = ("APT::Sandbox::User=root", "Acquire::Retries=0", "Acquire::http::Timeout=20")
+    words = ["apt-get", *(word for option in options for word in ("-o", option)), "download", *PACKAGES]
     got = subprocess.run(words, cwd=part / "debs", capture_output=True, text=True, check=False)
     if got.returncode != 0:
         return None, f"Debian's Slurm cannot be fetched: {got.stderr.strip().splitlines()[-1]}"

@@ -121,7 +121,8 @@ def _nearest_cause(first: Event, ordered: list[Event]) -> Event:
 
 
 def _by_weight(event: Event) -> tuple[float, ...]:
-    traced = event.origin is not Origin.TRACEBACK
+    # What a parent says of its child's end comes after the child's own words.
+    traced = event.origin is not Origin.TRACEBACK or event.text.startswith("subprocess.CalledProcessError")
     record = event.origin is Origin.RECORD
     rank = -1 if event.rank is None else event.rank
     return (-event.weight, record, traced, event.line if not record else 0, rank)
@@ -251,13 +252,7 @@ def _same_cause(first: Event, others: Sequence[Event]) -> tuple[Pointer, ...]:
 
 def _lines_behind(evidence: Evidence, first: Event) -> tuple[Event, ...]:
     """The lines behind the verdict: the cause's own, then those near it in the same log."""
-    near = [
-        event
-        for event in evidence.events
-        if event is not first
-        and event.file == first.file
-        and event.rank == first.rank
-        and abs(event.line - first.line) <= CONSEQUENCE
-    ]
+    of_same = (event for event in evidence.events if (event.file, event.rank) == (first.file, first.rank))
+    near = [each for each in of_same if each is not first and abs(each.line - first.line) <= CONSEQUENCE]
     final = [replace(first, text=str(first.facts["finally"]))] if "finally" in first.facts else []
     return (first, *final, *near[:4])

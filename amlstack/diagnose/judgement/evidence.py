@@ -308,14 +308,8 @@ def _after_the_end(events: list[Event]) -> list[Event]:
         for each in events
         if each.role is EventRole.SUMMARY and 0 < each.facts.get("exit", each.code == "mpi-process-failed") < 128
     ]
-    again = [
-        each
-        for each in events
-        if each.code == "interrupted"
-        and each.origin is Origin.TRACEBACK
-        and each.source is not None
-        and each.source.own
-    ]
+    stopped = [each for each in events if each.code == "interrupted" and each.origin is Origin.TRACEBACK]
+    again = [each for each in stopped if each.source is not None and each.source.own]
     return [
         replace(event, role=EventRole.NOTE)
         if event.role is EventRole.CULPRIT and event.origin is Origin.LINE and _led_to(event, raised, exits, again)
@@ -538,6 +532,9 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ended = ends.get((event.file, event.code), event.line)
             again = raised.get(event.file, 0) - ended > APART
             ends[event.file, event.code] = event.line
+        elif event.code == "interrupted" and "main" in event.facts and _alone(log):
+            ended = ends.get((event.file, event.rank), 0)
+            again = any(ended < line < event.line for line in log.progress.get(None, ()))
         elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.
@@ -559,7 +556,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
 
 
 def _alone(log: Log) -> bool:
-    return not (log.launcher or log.ranks or (log.world or 1) > 1)
+    return not (log.launcher or log.ranks or (log.world or 1) > 1 or any(event.rank for event in log.events))
 
 
 _MISTAKE = re.compile(

@@ -277,20 +277,20 @@ def verdict(evidence: Evidence) -> Diagnosis:
 
 def notes(evidence: Evidence) -> tuple[Pointer, ...]:
     """The other faults: one line per code."""
-    found: dict[str, Pointer] = {}
-    for event in evidence.events:
-        if event.role is EventRole.CONTEXT:
-            found.setdefault(event.code, Pointer.to(event))
-    return tuple(found.values())
+    return _of_each_code(event for event in evidence.events if event.role is EventRole.CONTEXT)
 
 
 def outlived(evidence: Evidence) -> tuple[Pointer, ...]:
     """The signs that read like a cause and ended nothing: one line per code, a few."""
+    noted = (event for event in evidence.events if event.role is EventRole.NOTE and not event.soft)
+    return _of_each_code(noted)[:MOST_OUTLIVED]
+
+
+def _of_each_code(events: Iterable[Event]) -> tuple[Pointer, ...]:
     found: dict[str, Pointer] = {}
-    for event in evidence.events:
-        if event.role is EventRole.NOTE and not event.soft:
-            found.setdefault(event.code, Pointer.to(event))
-    return tuple(found.values())[:MOST_OUTLIVED]
+    for event in events:
+        found.setdefault(event.code, Pointer.to(event))
+    return tuple(found.values())
 
 
 def did_not_join(evidence: Evidence, ranks: tuple[int, ...], shown: Event, reason: str, *, sure: str) -> Diagnosis:

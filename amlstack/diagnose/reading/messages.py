@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
@@ -134,7 +134,7 @@ _LEVEL = re.compile(
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
-    r"|^Failed to build [\w.-]+$"
+    r"|^Failed to build [\w.-]+$|\b[Ee]ncountered an error:"
 )
 _SUCCEEDED = re.compile(
     r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
@@ -165,9 +165,10 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     if any(succeeded(line.text) for line in shown):
         return None
     first = end - len(shown) + 1
-    for number, line in enumerate(shown, start=first):
+    for at, line in enumerate(shown):
         if logged_as_error(line.text):
-            return max(1, number), line
+            more = [each.text.strip() for each in shown[at + 1 : at + 3]] if line.text.rstrip().endswith(":") else []
+            return max(1, first + at), replace(line, text=" ".join((line.text.rstrip(), *more)))
     return None
 
 
@@ -320,15 +321,16 @@ def _form(raw: bytes) -> str:
     return _SAME.sub("", raw[:LONGEST].decode(errors="replace")).strip()
 
 
-def begun(head: bytes, tail: bytes, lines: int) -> int:
+def begun(head: bytes, tail: bytes, lines: int, sign: int) -> int:
     """The line near a log's end on which its first lines come once more, as they do where a program is started again.
 
     Args:
         head: The log's first bytes.
         tail: The log's last bytes.
         lines: How many lines the log has.
+        sign: The line of its first sign of an end: what is written from there on is no banner.
     """
-    top = head.split(b"\n")[:BANNER]
+    top = head.split(b"\n")[: min(BANNER, sign - 1)]
     top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw)), BANNER)]  # steps say nothing
     places = {form: at for at, form in reversed([*enumerate(map(_form, top))]) if len(form) >= NARROWEST}
     rows = tail.removesuffix(b"\n").split(b"\n")

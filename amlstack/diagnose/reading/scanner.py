@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose import signatures
@@ -149,7 +149,7 @@ class Exceptions:
                 self._raised((rank, local), cut, line, None)
                 continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
-            own = tracebacks.LAUNCHER.search(cut.inner) is None
+            own = cut.frame is not None and cut.frame.own  # how a program was started says nothing of what it did
             signature = by_code("traceback-cut-short" if own else "launcher-wrapper")
             self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
 
@@ -247,6 +247,10 @@ MOST_LOOKED_BACK = 2000
 LEAD = 100
 """Characters of a long line before the sign that it holds that are shown with it."""
 _FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
+_UNREAD = ("SyntaxError: ", "IndentationError: ", "TabError: ")
+"""Exceptions that Python prints without a header where it cannot read the program itself."""
+SHOWN = 4
+"""Lines before them that name the place and quote it."""
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
@@ -327,7 +331,14 @@ class Scanner:
             self._whole(block, line, stamp)
         self.collector.follow(line)
         rest = self._exceptions.feed(number, line, stamp)
-        if rest is not None:
+        if rest is None:
+            return
+        text = rest.text.strip()
+        frame = tracebacks.frame_in("\n".join(islice(before(), SHOWN))) if text.startswith(_UNREAD) else None
+        if frame is not None and frame.own and not frame.function:
+            of = {"origin": Origin.TRACEBACK, "source": frame}
+            self._added(rest, by_code("python-exception"), number, text, time=stamp(), **of)
+        else:
             self._line(number, rest, stamp)
 
     def _whole(self, block: tuple[int, str], line: Line, stamp: Callable[[], Stamp | None]) -> None:
@@ -473,6 +484,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         log = replace(log, events=tuple(each for each in log.events if "wandb_init" in each.facts.get("inner", "")))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
+    sign = next((each.line for each in log.events if each.role is EventRole.CULPRIT and not each.soft), number)
     over = max(
         (event.line for event in log.events if event.origin is Origin.TABLE or event.code == "mpi-process-failed"),
         default=0,
@@ -483,5 +495,5 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         progress=messages.progress(tail.kept, number, line_of, over),
         finished=messages.finished(tail.kept, number, line_of),
         spoken=messages.spoken(tail.kept, number),
-        begun=messages.begun(first, tail.kept, number),
+        begun=messages.begun(first, tail.kept, number, sign),
     )

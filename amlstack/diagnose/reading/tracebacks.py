@@ -59,10 +59,6 @@ COMMUNICATION = re.compile(
     r"|p2p_communication|ray[/\\]util[/\\]collective|c10d"
 )
 """Files of libraries in which ranks wait for each other."""
-LAUNCHER = re.compile(
-    r"(?:accelerate[/\\]commands|deepspeed[/\\]launcher|torch[/\\]distributed[/\\](?:run|launch|launcher|elastic))\b"
-)
-"""Files of launchers, whose own exceptions only say that a rank failed."""
 _MEETS = frozenset({"init_process_group", "init_distributed", "_init_process_group"})
 """Functions in which a rank meets the others for the first time."""
 _TOP = ("<module>", "_run_module_as_main")

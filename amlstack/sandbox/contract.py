@@ -366,6 +366,7 @@ class NodeNetwork:
         cores: Cores of each node that its processes share.
         gpus: Numbers of each node's GPUs that its processes may use.
         shared: All nodes are this machine: they share its loopback, and find no fabric.
+        apart: Each node is a machine of its own.
         mounts: The nodes let a process have mounts of its own.
         tracked: They reach the sandbox, where MLflow's values go.
     """
@@ -375,6 +376,7 @@ class NodeNetwork:
     cores: tuple[int, ...]
     gpus: tuple[tuple[int, ...], ...]
     shared: bool = True
+    apart: bool = False
     mounts: bool = True
     tracked: bool = True
 

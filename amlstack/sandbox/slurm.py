@@ -211,7 +211,9 @@ def keep(home: Path, job: str, given: Allocation, profile: SlurmProfile) -> int:
         SlurmError: Slurm does not answer.
     """
     hosts = asked("scontrol", "show", "hostnames", given.nodes).split()
-    noted = {"number": given.number, "hosts": hosts, "profile": profile.text()}
+    config = asked("scontrol", "show", "config")
+    binds = re.search(r"^TaskPlugin\s*=\s*\S*(affinity|cgroup)", config, re.MULTILINE) is not None
+    noted = {"number": given.number, "hosts": hosts, "profile": profile.text(), "binds": binds}
     write_whole(job_folder(home, job) / ALLOCATION, json.dumps(noted) + "\n")
     return len(hosts)
 

@@ -74,6 +74,29 @@ def test_ranks_and_logs_are_those_of_this_machine(lab: Lab, site: Slurm) -> None
     assert lab.steps("job")[:3] == ["NotStarted", "Queued", "Provisioning"]
 
 
+def test_mpirun_reaches_the_nodes_by_srun(lab: Lab, site: Slurm) -> None:
+    assert site
+    show = 'echo "$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK $AZ_BATCH_MASTER_NODE"'
+    ranks = {"distributionType": "Mpi", "processCountPerInstance": 2}
+    show += "; env | grep -cE '^(SLURM|AMLSTACK_SANDBOX_R)' || true"
+    job = lab.run(on_slurm(lab, lab.job(show, nodes=2, distribution=ranks)))
+    assert job.status == "Completed", job.error
+    logs = [lab.log("job", rank).splitlines() for rank in range(4)]
+    master = logs[0][0].split()[-1]
+    assert logs == [[f"{rank} 4 {rank % 2} {master}", "0"] for rank in range(4)]
+
+
+def test_tasks_of_tensorflow_have_ports_of_their_own(lab: Lab, site: Slurm) -> None:
+    assert site
+    tasks = {"distributionType": "TensorFlow", "workerCount": 3, "parameterServerCount": 1}
+    job = lab.run(on_slurm(lab, lab.job('echo "$TF_CONFIG"', nodes=2, distribution=tasks)))
+    assert job.status == "Completed", job.error
+    configs = [json.loads(lab.log("job", rank)) for rank in range(4)]
+    found = configs[0]["cluster"]
+    assert [config["cluster"] for config in configs] == [found] * 4
+    assert len({*found["worker"], *found["ps"]}) == 4
+
+
 def during(lab: Lab, job: str, act: Callable[[], object]) -> None:
     """Runs a job of `RUNS` to its end; ``act`` is called when all of its ranks run."""
     asyncio.run(lab.during(job, act=act, pipe=lab.home / "pipe0"))

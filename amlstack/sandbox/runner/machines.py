@@ -91,6 +91,7 @@ class SlurmNodes:
         number: Of the allocation.
         hosts: Names of its nodes.
         profile: What was asked for.
+        binds: Slurm binds programs to cores unless it is told not to; where it cannot, it complains of being told.
     """
 
     folder: Path
@@ -98,6 +99,7 @@ class SlurmNodes:
     number: str
     hosts: tuple[str, ...]
     profile: slurm.SlurmProfile
+    binds: bool
     _claim: subprocess.Popen[bytes] | None = None
 
     @property
@@ -147,6 +149,7 @@ class SlurmNodes:
             tuple(node["cores"] for node in nodes),
             tuple(tuple(node["gpus"]) for node in nodes),
             shared=False,
+            apart=len({node["machine"] for node in nodes}) == len(nodes),
             mounts=all(node["mounts"] for node in nodes),
             tracked=all(node["tracked"] for node in nodes),
         )
@@ -175,9 +178,10 @@ class SlurmNodes:
     def _srun(self) -> tuple[str, ...]:
         gres = dict(self.profile.options).get("gres")
         return (
-            *(shutil.which("srun") or "srun", f"--jobid={self.number}", "--overlap", "--mem=0", "--cpu-bind=none"),
+            *(shutil.which("srun") or "srun", f"--jobid={self.number}", "--overlap", "--mem=0"),
             *("--unbuffered", "--quiet", "--kill-on-bad-exit=0", "--export=ALL", f"--chdir={self.folder}"),
             *((f"--gres={gres}",) if gres else ()),
+            *(("--cpu-bind=none",) if self.binds else ()),
         )
 
 
@@ -193,4 +197,4 @@ def nodes_of(home: Path, folder: Path) -> JobNodes:
     except FileNotFoundError:
         return ThisMachine()
     profile = slurm.SlurmProfile.read(noted["profile"])
-    return SlurmNodes(folder, home, noted["number"], tuple(noted["hosts"]), profile).claim()
+    return SlurmNodes(folder, home, noted["number"], tuple(noted["hosts"]), profile, noted["binds"]).claim()

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import sys
@@ -19,22 +20,30 @@ def main(ports: int, endpoint: str) -> None:
         ports: How many free ports it names.
         endpoint: Where the sandbox listens; empty for nowhere.
     """
-    with contextlib.ExitStack() as held:
-        drawn = [held.enter_context(socket.socket()) for _ in range(ports)]
-        for each in drawn:
-            each.bind(("", 0))
-        free = [each.getsockname()[1] for each in drawn]
     beside = [sys.executable, "-I", "-S", str(pathlib.Path(__file__).with_name("namespace.py"))]
     facts = {
         "node": os.environ["SLURMD_NODENAME"],
         "address": _address(os.environ.get("SLURM_LAUNCH_NODE_IPADDR", "")),
         "cores": int(os.environ.get("SLURM_CPUS_ON_NODE") or len(os.sched_getaffinity(0))),
         "gpus": _gpus(),
-        "ports": free,
+        "machine": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "ports": _free(ports),
         "mounts": subprocess.run(beside, capture_output=True, check=False).returncode == 0,
         "tracked": _is_reached(endpoint),
     }
     sys.stdout.write(json.dumps(facts) + "\n")
+
+
+def _free(count: int) -> "list[int]":
+    """Ports that are free now, below the range that the kernel gives to outgoing connections."""
+    found: set[int] = set()
+    draw = random.SystemRandom()
+    while len(found) < count:
+        port = draw.randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("", port))
+            found.add(port)
+    return list(found)
 
 
 def _address(towards: str) -> str:

@@ -52,12 +52,15 @@ PLAN = "AMLSTACK_SANDBOX_PLAN"
 _HERE = Path(__file__).parent
 _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 
-# All "nodes" are one machine: TCP over the loopback instead of the fabric, ranks that wait give their core away, and no
-# binding, which would put the first ranks of all nodes on the same core. The daemons stay below their node's agent.
+# No binding: it would put the first ranks of all nodes of one machine on the same core. The daemons stay below their
+# node's agent.
 _ALWAYS = ("--leave-session-attached", "--bind-to", "none")
-_MACHINE = (*("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo", "--mca", "mpi_yield_when_idle", "1"),)
+# Nodes that are one machine have different /dev/shm, where Open MPI sees one host name: TCP alone. Ranks that wait give
+# their core away.
+_SIDE_BY_SIDE = ("--mca", "btl", "self,tcp", "--mca", "mpi_yield_when_idle", "1")
+_LOOPBACK = ("--mca", "btl_tcp_if_include", "lo")
 _FOUR = ("--mca", "plm_rsh_no_tree_spawn", "1", "--mca", "plm_rsh_agent")
-_FOUR_MACHINE = ("--mca", "oob_tcp_if_include", "lo")
+_FOUR_LOOPBACK = ("--mca", "oob_tcp_if_include", "lo")
 # Open MPI 5 starts its daemons by PRRTE, which has other names and takes no loopback for its own messages: these go to
 # the first address of this machine, and never leave it.
 _FIVE = ("--prtemca", "plm_ssh_no_tree_spawn", "1", "--prtemca", "plm_ssh_agent")
@@ -105,14 +108,14 @@ def find(built: Path) -> str:
     return found
 
 
-def command(mpirun: str, spec: Spec, folder: Path, *, shared: bool = True) -> tuple[str, ...]:
+def command(mpirun: str, spec: Spec, folder: Path, network: NodeNetwork) -> tuple[str, ...]:
     """The line of mpirun; writes the files that it names.
 
     Args:
         mpirun: Path of the program.
         spec: The job.
-        shared: All nodes are this machine.
         folder: Where the host file and the remote shell go; without blanks, since Open MPI splits there.
+        network: The nodes.
     """
     hosts, shell, rank = folder / "hosts", folder / "rsh", folder / "rank"
     hosts.write_text("".join(f"node-{node} slots={spec.processes}\n" for node in range(spec.nodes)))
@@ -124,8 +127,9 @@ def command(mpirun: str, spec: Spec, folder: Path, *, shared: bool = True) -> tu
     root = ("--allow-run-as-root",) if os.getuid() == 0 else ()
     words = (mpirun, *root, "--hostfile", str(hosts), "--map-by", f"ppr:{spec.processes}:node")
     five = is_five(mpirun)
-    loopback = () if not shared else _MACHINE if five else (*_FOUR_MACHINE, *_MACHINE)
-    return (*words, *(_FIVE if five else _FOUR), str(shell), *_ALWAYS, *loopback, str(rank))
+    loopback = () if not network.shared else _LOOPBACK if five else (*_FOUR_LOOPBACK, *_LOOPBACK)
+    transport = () if network.apart else (*_SIDE_BY_SIDE, *loopback)
+    return (*words, *(_FIVE if five else _FOUR), str(shell), *_ALWAYS, *transport, str(rank))
 
 
 def is_five(mpirun: str) -> bool:
@@ -133,30 +137,25 @@ def is_five(mpirun: str) -> bool:
     return Path(mpirun).with_name("prterun").is_file()
 
 
-def node_plan(mpirun: str, spec: Spec, plain: NodePlan, file: Path, folder: Path, *, remote: str = "") -> NodePlan:
+def _node_plan(ground: _Ground, plain: NodePlan, file: Path) -> NodePlan:
     """A node's plan when mpirun starts the ranks: the first agent starts mpirun, every agent opens an rsh socket.
 
     Args:
-        mpirun: Path of the program.
-        spec: The job.
+        ground: The facts of the job.
         plain: The node with its ranks as the service itself would start them.
         file: Where the plan will be written; the ranks read it.
-        folder: The job's temporary folder.
-        remote: How a program is started on each node, for `mpi_rsh`; empty where all nodes are this machine.
     """
-    first = plain.ranks[0]
+    first, folder, remote = plain.ranks[0], ground.temp, ground.remote
     sockets = Path(tempfile.gettempdir(), folder.name) if remote else folder
     rsh = sockets / str(plain.node) / SOCKET
     private = {NODES: str(sockets), PLAN: str(file), **({REMOTE: remote} if remote else {})}
     env = {**first.env, **private}
     started = tuple(replace(rank, env={}) for rank in plain.ranks)
     log = str(Path(first.log).with_name(LOG))
-    line = (
-        replace(first, rank=LAUNCHER, argv=command(mpirun, spec, folder, shared=not remote), env=env, log=log)
-        if plain.node == 0
-        else None
-    )
-    ranks = (line,) if line else ()
+    ranks: tuple[RankProcess, ...] = ()
+    if plain.node == 0:
+        argv = command(ground.mpi, ground.spec, folder, ground.network)
+        ranks = (replace(first, rank=LAUNCHER, argv=argv, env=env, log=log),)
     return replace(plain, ranks=ranks, started=started, rsh=str(rsh), env=env, cwd=first.cwd, private=tuple(private))
 
 
@@ -456,7 +455,7 @@ def _node(
     file = root / "plan.json"
     file.touch(mode=0o600)
     plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
-    made = node_plan(ground.mpi, spec, plain, file, temp, remote=ground.remote) if ground.mpi else None
+    made = _node_plan(ground, plain, file) if ground.mpi else None
     file.write_text((made or plain).kept())
     return (file, made or plain), there
 

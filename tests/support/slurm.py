@@ -5,6 +5,7 @@ The packages are fetched once into the user's cache and unpacked there, not inst
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shutil
@@ -213,7 +214,9 @@ def main() -> int:
             made.start()
             sys.stdout.write(f'Two nodes are idle. In another shell: export PATH="{made.commands}:$PATH"\n')
             sys.stdout.flush()
-            signal.sigwait({signal.SIGINT, signal.SIGTERM})
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                signal.pause()
         finally:
             made.end()
     return 0

@@ -162,7 +162,12 @@ class Scheduler:
             reason, words = ended
             self._end(key, "Canceled" if reason == "canceled" else "Failed", JobError("SlurmEnded", words))
         elif given.state == "RUNNING":
-            count = slurm.keep(self.home, key, given, slurm.SlurmProfile.read(self.store.sites.of(key) or "{}"))
+            profile = slurm.SlurmProfile.read(self.store.sites.of(key) or "{}")
+            try:
+                count = slurm.keep(self.home, key, given, profile)
+            except slurm.SlurmError:  # a controller that restarts
+                self.slurm.ask_again(key)
+                return
             self.slurm.granted(key)
             self._note(key, f"Slurm's job {given.number} has {given.nodes}")
             with self.store.transaction():

@@ -83,6 +83,11 @@ class SlurmQueue:
         with self._changed:
             self._wanted.pop(job, None)
 
+    def ask_again(self, job: str) -> None:
+        """Has the next look answer for a job, also where nothing changed."""
+        with self._changed:
+            self._told.pop(job, None)
+
     def answers(self) -> dict[str, SlurmAnswer]:
         """The answers that are new since the last time, by job."""
         with self._changed:
@@ -147,7 +152,7 @@ class SlurmQueue:
     def _submit(self, job: str, nodes: WantedNodes) -> None:
         try:
             slurm.submit(self.home, job, nodes.profile, nodes.nodes, nodes.timeout)
-        except slurm.SlurmError as error:
+        except (slurm.SlurmError, OSError) as error:  # a file system without pipes, or a full one
             self._tell(job, SlurmAnswer(refusal=f"Slurm refused the job: {error}"))
             return
         self._submitted.add(job)

@@ -184,6 +184,23 @@ def test_a_controller_that_restarts_changes_nothing(lab: Lab, disturbed: Slurm) 
     assert ended(lab) == ("Completed", "", "")
 
 
+def test_a_controller_that_is_gone_as_nodes_are_given_is_asked_again(
+    lab: Lab, site: Slurm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert site
+    keep, failed = slurm.keep, list[str]()
+
+    def fails_once(home: Path, job: str, given: slurm.Allocation, profile: slurm.SlurmProfile) -> int:
+        if not failed:
+            failed.append(job)
+            raise slurm.SlurmError("Unable to contact slurm controller")
+        return keep(home, job, given, profile)
+
+    monkeypatch.setattr(slurm, "keep", fails_once)
+    assert lab.run(on_slurm(lab, lab.job("true", nodes=2))).status == "Completed"
+    assert failed == ["job"]
+
+
 def test_the_limit_of_a_partition_ends_a_job(lab: Lab, site: Slurm) -> None:
     job = running(lab, partition="short")
     during(lab, job, lambda: site.says("scontrol", "update", f"jobid={number(lab)}", "EndTime=now+1"))

@@ -139,7 +139,7 @@ class Scheduler:
         """Has a job wait for nodes of Slurm, which keeps the queue."""
         if key in self.slurm or (job := self.store.jobs.get(key)) is None:
             return
-        if isinstance(refused := never(self.store, job), JobError):
+        if refused := never(self.store, job):
             self._end(key, "Failed", refused)
             return
         limit = (job.properties.get("limits") or {}).get("timeout")
@@ -267,8 +267,6 @@ class Scheduler:
     def _lost(self, job: ActiveJob | JobRow) -> None:
         processes.end_marked(self.home, job.id)
         folders.remove_temporary(self.home, job.id)
-        if self.store.sites.of(job.id) is not None:
-            self.slurm.drop(job.id)
         if job.cancel_requested:
             self._end(job.id, "Canceled")
             return
@@ -281,7 +279,7 @@ class Scheduler:
             self.store.jobs.move(key, status, error=error)
             self.store.jobs.set_runner(key, None, None)
             self.store.nodes.release(key)
-        if key in self.slurm:
+        if self.store.sites.of(key) is not None:  # it waits, or has nodes that no runner gives back
             self.slurm.drop(key)
 
     def _tidy(self) -> None:

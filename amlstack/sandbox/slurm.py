@@ -32,9 +32,6 @@ QUERY: Final = "amlstack-site"
 OPTIONS: Final = ("account", "partition", "qos", "constraint", "gres", "reservation", "nodelist", "exclude")
 """Keys of a profile that are options of sbatch by the same name."""
 
-DEFAULT_FILE: Final = homes.SITE
-"""In the sandbox's home: the profile of all its jobs, where `amlstack sandbox up --on slurm` was said."""
-
 ALLOCATION, HELD = "slurm.json", "held"
 """In a job's folder: the nodes that it was given, and the pipe by which its runner keeps them."""
 
@@ -124,7 +121,7 @@ def profile_for(home: Path, given: str | None) -> SlurmProfile | None:
         ValueError: It is no profile.
     """
     try:
-        text = (home / DEFAULT_FILE).read_text() if given is None else given
+        text = (home / homes.SITE).read_text() if given is None else given
     except FileNotFoundError:
         return None
     return None if text == "machine" else SlurmProfile.read(text)

@@ -204,7 +204,6 @@ def test_the_profile_goes_beside_the_body_and_only_where_there_is_one(
     (home / homes.SITE).write_text('{"partition": "cpu"}')
     assert json.loads(sent(monkeypatch, "plain.yml", home)[slurm.QUERY]) == {"partition": "cpu"}
     assert sent(monkeypatch, "gpus.yml", home, "machine") == {slurm.QUERY: "machine"}
-    assert homes.SITE == slurm.DEFAULT_FILE
 
 
 def test_a_profile_of_the_sandbox_that_cannot_be_read_is_a_finding(

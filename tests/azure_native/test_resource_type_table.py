@@ -12,7 +12,7 @@ import pytest
 from amlstack.rpc import ProviderError
 from amlstack.sandbox import kinds
 from amlstack.sandbox.azure_native import shape
-from amlstack.sandbox.protocol import allowances, typecheck
+from amlstack.sandbox.protocol import allowances, body_shapes, typecheck
 from tests.support.rows import for_each
 
 TOKENS = shape.tokens()
@@ -157,11 +157,11 @@ def test_every_row_is_of_a_kind_whose_bodies_are_checked_by_it(token: str) -> No
     kind, _ = shape.find(f"azure-native:{token}")
     emulated = kinds.find(_type(kind.path))
     assert emulated is not None
-    schema = typecheck.schema_of(emulated.type)
+    schema = body_shapes.schema_of(emulated.type)
     assert schema is not None
     assert schema.token == token
     top, inner = typecheck.fields_of_body(schema)
-    taken = typecheck.body_shape(schema.input_class).fields
+    taken = body_shapes.body_shape(schema).fields
     assert {*kind.parameters, *kind.put_query} == taken.keys() - top.keys() - inner.keys() - schema.wire.keys()
 
 

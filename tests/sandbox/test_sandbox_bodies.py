@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.sandbox import kinds
-from amlstack.sandbox.protocol import typecheck
+from amlstack.sandbox.protocol import body_shapes, typecheck
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import CURATED, ML, cluster, job
@@ -114,12 +114,12 @@ def test_what_a_get_answered_may_be_put_back() -> None:
     assert checked("Microsoft.Storage/storageAccounts", body) == {**STORAGE, "properties": {"accessTier": "Hot"}}
 
 
-@for_each("kind", [kind for kind in kinds.ALL if typecheck.schema_of(kind.type)])
+@for_each("kind", [kind for kind in kinds.ALL if body_shapes.schema_of(kind.type)])
 def test_every_kind_finds_its_generated_class(kind: ResourceKind) -> None:
     """A newer azure-native that renames a property must not pass unnoticed."""
-    schema = typecheck.schema_of(kind.type)
+    schema = body_shapes.schema_of(kind.type)
     assert schema is not None
-    names = set(typecheck.body_shape(schema.input_class).fields)
+    names = set(body_shapes.body_shape(schema).fields)
 
     assert schema.path - {"subscriptionId"} <= names
     assert set(schema.wire) <= names

@@ -10,7 +10,7 @@ import pytest
 
 from amlstack.sandbox import kinds
 from amlstack.sandbox.azure_native import shape
-from amlstack.sandbox.protocol import addresses, requests, typecheck
+from amlstack.sandbox.protocol import addresses, body_shapes, requests
 from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.protocol.refusals import Refused
 from tests.support.sandbox.raw_exchange import raw
@@ -141,7 +141,7 @@ def test_every_type_has_the_versions_that_azure_native_and_the_stand_in_speak() 
 def test_the_list_holds_every_version_of_the_installed_azure_native() -> None:
     """Its aliases name them; a new release with a new version fails here, and the list takes it over."""
     for kind in kinds.ALL:
-        if (schema := typecheck.schema_of(kind.type)) is None:
+        if (schema := body_shapes.schema_of(kind.type)) is None:
             continue
         subject, name = schema.token.split(":")
         module = importlib.import_module(f"pulumi_azure_native.{subject}")

@@ -98,7 +98,7 @@ async def _serve(home: Path) -> None:
         wake = asyncio.Event()
         work = (_ticks(context), daemon.serve(names, port), _schedule(store, home, wake), _gather(context.wake, wake))
         tasks = [asyncio.create_task(each) for each in work]
-        # The generated classes take a second to import: the port is open meanwhile.
+        # Where no shapes are kept, azure-native is imported for a second: the port is open meanwhile.
         threading.Thread(target=typecheck.warm, args=(kinds.ALL,), daemon=True).start()
         _announce(place, base, f"http://127.0.0.1:{names.getsockname()[1]}")
         await uvicorn.Server(config).serve(sockets=[listener])

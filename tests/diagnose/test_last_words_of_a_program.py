@@ -118,3 +118,66 @@ def test_a_warning_in_a_short_log_is_no_cause(tmp_path: Path) -> None:
     warned = "[node1:6956] plm:rsh: Warning: setpgid(6961,6961) failed in parent with errno=Permission denied(13)\n"
     assert not verdict_of(warned + "model saved\n", tmp_path).found
     assert verdict_of(warned.replace("Warning: ", "") + "model saved\n", tmp_path).cause == "permission-denied"
+
+
+OF_OTHER_PROGRAMS = [
+    ("Error in library(sf) : there is no package called 'sf'\nExecution halted\n", "called 'sf'"),
+    ("grid.c:4:2: error: 'rows' undeclared\n    4 | rows\nmake: *** [Makefile:3: grid.o] Error 1\n", "'rows'"),
+    ("CMake Error at CMakeLists.txt:9 (message):\n  no BLAS\n\n-- Configuring incomplete, errors!\n", "no BLAS"),
+    ("ERROR: LoadError: UndefVarError: `mesh` not defined\nStacktrace:\n [1] top-level scope\n", "`mesh`"),
+    ("main.go:7: open grid.yaml: no such file or directory\nexit status 1\n", "grid.yaml"),
+    ("forrtl: severe (29): file not found, unit 9, file /data/grid.in\nImage      PC     Routine\n", "grid.in"),
+    ("     Error in routine readpp (1):\n     file grid.upf is not readable\n\n     stopping ...\n", "grid.upf"),
+    ("grid pipeline failed: there are no rows\n\nTotal time: 12 s\n", "no rows"),
+    ("sh: ./grid.sh: No such file or directory\n", "grid.sh"),
+    ("job.sh: line 3: GRID_HOME: unbound variable\n", "GRID_HOME"),
+    ("job.sh: line 9: 4711 Terminated              python grid.py\n", "Terminated"),
+    (
+        "[10:00:01] [error] [MainThread]: Encountered an error:\nParsing Error\n  no profile\n"
+        + "    line\n" * 12
+        + "[10:00:01] [debug] [MainThread]: Command `dbt run` failed at 10:00:01 after 1.2 seconds\n",
+        "no profile",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "reason"), OF_OTHER_PROGRAMS)
+def test_last_words_of_any_program_name_the_reason_above_them(words: str, reason: str, tmp_path: Path) -> None:
+    listed = "".join(f"reading part {part} of the grid\n" for part in range(50))
+    verdict = verdict_of(steps(60) + listed + words, tmp_path)
+    assert verdict.found
+    assert reason in str(verdict.text)
+
+
+@pytest.mark.parametrize(("words", "reason"), OF_OTHER_PROGRAMS)
+def test_words_of_an_end_are_none_where_the_run_goes_on_or_succeeds(words: str, reason: str, tmp_path: Path) -> None:
+    assert reason in words
+    assert not verdict_of(steps(60) + words + steps(40, begin=60), tmp_path).found
+    assert not verdict_of(steps(60) + words + "training finished successfully\n", tmp_path).found
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["SyntaxErrorSyntaxError: : invalid syntaxinvalid syntax\n", "    SyntaxError^\n: SyntaxErrorinvalid syntax: \n"],
+)
+def test_a_program_that_two_processes_cannot_read_is_the_cause_however_their_words_are_torn(
+    words: str, tmp_path: Path
+) -> None:
+    place = '  File "grid.py", line 7\n' * 2 + "        rows = [1,\nrows = [1,\n        ^\n^\n"
+    verdict = verdict_of("reading\n" * 70 + place + words, tmp_path)
+    assert (verdict.cause, str(verdict.source)) == ("python-exception", "grid.py:7")
+    assert "SyntaxError" in str(verdict.text)
+    assert not verdict_of(place + words + steps(60), tmp_path).found
+
+
+def test_threads_that_raise_together_after_the_end_of_a_training_end_nothing(tmp_path: Path) -> None:
+    threads = "Exception in thread Thread-1:\nException in thread Thread-2:\n"
+    raised = traceback("OSError: handle is closed") * 2
+    assert not verdict_of(steps(60) + "End training....\n" + threads + raised, tmp_path).found
+    assert verdict_of(steps(60) + threads + raised, tmp_path).found
+
+
+def test_a_macro_of_a_compiler_is_no_missing_library(tmp_path: Path) -> None:
+    compiled = "g++ -D_GLIBCXX_USE_CXX11_ABI=0 -c grid.cpp\n"
+    assert not verdict_of(compiled, tmp_path).found
+    assert verdict_of("libm.so: version `GLIBCXX_3.4.29' not found\n", tmp_path).cause == "library-mismatch"

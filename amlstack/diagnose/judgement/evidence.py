@@ -191,7 +191,7 @@ def shows_end(event: Event) -> bool:
 def _by_itself(event: Event) -> bool:
     """True where the event itself is an end: an uncaught exception, an exit code, a signal, the service's refusal."""
     signature = event.signature
-    killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts
+    killed = signature.kind in ("signal", "crash", "stop") or "signal" in event.facts or "over" in event.facts
     return event.origin is not Origin.LINE or signature.ends or killed or GIVES_UP.search(event.text) is not None
 
 

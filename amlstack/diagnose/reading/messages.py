@@ -135,23 +135,55 @@ _LEVEL = re.compile(
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
     r"|^Failed to build [\w.-]+$|\b[Ee]ncountered an error:"
+    # a shell, or a command of one, that could not do what it was told
+    r"|(?:^(?:\S*/)?(?:ba|da|z|k|c|tc)?sh: |: line \d+: )(?:unexpected EOF .*"
+    r"|.*: (?:No such file or directory|Permission denied|Is a directory|unbound variable))$"
+    r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) )"
+    r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
+    # compilers and interpreters of other languages
+    r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error\b|^Error using \w"
+    r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
+    r"|^forrtl: |^(?:Fortran runtime error|Fatal error|Error):|^Can't locate \S+ in @INC|^\S.* at \S+ line \d+\.$"
+    r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
+    # workflows, tools and programs that print what they caught
+    r"|\bFATAL (?:IO )?ERROR\b|\] \[E\] \S|\[error *\] \[\w|: Check failed: |^Error executing process\b"
+    r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"
+    r"|^(?:An )?[Ee]rror (?:occurred|during|loading|running|reading)\b.*: *\S|^Missing mandatory value: "
 )
+_OVER = re.compile(
+    r"Execution halted$|(?:g?make|ninja)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
+    r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
+    r"|\d+ errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
+    r"|.*\bexiting now$|(?:Error termination|FOAM exiting|&&&& FAILED|ERROR STOP|forrtl: severe|Fatal error)\b"
+    r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
+    r"|Error in \S+ \(line \d+\)$|Last (?:input )?(?:command|line): |Set the environment variable HYDRA_FULL_ERROR"
+    r"|object_type=\w+$|Pass --helpshort |For detailed information on this command|\w+(?:Error|Exception)(?: in .+)?:$"
+    r"|.*\b(?:[Ee]ncountered an error:$|Completed with [1-9]\d* errors?\b)|Exiting because a job execution failed"
+    r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|run)\b"
+    r"[^:]{0,40}\bfailed(?:: (?!\d+$)| at | with |[.!]?$)"
+)
+"""Words with which a program, or what started it, says that it is over: the reason stands above them, or is them."""
+REASON = 30
+"""Lines above such words in which the reason stands."""
 _SUCCEEDED = re.compile(
     r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
     r"\b(?:finished|completed?|done|succeeded|success)\b|\bfinished server process\b"
-    r"|\bprocess \d+ exits successfully\b|\bstatus\W{1,4}value\W{1,5}success\b|\bend of (?:the )?(?:training|run|job)\b"
+    r"|\bprocess \d+ exits successfully\b|\bstatus\W{1,4}value\W{1,5}success\b"
+    r"|\bend (?:of (?:the )?)?(?:training|run|job)\b"
     r"|\b(?:finished|completed) (?:training|successfully)\b|\bsuccessfully (?:finished|completed|saved)\b|\ball done\b"
     r"|\bexit(?:ed)?(?: with)?(?: code| status)?:? 0\b",
     re.IGNORECASE,
 )
-_WORTH = re.compile(rb"(?:finish|complet|succe|done|exit|end of)", re.IGNORECASE)
+_WORTH = re.compile(rb"(?:finish|complet|succe|done|exit|end (?:of|train|run|job))", re.IGNORECASE)
 _MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
 """A metric whose name is "error"."""
 _FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
-def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line] | None:
-    """The first of the errors that stand among a log's last lines; None where there is none, or the run succeeded.
+def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line, int] | None:
+    """The first of the errors that stand among a log's last lines, and from where on its end says that it is one.
+
+    None where there is none, or the run succeeded; 0 where no words say that the program is over.
 
     Args:
         tail: The log's last bytes.
@@ -161,15 +193,26 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     whole = tail.rstrip()
     rows = whole.split(b"\n")
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
-    shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST:]]
-    if any(succeeded(line.text) for line in shown):
+    shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
+    near = max(0, len(shown) - LAST)
+    if any(succeeded(line.text) for line in shown[near:]):
         return None
     first = end - len(shown) + 1
-    for at, line in enumerate(shown):
-        if logged_as_error(line.text):
-            more = [each.text.strip() for each in shown[at + 1 : at + 3]] if line.text.rstrip().endswith(":") else []
-            return max(1, first + at), replace(line, text=" ".join((line.text.rstrip(), *more)))
-    return None
+    over = [at for at in range(near, len(shown)) if _over(shown[at].text)]
+    begin = max([0, over[-1] - REASON, *(at + 1 for at in range(near) if succeeded(shown[at].text))]) if over else near
+    errors = (at for at in range(begin, len(shown)) if logged_as_error(shown[at].text))
+    reason = next(errors, over[-1] if over else None)
+    if reason is None:
+        return None
+    line = shown[reason]
+    text, rest = line.text.rstrip(), [each.text for each in shown[reason + 1 : reason + 3]]
+    more = rest if text.endswith(":") else rest[: bool(over) and rest[:1] != [] and rest[0].startswith("  ")]
+    joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
+    return max(1, first + reason), replace(line, text=joined), max(1, first + begin) if over else 0
+
+
+def _over(text: str) -> bool:
+    return _OVER.match(text.strip()) is not None and LIVED.search(text) is None and (not soft(text) or "[debug" in text)
 
 
 def _harmless(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ class Exceptions:
         self._last_raised: dict[Writer, int] = {}
         self._spawned: int | None = None
         self._ignored: set[Writer] = set()
-        self._aside: set[Writer] = set()
+        self._aside: Counter[Writer] = Counter()
         self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
@@ -85,7 +86,7 @@ class Exceptions:
         if _IGNORED.match(line.text):
             self._ignored.add((line.rank, line.local))
         if line.text.startswith(_ASIDE):
-            self._aside.add((line.rank, line.local))
+            self._aside[line.rank, line.local] += 1
 
     def feed(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> Line | None:
         """Take a line and return the part to judge as a line of its own; None when no part is left."""
@@ -211,8 +212,8 @@ class Exceptions:
             return
         ignored = writer in self._ignored
         self._ignored.discard(writer)
-        if writer in self._aside:
-            self._aside.discard(writer)
+        if self._aside[writer]:
+            self._aside[writer] -= 1
             facts = {**facts, "aside": "thread"}
         before = len(events)
         self._collector.add(
@@ -247,10 +248,10 @@ MOST_LOOKED_BACK = 2000
 LEAD = 100
 """Characters of a long line before the sign that it holds that are shown with it."""
 _FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
-_UNREAD = ("SyntaxError: ", "IndentationError: ", "TabError: ")
-"""Exceptions that Python prints without a header where it cannot read the program itself."""
-SHOWN = 4
-"""Lines before them that name the place and quote it."""
+_UNREAD = re.compile(r"\W*(?P<class>(?:Syntax|Indentation|Tab)Error)(?P<torn>(?P=class))?(?:[\W\d]*$|: )(?P<said>.*)")
+"""Exceptions that Python prints without a header where it cannot read the program itself, also two that were torn."""
+SHOWN = 8
+"""Lines before them that name the place and quote it, of two processes."""
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
@@ -334,9 +335,11 @@ class Scanner:
         if rest is None:
             return
         text = rest.text.strip()
-        frame = tracebacks.frame_in("\n".join(islice(before(), SHOWN))) if text.startswith(_UNREAD) else None
-        if frame is not None and frame.own and not frame.function:
-            of = {"origin": Origin.TRACEBACK, "source": frame}
+        unread = _UNREAD.match(text) if "Error" in text[:80] else None
+        frame = tracebacks.frame_in("\n".join(islice(before(), SHOWN))) if unread is not None else None
+        if unread is not None and frame is not None and frame.own and not frame.function:
+            text = f"{unread['class']}: {unread['said'].lstrip(': ')}" if unread["torn"] else text
+            of = {"origin": Origin.TRACEBACK, "source": frame, "facts": {"main": True}}
             self._added(rest, by_code("python-exception"), number, text, time=stamp(), **of)
         else:
             self._line(number, rest, stamp)
@@ -351,19 +354,28 @@ class Scanner:
             facts = {**messages.values(found[1]), "block": True}
             self.collector.add(found[0], begin, line, text, time=stamp(), facts=facts)
 
-    def last_words(self, shown: tuple[int, Line] | None) -> None:
+    def last_words(self, shown: tuple[int, Line, int] | None) -> None:
         """Takes the error that the program logged last: it counts where the log shows no other sign of an end."""
         if shown is None:
             return
-        number, line = shown
+        number, line, begin = shown
         # What another event is about already, or a log with a better sign, gains nothing.
-        better, near = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR
+        better, near, events = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR, self.collector.events
+        said = {"over": True} if begin else {}
         if not any(
             event.line == number
             or (event.role in better and event.line >= near and not (event.soft and event.origin is Origin.LINE))
-            for event in self.collector.events
+            for event in events
         ):
-            self.collector.add(by_code("logged-error"), number, line, line.text.strip())
+            self.collector.add(by_code("logged-error"), number, line, line.text.strip(), facts=said)
+        for at, event in enumerate(events if begin else ()):
+            if (
+                event.line >= begin
+                and event.role is EventRole.CULPRIT
+                and event.origin is Origin.LINE
+                and not event.soft
+            ):
+                events[at] = replace(event, facts={**event.facts, **said})
 
     def finish(self, lines: int, parts: Iterable[bytes] = ()) -> Log:
         """The log with everything that was seen.

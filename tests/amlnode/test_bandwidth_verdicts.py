@@ -11,6 +11,7 @@ from amlnode.bandwidth import verdict
 from amlnode.bandwidth.main import chosen, expectation
 from amlnode.bandwidth.verdict import Expectation, Network, judge, measurement, network, sizes
 from amlnode.rank import NodeError, RankInfo
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,9 +77,7 @@ def test_reason_is_found_when_the_network_is_no_infiniband(line: str, why: str) 
 A100 = Expectation(least=180.0, infiniband=True)
 
 
-@pytest.mark.parametrize(
-    ("peak", "backend", "seen", "expected", "state", "message"),
-    [
+@for_each("peak, backend, seen, expected, state, message", [
         (187.0, "nccl", Network("InfiniBand"), A100, "good", "187 GB/s of busbw, 180 GB/s expected"),
         (180.0, "nccl", Network("InfiniBand"), A100, "good", ""),
         (179.9, "nccl", Network("InfiniBand"), A100, "bad", "is 99.9% of the 180 GB/s"),
@@ -93,8 +92,7 @@ A100 = Expectation(least=180.0, infiniband=True)
         (3.0, "gloo", Network(), Expectation(least=2.0, explicit=True), "good", ""),
         (9.0, "nccl", Network("Socket"), Expectation(9.0, False, True, True), "not judged", "a rehearsal"),
         (9.0, "nccl", Network(), Expectation(180.0, explicit=True, rehearsal=True), "bad", ""),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_verdict(
     *, peak: float, backend: str, seen: Network, expected: Expectation, state: str, message: str
 ) -> None:

@@ -10,6 +10,7 @@ from amlnode import bundle
 from amlnode.__main__ import main
 from amlstack.base.paths import PROJECT
 from tests.support.amlnode.launch_variables import BATCH, MASTER, ompi, torch
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +148,7 @@ def test_the_single_files_need_nothing_and_an_old_python(name: str) -> None:
     assert len(defined) == len(set(defined)), "two modules use one name"
 
 
-@pytest.mark.parametrize("path", sorted((PROJECT / "amlnode").rglob("*.py")), ids=lambda path: path.name)
+@for_each("path", sorted((PROJECT / "amlnode").rglob("*.py")))
 def test_every_module_is_of_a_python_as_old_as_images_have(path: Path) -> None:
     import ast
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from amlnode.environment import export, torch_environ
 from amlnode.rank import MPI_FAMILIES, NodeError, RankInfo, resolve
 from tests.support.amlnode.launch_variables import BATCH, MASTER, ompi, torch
+from tests.support.rows import for_each
 
 
 def tf(kind: str, index: int, **cluster: list[str]) -> dict[str, str]:
@@ -98,7 +99,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("environ", "place"), [case[1:] for case in PLACES], ids=[case[0] for case in PLACES])
+@for_each("environ, place", [case[1:] for case in PLACES])
 def test_every_launch_is_one_place(environ: dict[str, str], place: RankInfo) -> None:
     assert resolve(environ) == place
 
@@ -128,7 +129,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("environ", "message"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+@for_each("environ, message", [case[1:] for case in WRONG])
 def test_contradictory_variables_are_refused_with_what_was_seen(environ: dict[str, str], message: str) -> None:
     with pytest.raises(NodeError, match=re.escape(message)):
         resolve(environ)

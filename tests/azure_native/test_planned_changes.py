@@ -11,6 +11,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from amlstack.rpc import UNKNOWN
 from amlstack.sandbox.azure_native import shape
+from tests.support.rows import for_each
 
 COMPUTE = shape.find("azure-native:machinelearningservices:Compute")[0]
 JOB = shape.find("azure-native:machinelearningservices:Job")[0]
@@ -41,8 +42,8 @@ def planned(kind: shape.ResourceType, old: Any, new: Any, state: Any = None) -> 
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "old", "new", "expected"),
+@for_each(
+    "kind, old, new, expected",
     [
         (COMPUTE, CLUSTER, CLUSTER, {}),
         (COMPUTE, CLUSTER, cluster(vmSize="B"), {"properties.properties.vmSize": "update"}),

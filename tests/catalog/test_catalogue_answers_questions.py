@@ -9,6 +9,7 @@ from datetime import date
 import pytest
 
 from amlstack.catalog import environments, fabric, sizes
+from tests.support.rows import for_each
 
 TODAY = date(2026, 8, 1)
 MPI_ONLY = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "eth0", "OMPI_MCA_coll_hcoll_enable": "0"}
@@ -156,10 +157,8 @@ def test_mpi_is_kept_on_tcp_only_where_it_merely_starts_the_ranks() -> None:
     assert not nccl.keys() & MPI_ONLY.keys()
 
 
-@pytest.mark.parametrize("collectives", ["nccl", "mpi", "gloo"])
-@pytest.mark.parametrize(
-    "name", ["Standard_HB120rs_v3", "Standard_HC44rs", "Standard_NC24s_v3", "Standard_NC24r", "Standard_DS3_v2"]
-)
+@for_each("collectives", ["nccl", "mpi", "gloo"])
+@for_each("name", ["Standard_HB120rs_v3", "Standard_HC44rs", "Standard_NC24s_v3", "Standard_NC24r", "Standard_DS3_v2"])
 def test_cpu_sizes_and_sizes_without_usable_infiniband_get_no_settings(
     name: str, collectives: fabric.Collectives
 ) -> None:

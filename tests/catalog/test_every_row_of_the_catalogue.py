@@ -13,6 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from amlstack.catalog import environments, fabric, images, prices, regions, sizes
+from tests.support.rows import for_each
 
 DATA = files("amlstack.catalog").joinpath("data")
 SIZES = sizes.all_sizes()
@@ -121,7 +122,7 @@ ALL = ["sizes", "prices", "lifecycle", "gpus", "environments", "fabric", "bandwi
        "region_pairs", "ngc_releases", "roles", "retired_environments"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ALL)
+@for_each("name", ALL)
 def test_every_row_names_sources_that_the_source_table_explains(name: str) -> None:
     known = json.loads(DATA.joinpath("sources.json").read_text())
 
@@ -137,8 +138,8 @@ def test_the_source_table_explains_nothing_that_no_row_uses() -> None:
     assert used | {"team"} == json.loads(DATA.joinpath("sources.json").read_text()).keys()
 
 
-@pytest.mark.parametrize(
-    ("name", "gpus", "model", "memory", "infiniband", "gbps", "retired"),
+@for_each(
+    "name, gpus, model, memory, infiniband, gbps, retired",
     [
         ("Standard_NC24r", 4, "K80", 12, "FDR", 56, date(2023, 8, 31)),
         ("Standard_NC24rs_v3", 4, "V100", 16, "FDR", 56, date(2025, 9, 30)),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
 from amlstack.catalog import files, images
 from amlstack.catalog.images import read, version
+from tests.support.rows import for_each
 
 NVIDIA = "NVIDIA"
 
@@ -19,8 +18,8 @@ class ImageName(NamedTuple):
     least: str | None = None
 
 
-@pytest.mark.parametrize(
-    ("image", "expected"),
+@for_each(
+    "image, expected",
     [
         ("nvidia/cuda:12.4.1-cudnn-devel-ubuntu22.04", ImageName(NVIDIA, "12.4")),
         ("docker.io/nvidia/cuda:12.4.1-base-ubuntu22.04@sha256:" + "0" * 64, ImageName(NVIDIA, "12.4")),
@@ -58,8 +57,8 @@ def test_the_name_of_an_image_says_what_its_makers_document(image: str, expected
     assert (found and ImageName(str(found.vendor), found.cuda, found.build, found.least)) == expected
 
 
-@pytest.mark.parametrize(
-    ("torch", "cuda", "capability", "runs"),
+@for_each(
+    "torch, cuda, capability, runs",
     [
         ("2.5.1", "12.4", "10.0", False),  # before 2.7 no build had Blackwell
         ("2.6.0", "12.6", "12.0", False),

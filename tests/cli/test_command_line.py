@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import VERBS, app_of, main
+from tests.support.rows import for_each
 
 
 def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +32,7 @@ def test_every_verb_is_there_and_helps(name: str, capsys: pytest.CaptureFixture[
     assert "Usage:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", VERBS)
+@for_each("name", VERBS)
 def test_80_columns_without_colour_say_what_a_wide_screen_says(name: str) -> None:
     """Lines are broken, words may be; nothing is cut off."""
     app = app_of(VERBS[name])

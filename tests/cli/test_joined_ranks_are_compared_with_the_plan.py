@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.cli.rehearsal.scale import Extent, worlds_of
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +41,7 @@ def folder_with(path: Path, joined: Sequence[tuple[int, int]]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("case", CASES)
+@for_each("case", CASES)
 def test_ranks_that_do_not_train_together_are_named(case: str, tmp_path: Path) -> None:
     starter, joined, error, unproven = CASES[case]
     extent = Extent("", (4, 8), (2, 2), 1, starter=starter)

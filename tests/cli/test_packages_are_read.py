@@ -8,6 +8,7 @@ import pytest
 
 import jobs
 from amlstack.cli.jobfiles.packages import check
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +43,8 @@ def test_an_import_of_a_module_of_the_code_is_looked_at_too(tmp_path: Path) -> N
     assert [code for code, _, _ in found(tmp_path, "import lib\n")] == ["import-not-declared"]
 
 
-@pytest.mark.parametrize(
-    ("script", "fields"),
+@for_each(
+    "script, fields",
     {
         "brought under another name": ("import sklearn, torch", {"conda": CONDA}),
         "in a try": ("try:\n    import wandb\nexcept ImportError:\n    wandb = None", {}),
@@ -68,8 +69,8 @@ def test_what_is_brought_or_not_known_has_no_finding(script: str, fields: dict[s
     assert found(tmp_path, script, **fields) == []
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
+@for_each(
+    "lines, said",
     [
         ("numpy==1.26.4 numpy==2.0.0", "`numpy` is pinned to 1.26.4 and to 2.0.0"),
         ("torch==2.3.0 torchvision==0.15.2", "`torchvision` 0.15.2 is pinned beside `torch` 2.3.0"),
@@ -82,7 +83,7 @@ def test_what_is_brought_or_not_known_has_no_finding(script: str, fields: dict[s
         ("numpy torch==2.3.0", ""),
     ],
 )
-@pytest.mark.parametrize("place", ["pip of a conda file", "command", "requirements"])
+@for_each("place", ["pip of a conda file", "command", "requirements"])
 def test_pins_that_exclude_each_other_are_found(lines: str, said: str, place: str, tmp_path: Path) -> None:
     if place == "command":
         result = found(tmp_path, "", command=f"pip install {lines} && python train.py")

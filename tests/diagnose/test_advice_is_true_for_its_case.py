@@ -11,6 +11,7 @@ from amlstack.diagnose.events import Frame
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.signatures import by_code, table
 from tests.support.diagnose.kept_logs import HERE, LINES
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,13 +31,13 @@ def shown(code: str) -> list[str]:
     return [each.shown for log in logs for each in scan("log", [log.encode() + b"\n"]).events if each.code == code]
 
 
-@pytest.mark.parametrize("code", MORE)
+@for_each("code", MORE)
 def test_each_kept_log_of_an_advice_gives_its_code(code: str) -> None:
     for log in MORE[code]:
         assert code in [each.code for each in scan("log", [log.encode() + b"\n"]).events], log
 
 
-@pytest.mark.parametrize(("code", "at"), ROWS)
+@for_each("code, at", ROWS)
 def test_a_sentence_with_a_precondition_stands_in_one_answer_and_lacks_in_two(code: str, at: int) -> None:
     signature = by_code(code)
     when, sentence = signature.advice[at]
@@ -58,7 +59,7 @@ def test_a_sentence_with_a_precondition_stands_in_one_answer_and_lacks_in_two(co
         )
 
 
-@pytest.mark.parametrize("code", [each.code for each in table()])
+@for_each("code", [each.code for each in table()])
 def test_no_answer_has_a_slot_that_the_log_did_not_fill(code: str) -> None:
     for text in shown(code):
         assert not re.search(r"(?<!\{)\{[a-z]+\}", by_code(code).advised(text)), text

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.diagnose import diagnose
 from tests.support.diagnose.kept_logs import HEALTHY
 from tests.support.diagnose.log_texts import traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("line", HEALTHY)
+@for_each("line", HEALTHY)
 def test_a_line_of_a_healthy_run_is_no_cause(line: str, tmp_path: Path) -> None:
     (tmp_path / "out.log").write_text(f"step 1\n{line}\nstep 2\nstep 3 loss 0.2\n")
     assert not diagnose([tmp_path]).found

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 from itertools import permutations
 
-import pytest
-
 from amlstack.diagnose import diagnose
 from amlstack.diagnose.diagnosis import report
 from amlstack.diagnose.judgement.culprit import first_cause
 from amlstack.diagnose.reading.files import read
 from tests.support.diagnose.kept_logs import CASES, expected
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_verdict_has_the_expected_fields_of_a_case(name: str) -> None:
     verdict = diagnose([CASES[name]])
     fields, truth = verdict.as_dict(), expected(CASES[name])
@@ -20,7 +19,7 @@ def test_verdict_has_the_expected_fields_of_a_case(name: str) -> None:
     assert report(verdict)
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_verdict_is_the_same_whatever_the_order_of_files(name: str) -> None:
     logs = read([CASES[name]]).logs
     assert len({repr(first_cause(order).as_dict()) for order in list(permutations(logs))[:24]}) == 1

@@ -7,9 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from amlstack.diagnose import diagnose
+from tests.support.rows import for_each
 
 FOLDER = Path(__file__).parent / "gpu"
 TABLE: dict[str, Any] = tomllib.loads((FOLDER / "truth.toml").read_text("utf-8"))
@@ -29,6 +28,6 @@ def test_every_log_has_its_truth() -> None:
     assert set(TABLE["open"]) < set(TABLE["truth"])
 
 
-@pytest.mark.parametrize("name", TABLE["truth"])
+@for_each("name", TABLE["truth"])
 def test_what_was_done_is_named(name: str) -> None:
     assert is_right(name) is (name not in TABLE["open"])

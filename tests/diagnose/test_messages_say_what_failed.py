@@ -10,6 +10,7 @@ import pytest
 from amlstack.diagnose import diagnose
 from amlstack.diagnose.signatures import by_code, hedged, match
 from tests.support.diagnose.log_texts import child_failed, row, steps, traceback, watchdog
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +28,9 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
     return diagnose([folder])
 
 
-@pytest.mark.parametrize("prefix", ["", "[rank3]: ", "[1,3]<stderr>:"])
-@pytest.mark.parametrize(
-    ("last", "cause"),
+@for_each("prefix", ["", "[rank3]: ", "[1,3]<stderr>:"])
+@for_each(
+    "last, cause",
     [
         ("socketStartConnect: Connect to 10.0.0.7<52822> failed : No route to host", "network-unreachable"),
         ("Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)", "nccl-shared-memory"),

@@ -10,6 +10,7 @@ from amlstack.diagnose import diagnose
 from amlstack.diagnose.reading.collector import MOST_OF_ONE
 from amlstack.diagnose.reading.scanner import scan
 from tests.support.diagnose.log_texts import CLOSED, child_failed, row, steps, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -274,8 +275,8 @@ AFTERWARDS = [
 ]
 
 
-@pytest.mark.parametrize("prefix", ["", "[rank2]: "])
-@pytest.mark.parametrize("line", AFTERWARDS)
+@for_each("prefix", ["", "[rank2]: "])
+@for_each("line", AFTERWARDS)
 def test_what_a_process_or_its_script_does_after_an_exception_is_no_cause(
     line: str, prefix: str, tmp_path: Path
 ) -> None:

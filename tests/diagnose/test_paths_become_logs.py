@@ -15,6 +15,7 @@ from amlstack.cli.main import main
 from amlstack.diagnose import diagnose, read
 from amlstack.diagnose.reading.files import node_of, rank_of
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 OOM = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
 
 
-@pytest.mark.parametrize(
-    ("name", "rank"),
+@for_each(
+    "name, rank",
     [
         ("user_logs/std_log_process_03.txt", 3),
         ("azureml-logs/70_driver_log_12.txt", 12),
@@ -78,8 +79,8 @@ def test_encodings_are_read(encoding: str, tmp_path: Path) -> None:
     assert (verdict.cause, verdict.rank, verdict.line) == ("cuda-out-of-memory", 1, 2)
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress], ids=["plain", "gz", "bz2", "xz"])
-@pytest.mark.parametrize("name", ["std_log_process_01.txt", "std_log_process_01.txt.gz", "std_log_process_01.txt.bz2"])
+@for_each("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@for_each("name", ["std_log_process_01.txt", "std_log_process_01.txt.gz", "std_log_process_01.txt.bz2"])
 def test_packed_logs_are_known_by_their_content(pack: Any, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(pack(f"{OOM}\n".encode()))
     verdict = diagnose([tmp_path])

@@ -5,14 +5,14 @@ Each log is read in two of the forms; ``make diagnose-forms`` reads all.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.diagnose import Diagnosis, diagnose
 from tests.support.diagnose.kept_logs import CASES
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,11 +87,16 @@ CHOSEN = [
 ]
 
 
+@functools.cache
+def _plain(name: str) -> Diagnosis:
+    return diagnose([CASES[name]])
+
+
 def _answer(verdict: Diagnosis, *, ranked: bool) -> tuple[object, ...]:
     return verdict.found, verdict.fatal, verdict.cause, None if ranked else verdict.rank
 
 
-@pytest.mark.parametrize(("name", "form"), CHOSEN)
+@for_each("name, form", CHOSEN)
 def test_a_form_of_its_lines_changes_no_answer(name: str, form: str, tmp_path: Path) -> None:
     for path, text in TEXTS[name].items():
         file = tmp_path / path
@@ -99,4 +104,4 @@ def test_a_form_of_its_lines_changes_no_answer(name: str, form: str, tmp_path: P
         with file.open("w", errors="surrogateescape", newline="") as out:
             out.write(FORMS[form](text))
     ranked = RANKED.search(form) is not None
-    assert _answer(diagnose([tmp_path]), ranked=ranked) == _answer(diagnose([CASES[name]]), ranked=ranked)
+    assert _answer(diagnose([tmp_path]), ranked=ranked) == _answer(_plain(name), ranked=ranked)

@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.diagnose import diagnose
 from tests.support.diagnose.log_texts import traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +75,7 @@ PREFIXES: list[tuple[str, int | None, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("prefix", "rank", "node"), PREFIXES)
+@for_each("prefix, rank, node", PREFIXES)
 def test_a_traceback_is_read_behind_any_prefix(prefix: str, rank: int | None, node: str | None, tmp_path: Path) -> None:
     (tmp_path / "out.log").write_text("starting\n" + traceback("KeyError: 'labels'", prefix=prefix) + "end\n")
     verdict = diagnose([tmp_path])

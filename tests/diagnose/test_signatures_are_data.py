@@ -1,26 +1,29 @@
 from __future__ import annotations
 
 import re
-
-import pytest
+from typing import TYPE_CHECKING
 
 from amlstack.diagnose.reading import lines
 from amlstack.diagnose.reading.lines import DIGITS, notable
 from amlstack.diagnose.reading.scanner import scan
 from amlstack.diagnose.signatures import SURE, EventRole, table
 from tests.support.diagnose.kept_logs import HARMLESS, LINES
+from tests.support.rows import for_each
+
+if TYPE_CHECKING:
+    import pytest
 
 CASES = [(code, line) for code, found in LINES.items() for line in found]
 # Found by their words, then turned into what the signal or exit code means.
 SETTLED = {"mpi-process-signalled", "spawned-process-signalled", "killed", "exit-137"}
 
 
-@pytest.mark.parametrize(("code", "line"), CASES)
+@for_each("code, line", CASES)
 def test_a_line_gives_its_code_alone(code: str, line: str) -> None:
     assert [event.code for event in scan("log", [line.encode() + b"\n"]).events] == [code]
 
 
-@pytest.mark.parametrize(("code", "line"), CASES)
+@for_each("code, line", CASES)
 def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "BLOCK", 1 << 10)  # of a mebibyte, most of the time would go into healthy lines
     healthy = b"step 1 loss 2.0\n" * 40  # twice that is more than a block
@@ -38,7 +41,7 @@ def test_line_is_found_after_a_whole_block_of_healthy_lines() -> None:
     assert log.lines == 70_001
 
 
-@pytest.mark.parametrize("line", HARMLESS)
+@for_each("line", HARMLESS)
 def test_lines_of_healthy_runs_are_no_causes(line: str) -> None:
     assert [event for event in scan("log", [line.encode() + b"\n"]).events if event.role is not EventRole.CONTEXT] == []
 

@@ -12,6 +12,7 @@ from infra.network import findings, plan
 from infra.settings import parse
 from infra.settings.model.stack import Settings
 from infra.settings.repair import dotted
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from amlstack.base.findings import Finding
@@ -45,8 +46,8 @@ def vnet(**changes: Any) -> dict[str, Any]:
     return {"vnet": {**OWN, **changes}}
 
 
-@pytest.mark.parametrize(
-    ("network", "more", "where", "code"),
+@for_each(
+    "network, more, where, code",
     [
         ({"isolation": "off", "rules": [ENDPOINT]}, {}, "rules[0]", "network-rule-without-network"),
         ({"isolation": "allow_internet_outbound", "rules": [HOST]}, {}, "rules[0]", "network-rule-needs-approved"),

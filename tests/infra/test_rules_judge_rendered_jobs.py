@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
 
 import jobs
 from infra import judgement
 from policies import config
 from policies.gate import Gate
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +40,7 @@ def job(**fields: Any) -> jobs.Job:
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "target", "expected"),
-    [
+@for_each("fields, target, expected", [
         ({"nodes": 2}, A100, []),
         ({"nodes": 2}, NO_FABRIC, [("sriov-fabric", "error", "compute")]),
         ({"nodes": 1}, NO_FABRIC, []),
@@ -66,8 +64,7 @@ def job(**fields: Any) -> jobs.Job:
         ({"docker_args": "-e NCCL_NET=Socket", "nodes": 2}, A100, [("fabric-switched-off", "error", "docker_args")]),
         ({"queue_settings": {"job_tier": "spot"}, "nodes": 2, "compute": None, "instance_type": "Standard_ND96asr_v4"},
          None, [("spot-checkpoint", "warning", "outputs")]),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_job_has_one_finding_for_each_mistake(
     fields: dict[str, Any], target: jobs.Target | None, expected: list[tuple[str, str, str]]
 ) -> None:
@@ -93,9 +90,7 @@ BASE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
+@for_each("changed, expected", [
         ({}, []),
         ({"resources": {"instance_count": 2}}, ["shared-memory"]),
         ({"resources": {"instance_count": 2, "shm_size": 64}}, ["value-kind"]),
@@ -113,8 +108,7 @@ BASE: dict[str, Any] = {
         ({"environment": 5}, ["value-kind"]),
         ({"environment_variables": ["NCCL_IB_DISABLE=1"]}, ["value-kind"]),
         ({"distribution": {"type": "pytorch", "process_count_per_instance": "eight"}}, ["value-kind"]),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_value_that_cannot_be_read_has_no_consequences(
     tmp_path: Path, changed: dict[str, Any], expected: list[str]
 ) -> None:

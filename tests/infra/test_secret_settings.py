@@ -12,6 +12,7 @@ from amlstack.base.findings import errors
 from infra.settings import from_engine, read_file, stackfile
 from infra.settings.model.stack import Settings
 from tests.support.harness import STAND_IN, Stack
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def replaced(place: tuple[Any, ...], value: Any) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize("place", list(places(WHOLE)), ids=str)
+@for_each("place", list(places(WHOLE)))
 def test_a_secret_setting_is_passed_on_or_refused_and_never_quoted(place: tuple[Any, ...], tmp_path: Path) -> None:
     path = tmp_path / "Pulumi.team.yaml"
     encrypted = {f"amlstack:{key}": value for key, value in replaced(place, {"secure": "AAAB"}).items()}

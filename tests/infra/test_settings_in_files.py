@@ -13,6 +13,7 @@ from amlstack.base.findings import errors
 from amlstack.base.paths import PROJECT
 from infra.declaration import declare
 from infra.settings import from_engine, read_file, stackfile
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,8 +126,8 @@ def test_faults_of_an_included_file_are_findings_in_it(tmp_path: Path) -> None:
     assert found[2].seen == "`clusters[1]` must be an object with keys, got `7`"
 
 
-@pytest.mark.parametrize(
-    ("given", "place", "words"),
+@for_each(
+    "given, place, words",
     [
         ("nowhere.yml", "6:5: amlstack:clusters[1].include", "There is no file `nowhere.yml`"),
         ("[fine.yml, fin.yml]", "6:25: amlstack:clusters[1].include[1]", "There is no file `fin.yml`"),

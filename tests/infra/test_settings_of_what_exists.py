@@ -10,6 +10,7 @@ import pytest
 from infra import roles
 from infra.names import Names
 from infra.settings import parse
+from tests.support.rows import for_each
 
 HERE, THERE = "11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-000000000000"
 ID = f"/subscriptions/{THERE}/resourceGroups/rg-ml/providers/Microsoft.MachineLearningServices/workspaces/mlw"
@@ -21,8 +22,8 @@ def settings(workspace: Any, **more: Any) -> dict[str, Any]:
     return {"location": "westeurope", "workspace": workspace, **more}
 
 
-@pytest.mark.parametrize(
-    ("given", "where", "words"),
+@for_each(
+    "given, where, words",
     [
         (settings({}), "amlstack:workspace.name", "or one that exists is given by `existing`"),
         (settings({"existing": "mlw"}), "amlstack:workspace.existing", "`resource_group` is missing"),
@@ -63,7 +64,6 @@ def settings(workspace: Any, **more: Any) -> dict[str, Any]:
             "write, and those exist already",
         ),
     ],
-    ids=lambda value: value if isinstance(value, str) and value.startswith("amlstack:") else "",
 )
 def test_what_does_not_go_together_is_one_finding(given: dict[str, Any], where: str, words: str) -> None:
     (finding,) = parse(given).findings

@@ -9,6 +9,7 @@ import pytest
 import jobs
 from jobs.planning.program_checks import Start, start
 from jobs.values import Source
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +18,8 @@ OLD = "pytorch/pytorch:2.5.1-cuda12.4-cudnn9-devel"
 RTX = "Standard_NC144ds_xl_RTXPRO6000BSE_v6"
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         (f"FROM {OLD}\nRUN apt-get update && apt-get install -y git\n", Start(OLD, installs=False)),
         (f"# syntax\nfrom {OLD}\nRUN pip install wandb\n", Start(OLD, installs=False)),

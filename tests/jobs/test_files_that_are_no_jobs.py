@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jobs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
 
 
-@pytest.mark.parametrize(
-    ("content", "seen"),
+@for_each(
+    "content, seen",
     [
         ("name: env\nchannels: [conda-forge]\ndependencies: [python=3.11, {pip: [numpy]}]\n", "a conda environment"),
         ("dependencies: [python]\n", "a conda environment"),
@@ -118,8 +119,8 @@ def test_an_input_that_the_component_does_not_have_is_a_warning_unless_it_is_a_n
 COMMAND = "command: echo\nenvironment: azureml:e:1\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "where", "remedy"),
+@for_each(
+    "text, where, remedy",
     [
         (f"{COMMAND}code:\n  local_path: src\n", "code", "`code: src`"),
         (f"{COMMAND}compute:\n  target: azureml:c\n  instance_count: 4\n", "compute", "resources: {instance_count: …}"),

@@ -43,8 +43,8 @@ def plan(launcher: TypedLauncher, *, nodes: int = 2, size: str = "a100", **field
     return jobs.plan(job, jobs.Target(SIZES[size], size, 16))
 
 
-@pytest.mark.parametrize(
-    ("launcher", "command", "distribution", "ranks"),
+@for_each(
+    "launcher, command, distribution, ranks",
     [
         (
             jobs.TorchRun(),
@@ -131,7 +131,6 @@ def plan(launcher: TypedLauncher, *, nodes: int = 2, size: str = "a100", **field
             2,
         ),
     ],
-    ids=lambda value: value.type if hasattr(value, "type") else "",
 )
 def test_two_nodes_of_eight_gpus(launcher: Any, command: str, distribution: dict[str, Any], ranks: int) -> None:
     planned = plan(launcher)
@@ -190,8 +189,8 @@ def test_autotuning_needs_a_configuration_to_vary() -> None:
         assert plan(tune, nodes=1, command=command).findings == ()
 
 
-@pytest.mark.parametrize(
-    ("launcher", "fields", "codes"),
+@for_each(
+    "launcher, fields, codes",
     [
         (jobs.SingleNode(), {}, ["single-node"]),
         (jobs.Mpi(), {}, ["backend-unsaid"]),

@@ -91,8 +91,8 @@ def test_a_python_file_may_import_its_neighbours(tmp_path: Path) -> None:
     assert str(tmp_path) not in sys.path
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "words"),
+@for_each(
+    "text, code, line, words",
     [
         ("x = 1\n", "job-missing", None, "neither `job` nor `jobs`"),
         ("job = 3\n", "job-missing", None, "`job` is a int"),
@@ -155,8 +155,8 @@ def test_a_file_that_is_no_job_file_is_a_finding(name: str, code: str, tmp_path:
 HEAD = "command: echo\nenvironment: azureml:e:1\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@for_each(
+    "text, expected",
     [
         ("comand: echo\nenvironment: azureml:e:1\n", [("key-unknown", "comand", 1, 1)]),
         ("{}\n", [("key-missing", "", 1, 1), ("key-missing", "", 1, 1)]),

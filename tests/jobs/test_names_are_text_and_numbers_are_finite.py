@@ -9,6 +9,7 @@ import yaml
 
 import jobs
 from jobs import load
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def errors(folder: Path, result: dict[str, Any]) -> list[str]:
     return [each.code for each in load(path).findings if each.level == "error"]
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_a_number_as_a_name_is_one_finding(case: str, tmp_path: Path) -> None:
     assert errors(tmp_path, REFUSED[case]) == ["name-kind"]
 

@@ -9,6 +9,7 @@ import pytest
 
 import jobs
 from amlstack.base.findings import Level
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +30,7 @@ def codes(plan: jobs.Plan) -> list[str]:
     return [finding.code for finding in plan.findings]
 
 
-@pytest.mark.parametrize(
-    ("fields", "target", "expected"),
-    [
+@for_each("fields, target, expected", [
         ({}, A100, []),
         ({"nodes": 5}, A100, ["nodes-beyond-cluster"]),
         ({"name": "my job"}, A100, ["name-form"]),
@@ -68,8 +67,7 @@ def codes(plan: jobs.Plan) -> list[str]:
         ({"environment": {"build": {"path": "nowhere"}}}, A100, ["build-missing"]),
         ({"environment": {"image": "x", "conda_file": "nowhere.yml"}}, A100, ["conda-missing"]),
         ({"docker_args": ["a"], "locations": ["eastus"]}, A100, ["lost-in-rendering"]),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_wrong_is_found(fields: dict[str, Any], target: jobs.Target | None, expected: list[str]) -> None:
     assert codes(jobs.plan(job(**fields), target)) == expected
 

@@ -152,8 +152,8 @@ def found(folder: Path, command: str, **fields: Any) -> list[Finding]:
     return [each for each in plan.findings if each.code.startswith(("script-", "binding-", "variable-", "version-"))]
 
 
-@pytest.mark.parametrize("start", ["python train.py", "torchrun --nproc_per_node 8 train.py", "python -m train"])
-@pytest.mark.parametrize("case", MISTAKES.values(), ids=MISTAKES)
+@for_each("start", ["python train.py", "torchrun --nproc_per_node 8 train.py", "python -m train"])
+@for_each("case", MISTAKES.values())
 def test_an_argument_that_the_script_refuses_is_found(case: tuple[str, ...], start: str, tmp_path: Path) -> None:
     script, words, kind, said = case
     (tmp_path / "train.py").write_text(script)

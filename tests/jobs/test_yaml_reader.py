@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from amlstack.base import yamltext
 from amlstack.base.findings import Level
 from tests.support.examples import examples
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,8 +74,8 @@ def test_a_repeated_key_has_its_last_value_and_a_finding_with_both_places() -> N
     assert (finding.level, finding.line, finding.seen) == (Level.WARNING, 3, "`a` is given here and in line 1")
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "line", "column"),
+@for_each(
+    "text, code, line, column",
     [
         ("a: 1\nb: 2\na: 3\n", "yaml-duplicate-key", 3, 1),
         ("a:\n\tb: 1\n", "yaml-tab", 2, 1),

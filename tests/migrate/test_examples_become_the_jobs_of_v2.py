@@ -13,6 +13,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.migrate.migration import migrate
 from tests.support.migrate.guides import GUIDES, job, program
 from tests.support.migrate.programs import HEAD, hands
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +103,7 @@ def test_a_guides_job_in_v1_has_the_body_of_its_example(tmp_path: Path, example:
     assert [item for item in found.items if item.state == "hand"] == []
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@for_each("name", GUIDES)
 def test_a_job_of_the_guides_has_the_body_of_its_v2_version(tmp_path: Path, name: str) -> None:
     guide = GUIDES[name]
     (tmp_path / "src").mkdir()

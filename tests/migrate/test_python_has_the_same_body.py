@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import jobs
 from amlstack.cli.main import main
 from tests.support.migrate.guides import GUIDES, program
 from tests.support.migrate.programs import HEAD, PARALLEL, STEPS, SWEEP
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 PROGRAMS = {name: program(guide) for name, guide in GUIDES.items()} | {
     "sweep": HEAD + SWEEP,
@@ -33,7 +34,7 @@ def rendered(file: Path) -> Any:
     return jobs.render(plan.enriched)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@for_each("name", PROGRAMS)
 def test_both_forms_have_one_body(tmp_path: Path, name: str) -> None:
     (tmp_path / "old" / "src").mkdir(parents=True)
     (tmp_path / "old" / "submit.py").write_text(PROGRAMS[name], "utf-8")

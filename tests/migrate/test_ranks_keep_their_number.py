@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.migrate.programs import hands, migrated, the_job
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,9 +73,7 @@ def test_older_ways_mean_the_same(tmp_path: Path, program: str, distribution: An
     assert job.get("resources", {}).get("instance_count") == nodes
 
 
-@pytest.mark.parametrize(
-    ("program", "named"),
-    [
+@for_each("program, named", [
         (SUBMIT.format("PyTorchConfiguration(process_count=7, node_count=2)"), "process_count"),
         (SUBMIT.format("PyTorchConfiguration('Gloo', node_count=2)"), "communication_backend"),
         (SUBMIT.format("unknown"), "unknown"),
@@ -89,7 +88,6 @@ def test_older_ways_mean_the_same(tmp_path: Path, program: str, distribution: An
         ("from azureml.pipeline.steps import *\nParallelRunConfig(node_count=2)", "ParallelRunConfig"),
         ("ScriptRunConfig('src', 'a.py', run_config=given)", "given"),
         (ESTIMATE.format("PyTorch", "process_count_per_node=4, distributed_training=Mpi()"), "process_count_per_node"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_has_no_like_or_is_not_known_is_named(tmp_path: Path, program: str, named: str) -> None:
     assert named in hands(migrated(tmp_path, program))

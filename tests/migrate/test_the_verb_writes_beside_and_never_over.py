@@ -20,6 +20,7 @@ from amlstack.migrate.scopes import Followed
 from amlstack.migrate.settings import settings_of
 from amlstack.migrate.training_code import patched
 from tests.support.migrate.programs import HEAD
+from tests.support.rows import for_each
 
 PROGRAM = HEAD + (
     "config = AmlCompute.provisioning_configuration(vm_size='Standard_ND96asr_v4', max_nodes=2)\n"
@@ -138,12 +139,10 @@ def test_no_file_of_the_standard_library_is_too_much(part: int, tmp_path: Path) 
         assert patched(f"{text}\n# get_context", path.name).items == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"cells": 1}', '{"cells": [1]}', '{"cells": [{"cell_type": "code", "source": 1}]}', "\0", "script: [",
-     "a: &a [*a]", "script: x\ntarget: [1]\nenvironment: 3"],
-)  # fmt: skip
-@pytest.mark.parametrize("suffix", [".ipynb", ".runconfig", ".py"])
+@for_each("text", [
+    "{", "[]", '{"cells": 1}', '{"cells": [1]}', '{"cells": [{"cell_type": "code", "source": 1}]}', "\0", "script: [",
+    "a: &a [*a]", "script: x\ntarget: [1]\nenvironment: 3"])  # fmt: skip
+@for_each("suffix", [".ipynb", ".runconfig", ".py"])
 def test_garbage_is_no_traceback(tmp_path: Path, text: str, suffix: str) -> None:
     (tmp_path / f"old{suffix}").write_text(f"{text}\n# azureml", "utf-8")
     assert main(["migrate", str(tmp_path / f"old{suffix}")]) in {0, 1}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.migrate.programs import HEAD, hands, migrated, the_job
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +17,7 @@ CLASS = "class C:\n    def __init__(self):\n        self.n = 5\n    def f(self):
 COMMAND = "\nScriptRunConfig('src', command=x, compute_target='c', environment=env)"
 
 
-@pytest.mark.parametrize(
-    ("program", "command"),
-    [
+@for_each("program, command", [
         ("a = 'b'\nx = f'run {a} {1 + 2:03d}'", "run b 003"),
         ("import os\nx = 'run ' + os.path.join('a', 'b')", "run a/b"),
         ("from pathlib import Path\nx = 'run ' + str(Path('a') / 'b.py')", "run a/b.py"),
@@ -31,8 +30,7 @@ COMMAND = "\nScriptRunConfig('src', command=x, compute_target='c', environment=e
         ("x = 'a'\nif w:\n    x = 'a'\nelse:\n    x = 'a'", "a"),
         ("try:\n    x = 'a'\nexcept OSError:\n    raise", "a"),
         ("import os\nx = os.environ.get('N', 'run')", "run"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_value_is_found(tmp_path: Path, program: str, command: str) -> None:
     found = migrated(tmp_path, program + COMMAND)
     assert the_job(found)["command"] == command

@@ -85,9 +85,7 @@ def test_a_condition_holds_or_not(condition: dict[str, Any], answer: bool) -> No
     assert outcome(condition).holds is answer
 
 
-@pytest.mark.parametrize(
-    ("condition", "answer"),
-    [
+@for_each("condition, answer", [
         ({"field": f"{TEST}/stringArray[*]", "equals": "a"}, False),
         ({"field": f"{TEST}/stringArray[*]", "in": ["a", "b", "c"]}, True),
         ({"field": f"{TEST}/missing[*]", "equals": "a"}, True),  # all of none
@@ -113,8 +111,7 @@ def test_a_condition_holds_or_not(condition: dict[str, Any], answer: bool) -> No
           "equals": 1}, True),  # ARM's sub-resources keep their own under `properties`
         ({"count": {"field": f"{TEST}/parts[*]", "where": {"field": f"{TEST}/parts.name", "equals": "two"}},
           "equals": 1}, True),  # an alias of the old kind
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_condition_on_an_array_looks_at_each_element(condition: dict[str, Any], answer: bool) -> None:
     assert outcome(condition, ARRAYS).holds is answer
 
@@ -136,8 +133,8 @@ def test_the_function_field_gives_what_the_documentation_lists(field: str, value
     assert field_value(f"{TEST}/{field}", PolicyAround(ARRAYS, PLACE, {})) == value
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
+@for_each(
+    "expression, value",
     [
         ("[if(equals(field('name'), 'gpu'), 'yes', parameters('none'))]", "yes"),
         ("[empty(field('tags.none'))]", True),

@@ -13,6 +13,7 @@ from amlstack.base.pulumi_wire import decode, opened_but_known
 from amlstack.rpc import Secret, encode
 from policies.checks.job import check_secret
 from tests.support.examples import examples
+from tests.support.rows import for_each
 
 FORMS = [
     ("DefaultEndpointsProtocol=https;AccountKey=" + "a" * 86 + "==", "storage account"),
@@ -97,7 +98,7 @@ def test_a_secret_is_known_by_its_name(name: str, value: str) -> None:
     assert credentials.named(name, value)
 
 
-@pytest.mark.parametrize(("name", "value"), NOT_NAMED)
+@for_each("name, value", NOT_NAMED)
 def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
     assert not credentials.named(name, value)
 

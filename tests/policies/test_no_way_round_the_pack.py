@@ -27,6 +27,7 @@ from tests.support.policies.equal_programs import (
 )
 from tests.support.policies.pack_process import ENGINE, started
 from tests.support.policies.showing import SIZE_RULES_ALONE, TODAY, request, shown
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -316,9 +317,7 @@ AZAPI = "azapi:index/resource:Resource"
 BRIDGED = "azure:machinelearning/computeCluster:ComputeCluster"
 
 
-@pytest.mark.parametrize(
-    "resource",
-    [
+@for_each("resource", [
         (COMPUTE, cluster(WITHOUT_FABRIC, nodes=True).body),
         (COMPUTE, cluster([WITHOUT_FABRIC], 4).body),
         (COMPUTE, {"properties": {**BAD.body["properties"], "computeType": "AmlCompute "}}),
@@ -345,8 +344,7 @@ BRIDGED = "azure:machinelearning/computeCluster:ComputeCluster"
             "deployment": {"properties": {"template": BAD_TEMPLATE}}}}}}),
         job(jobType="Pipeline", command=None, jobs=[{"type": "command", "command": "x"}]),
         (COMPUTE, {"properties": json.loads('{"a":' * 900 + "1" + "}" * 900)}),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_cannot_be_read_plainly_is_refused(resource: Resource) -> None:
     assert refusals([resource])
 

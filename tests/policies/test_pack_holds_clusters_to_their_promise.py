@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-import pytest
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE
 
 from policies.gate import Gate, read
 from tests.support.policies.pack_subjects import COMPUTE, WORKSPACE, cluster, command, own, pack, seen, stack_of
 from tests.support.policies.showing import SIZE_RULES_ALONE, TODAY, request, shown
+from tests.support.rows import for_each
 
 PROMISED = {**cluster(vmSize="Standard_NC96ads_A100_v4"), "tags": {"amlstack:single_node_jobs": "true"}}
 ON_IT = f"{WORKSPACE}/computes/train"
@@ -44,8 +44,8 @@ FORMS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("body", BODIES)
+@for_each("form", FORMS)
+@for_each("body", BODIES)
 def test_a_job_across_nodes_is_refused_on_a_cluster_promised_for_single_node_jobs(form: str, body: str) -> None:
     token, wrap = FORMS[form]
     judge = pack(SIZE_RULES_ALONE)

@@ -14,6 +14,7 @@ from policies.evaluation.subjects import Context
 from policies.evaluation.verdicts import judge_resource
 from tests.support.policies.pack_subjects import COMPUTE, cluster, pack, seen, stack_of
 from tests.support.policies.showing import TODAY
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,8 +60,8 @@ def test_an_exception_without_owner_reason_or_day_is_none(entry: Any, message: s
         config.read({"exception-expired": {"exceptions": [entry]}})
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@for_each(
+    "given, message",
     [
         ({"node-cieling": "mandatory"}, "no rule 'node-cieling'. Did you mean `node-ceiling`\\?"),
         ({"Size_Retired": "mandatory"}, "no rule 'Size_Retired'. Did you mean `size-retired`\\?"),

@@ -12,11 +12,10 @@ from amlstack.catalog import sizes
 from amlstack.catalog.prices import Price
 from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, cluster, command, own, pack, seen
 from tests.support.policies.showing import TODAY
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
+@for_each("change, expected", [
         ({"distribution": {"processCountPerInstance": 16}}, ["mandatory processes-beyond-gpus"]),
         ({"distribution": {"processCountPerInstance": 4}}, ["advisory gpus-idle"]),
         ({"environmentVariables": {"NCCL_IB_DISABLE": "1"}}, ["mandatory fabric-switched-off"]),
@@ -31,9 +30,8 @@ from tests.support.policies.showing import TODAY
         ({"environmentVariables": {"NCCL_IB_DISABLE": UNKNOWN_STRING_VALUE}}, ["advisory checked-at-up"]),
         ({"limits": UNKNOWN_OBJECT_VALUE}, ["advisory checked-at-up"]),
         ({"environmentVariables": UNKNOWN_OBJECT_VALUE}, ["advisory checked-at-up"]),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("form", ["command", "trial", "step", "scheduled", "own schedule"])
+])  # fmt: skip
+@for_each("form", ["command", "trial", "step", "scheduled", "own schedule"])
 def test_a_job_on_a_cluster_of_the_stack_is_judged_by_its_size_in_every_form(
     change: dict[str, Any], expected: list[str], form: str
 ) -> None:

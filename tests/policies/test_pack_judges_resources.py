@@ -11,6 +11,8 @@ from pulumi_policy.proxy import (
     UNKNOWN_STRING_VALUE,
 )
 
+from tests.support.rows import for_each
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -68,8 +70,8 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize("token", COMPUTE_TOKENS)
-@pytest.mark.parametrize(("size", "nodes", "expected"), REFUSALS)
+@for_each("token", COMPUTE_TOKENS)
+@for_each("size, nodes, expected", REFUSALS)
 def test_a_cluster_is_judged_under_every_token(
     analyze: Analyze, token: str, size: str, nodes: int, expected: list[str]
 ) -> None:
@@ -102,9 +104,9 @@ def test_a_cluster_written_as_a_generic_resource_is_judged(
     assert analyze("azure-native:resources:Resource", props | {"resourceProviderNamespace": "Microsoft.Compute"}) == []
 
 
-@pytest.mark.parametrize(("size", "nodes", "expected"), REFUSALS)
-@pytest.mark.parametrize(
-    ("token", "wrap"),
+@for_each("size, nodes, expected", REFUSALS)
+@for_each(
+    "token, wrap",
     [
         (OWN_JOB, own),
         (JOB, lambda properties: {"properties": properties}),
@@ -129,7 +131,6 @@ def test_a_cluster_written_as_a_generic_resource_is_judged(
             },
         ),
     ],
-    ids=["own", "azure-native", "versioned", "scheduled", "versioned-schedule", "generic"],
 )
 def test_a_serverless_job_is_judged_in_every_form(
     *, analyze: Analyze, token: str, wrap: Callable[[Any], Any], size: str, nodes: int, expected: list[str]

@@ -8,6 +8,7 @@ import pytest
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from tests.support.policies.pack_subjects import COMPUTE, ENVIRONMENT, WORKSPACE, cluster, own, pack, seen
+from tests.support.rows import for_each
 
 COMPONENT_ID = f"{WORKSPACE}/components/trainer/versions/3"
 OWN_COMPONENT = ("amlstack:components:Version", {"workspace": WORKSPACE, "name": "trainer", "version": "3"}, "body")
@@ -36,9 +37,7 @@ def pipeline(**step: Any) -> dict[str, Any]:
                 "jobs": {"a": step}})  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("spec", "step", "expected"),
-    [
+@for_each("spec, step, expected", [
         ({}, {}, []),
         ({"command": "NCCL_IB_DISABLE=1 python t.py"}, {}, ["mandatory fabric-switched-off"]),
         ({}, {"environment_variables": {"NCCL_NET": "Socket"}}, ["mandatory fabric-switched-off"]),
@@ -50,9 +49,8 @@ def pipeline(**step: Any) -> dict[str, Any]:
         ({"resources": {"instance_count": 1}}, {"environment_variables": {"NCCL_NET": "Socket"}},
          ["advisory shared-memory"]),
         ({}, {"limits": {}}, ["advisory job-timeout"]),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("form", [OWN_COMPONENT, AZURES_COMPONENT], ids=["own", "azure-native"])
+])  # fmt: skip
+@for_each("form", [OWN_COMPONENT, AZURES_COMPONENT])
 def test_a_step_is_judged_with_the_component_that_it_runs(
     spec: dict[str, Any], step: dict[str, Any], expected: list[str], form: tuple[str, dict[str, Any], str]
 ) -> None:

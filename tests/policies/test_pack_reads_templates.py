@@ -10,6 +10,7 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UNKNOWN_STRING_VALUE
 
 from tests.support.policies.pack_subjects import COMPUTE, cluster, command, pack, seen
 from tests.support.policies.showing import SIZE_RULES_ALONE, request, shown
+from tests.support.rows import for_each
 
 DEPLOYMENT = "azure-native:resources:Deployment"
 GOOD, RETIRED_SIZE, NO_FABRIC = "Standard_ND96isr_H100_v5", "Standard_NC24rs_v3", "Standard_NC96ads_A100_v4"
@@ -94,8 +95,8 @@ HOLDERS: list[tuple[str, tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("token", "path"), HOLDERS)
-@pytest.mark.parametrize("written", [lambda value: value, json.dumps], ids=["object", "text"])
+@for_each("token, path", HOLDERS)
+@for_each("written", [lambda value: value, json.dumps])
 def test_a_template_is_judged_in_every_resource_that_can_hold_one(
     token: str, path: tuple[str, ...], written: Any
 ) -> None:
@@ -158,7 +159,7 @@ PARAMETERS: list[tuple[Any, dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("declared", "given", "expected"), PARAMETERS)
+@for_each("declared, given, expected", PARAMETERS)
 def test_a_parameter_has_the_value_beside_the_template_or_its_default(
     declared: Any, given: dict[str, Any], expected: list[str]
 ) -> None:
@@ -307,8 +308,8 @@ def test_ids_that_are_names_leave_the_rest_to_be_judged() -> None:
     assert verdict(template({**ours, "tags": {"[resourceGroup().id]": "x"}})) == OPEN
 
 
-@pytest.mark.parametrize(
-    ("resource", "expected"),
+@for_each(
+    "resource, expected",
     [
         (sized(RETIRED_SIZE, condition=False), []),
         (sized(RETIRED_SIZE, condition="[equals(1, 2)]"), []),

@@ -15,6 +15,7 @@ import pytest
 
 from amlstack.base.arm_language.effects import unknown_in
 from policies.tenant import library
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from policies.tenant.library import PolicyDefinition
@@ -38,7 +39,7 @@ def test_published_definitions_use_nothing_that_is_not_known() -> None:
     assert {what for each in found.values() for what in each} <= NOT_WORKED_OUT
 
 
-@pytest.mark.parametrize("ours", library.definitions().values(), ids=lambda one: one.id)
+@for_each("ours", library.definitions().values())
 def test_a_definition_of_ours_has_the_name_version_and_mode_of_the_published_one(ours: PolicyDefinition) -> None:
     definition = published().definition(ours.id)
     assert definition is not None

@@ -15,6 +15,7 @@ from infra.settings import parse
 from policies import checks
 from tests.support.policies.pack_subjects import pack, seen
 from tests.support.policies.showing import TODAY, request, shown
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,12 +84,13 @@ def test_a_job_s_remedy_is_one_that_its_file_takes(name: str, tmp_path: Path) ->
     assert [one for one in after if one.code == "job-timeout" or one.level is Level.ERROR] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "rule",
-    [*(each for each in checks.RULES if each.words.example.startswith("# ") and not each.code.startswith("cost-")),
-             checks.OURS["template-unresolved"]],
-    ids=lambda rule: rule.code,
-)  # fmt: skip
+    [
+        *(each for each in checks.RULES if each.words.example.startswith("# ") and not each.code.startswith("cost-")),
+        checks.OURS["template-unresolved"],
+    ],
+)
 def test_what_a_rule_shows_instead_breaks_no_other_rule(rule: checks.Rule) -> None:
     judge = pack({rule.code: {"enforcementLevel": "mandatory", **rule.words.sample}})
     token = re.match(r"# ([\w:-]+)", rule.words.instead)

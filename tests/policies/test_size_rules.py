@@ -9,6 +9,7 @@ import pytest
 from amlstack.catalog import sizes
 from policies.checks import sizes_for
 from policies.checks.size import check_fabric, check_known_size, check_retired_size
+from tests.support.rows import for_each
 
 TODAY = date(2026, 8, 1)
 BEFORE_NC_V3_WENT = date(2025, 9, 29)
@@ -20,8 +21,8 @@ def size(name: str) -> sizes.Size:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "nodes", "single_node_jobs", "refused"),
+@for_each(
+    "name, nodes, single_node_jobs, refused",
     [
         # RDMA without SR-IOV: always, whatever anybody declares.
         ("Standard_NC24r", 1, False, True),

@@ -6,6 +6,7 @@ import pytest
 
 from amlstack.report.logs import ALL, AROUND, LEAST, LONGEST, TAIL, budget, excerpt, plain
 from tests.support.report.pages import HOSTILE
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ def test_an_early_error_is_shown_with_its_neighbours(tmp_path: Path) -> None:
     assert hidden(found) == 5000 - len(early.lines) - len(late.lines)
 
 
-@pytest.mark.parametrize("offset", range(-14, 3))
+@for_each("offset", range(-14, 3))
 def test_an_error_just_before_the_end_is_shown_once(tmp_path: Path, offset: int) -> None:
     path = log(tmp_path, "".join(f"line {each}\n" for each in range(1, 501)))
     tail = made(path, size=200).parts[0].first

@@ -8,6 +8,7 @@ import pytest
 from amlstack.images import standins
 from amlstack.images.environments import Chosen, Declared, from_conda
 from amlstack.sandbox.files import environments
+from tests.support.rows import for_each
 from tests.support.runner.runner_lab import WORKSPACE
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def test_what_cannot_be_had_ends_the_job_before_its_start(lab: Lab, conda: str, 
     assert job.exits == ()
 
 
-@pytest.mark.parametrize(
-    ("conda", "requirement"),
+@for_each(
+    "conda, requirement",
     [
         ("numpy=1.26", "numpy==1.26.*"),
         ("numpy=1.26.*", "numpy==1.26.*"),

@@ -9,12 +9,11 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from amlstack.base import paths
 from amlstack.sandbox import contract, processes
 from amlstack.sandbox.runner import fixed_ports
 from amlstack.sandbox.store.store import Store
+from tests.support.rows import for_each
 from tests.support.runner.runner_lab import LIMIT
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def ports(folder: Path, command: str, variables: dict[str, str], **more: Any) ->
     return fixed_ports.ports(job.command, job.distribution, job.variables, folder)
 
 
-@pytest.mark.parametrize("row", FOUND, ids=lambda row: f"{row[0][:40]} {row[1]} {list(row[2].values())}")
+@for_each("row", FOUND)
 def test_a_fixed_port_is_found(
     row: tuple[str, dict[str, str], dict[str, str], tuple[int, ...]], tmp_path: Path
 ) -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from amlstack.code_reading import starters
 from amlstack.sandbox.scale import RehearsalScale
+from tests.support.rows import for_each
 
 COUNTS = starters.Counts(2, 2, 16)
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         ("torchrun --nnodes 16 --nproc_per_node 8 train.py", "torchrun --nnodes 2 --nproc_per_node 2 train.py"),
         ("torchrun --nnodes=4:16 --nproc-per-node=gpu t.py", "torchrun --nnodes=2:2 --nproc-per-node=2 t.py"),
@@ -78,9 +79,7 @@ num_processes: 128  # all GPUs
 """
 
 
-@pytest.mark.parametrize(
-    ("command", "environ", "options", "variables"),
-    [
+@for_each("command, environ, options, variables", [
         ("torchrun t.py", {"PET_NNODES": "16"}, "", {"PET_NNODES": "2"}),
         ("torchrun t.py", {"PET_NPROC_PER_NODE": "8"}, "", {"PET_NPROC_PER_NODE": "2"}),
         ("torchrun t.py", {"PET_NNODES": "4:16"}, "", {"PET_NNODES": "2:2"}),
@@ -104,8 +103,7 @@ num_processes: 128  # all GPUs
         ("deepspeed --num_gpus 8 t.py", {}, "", {}),
         ("deepspeed --hostfile hosts t.py", {}, "", {}),
         ("mpirun -n 128 t", {}, "", {}),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_counts_from_variables_files_and_gpus_are_no_higher_than_the_scale(
     command: str, environ: dict[str, str], options: str, variables: dict[str, str]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.code_reading import code_files, downloads
 from amlstack.code_reading.shell import scripts, steps
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,8 +118,8 @@ def test_programs_that_are_not_here_and_those_that_would_change_this_machine_are
 NAMED = "from transformers import AutoModel\nAutoModel.from_pretrained({})\n"
 
 
-@pytest.mark.parametrize(
-    ("before", "name", "command", "certain"),
+@for_each(
+    "before, name, command, certain",
     [
         ("BASE = 'org/base'\n", "BASE", "python train.py", [True]),
         ("import os\nBASE = os.environ.get('BASE_MODEL', 'org/base')\n", "BASE", "python train.py", [True]),

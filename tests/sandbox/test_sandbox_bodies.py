@@ -59,7 +59,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "body", "path", "message"), WRONG, ids=[row[2] for row in WRONG])
+@for_each("kind, body, path, message", WRONG)
 def test_what_is_wrong_is_named_with_its_path_and_what_was_meant(
     kind: str, body: dict[str, Any], path: str, message: str
 ) -> None:

@@ -10,6 +10,7 @@ from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.service import deployments
 from amlstack.sandbox.service.deployments import Template
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
@@ -26,8 +27,8 @@ def template(**given: Any) -> Template:
     return Template(CONTENT, {"stem": "aml", **given}, GROUP, "westeurope", known.get)
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
+@for_each(
+    "expression, value",
     [
         ("plain", "plain"),
         ("[[literal]", "[literal]"),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.sandbox.orchestration.sweep import DIMENSIONS, point, read_policy, read_sampling, read_space
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import CURATED, cluster
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ DOOMED: list[tuple[dict[str, Any], str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", DOOMED, ids=lambda row: f"{row[0]['policyType']}-{row[1]}-{row[3] or 'none'}")
+@for_each("row", DOOMED)
 def test_which_trials_a_policy_ends(row: tuple[dict[str, Any], str, str, str]) -> None:
     fields, goal, running, ended = row
     policy = read_policy(fields)

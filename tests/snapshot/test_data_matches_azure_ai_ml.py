@@ -6,11 +6,10 @@ import random
 import shutil
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.snapshot import scan_data
 from amlstack.snapshot.folder import address, folder_in_datastore, name_of
 from tests.support import azure_ai_ml
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +41,7 @@ def grow(folder: Path, draw: random.Random, depth: int = 0) -> None:
     (folder / f"last{depth}.txt").write_text("x")
 
 
-@pytest.mark.parametrize("seed", range(30))
+@for_each("seed", range(30))
 def test_any_folder_has_the_hash_and_the_files_of_azure_ai_ml(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     folder = tmp_path / "data"

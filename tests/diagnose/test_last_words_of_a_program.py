@@ -128,7 +128,7 @@ OF_OTHER_PROGRAMS = [
     ("main.go:7: open grid.yaml: no such file or directory\nexit status 1\n", "grid.yaml"),
     ("forrtl: severe (29): file not found, unit 9, file /data/grid.in\nImage      PC     Routine\n", "grid.in"),
     ("     Error in routine readpp (1):\n     file grid.upf is not readable\n\n     stopping ...\n", "grid.upf"),
-    ("grid pipeline failed: there are no rows\n\nTotal time: 12 s\n", "no rows"),
+    ("first part of the run completed\ngrid pipeline failed: there are no rows\n\nTotal time: 12 s\n", "no rows"),
     ("sh: ./grid.sh: No such file or directory\n", "grid.sh"),
     ("job.sh: line 3: GRID_HOME: unbound variable\n", "GRID_HOME"),
     ("job.sh: line 9: 4711 Terminated              python grid.py\n", "Terminated"),
@@ -170,14 +170,55 @@ def test_a_program_that_two_processes_cannot_read_is_the_cause_however_their_wor
     assert not verdict_of(place + words + steps(60), tmp_path).found
 
 
-def test_threads_that_raise_together_after_the_end_of_a_training_end_nothing(tmp_path: Path) -> None:
-    threads = "Exception in thread Thread-1:\nException in thread Thread-2:\n"
-    raised = traceback("OSError: handle is closed") * 2
-    assert not verdict_of(steps(60) + "End training....\n" + threads + raised, tmp_path).found
-    assert verdict_of(steps(60) + threads + raised, tmp_path).found
+def test_threads_that_raise_after_the_end_of_a_training_end_nothing(tmp_path: Path) -> None:
+    raised = "".join(f"Exception in thread Thread-{at}:\n{traceback('OSError: handle is closed')}" for at in (1, 2))
+    assert not verdict_of(steps(60) + "End training....\n" + raised, tmp_path).found
+    assert verdict_of(steps(60) + raised, tmp_path).found
 
 
 def test_a_macro_of_a_compiler_is_no_missing_library(tmp_path: Path) -> None:
     compiled = "g++ -D_GLIBCXX_USE_CXX11_ABI=0 -c grid.cpp\n"
     assert not verdict_of(compiled, tmp_path).found
     assert verdict_of("libm.so: version `GLIBCXX_3.4.29' not found\n", tmp_path).cause == "library-mismatch"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Stacktrace:\n  none\n",
+        "0 errors generated.\n",
+        "conftest.c:9:1: fatal error: grid.h: No such file or directory\ncompilation terminated.\nchecking... yes\n",
+        "make: [Makefile:3: clean] Error 1 (ignored)\n",
+        "Number of failed jobs: 0\nJob failed: 0\n",
+        "wandb: ERROR the run was deleted before\n",
+        "[C 14:00:48.619 NotebookApp] received signal 15, stopping\n[I 14:00:48.620 NotebookApp] Shutting down\n",
+        "training finished\nException ignored in: <stdout>\nBrokenPipeError: [Errno 32] Broken pipe\n",
+    ],
+)
+def test_words_that_read_like_an_end_and_are_none(words: str, tmp_path: Path) -> None:
+    verdict = verdict_of("".join(f"reading part {part} of the grid\n" for part in range(50)) + words, tmp_path)
+    assert not (verdict.fatal and (verdict.found or verdict.text))
+
+
+def test_a_launcher_that_exits_for_a_signal_of_the_terminal_was_interrupted(tmp_path: Path) -> None:
+    killed = "[2026-03-01 10:00:00,1] [INFO] [launch.py:319:sigkill_handler] Killing subprocess 36\n"
+    verdict = verdict_of(
+        steps(60) + killed + killed.replace("Killing subprocess 36", "received SIGINT, exiting"), tmp_path
+    )
+    assert verdict.cause == "terminated-from-outside"
+    assert "SIGINT" in str(verdict.text)
+    assert not verdict_of(steps(60) + killed, tmp_path).found
+
+
+def test_the_last_cause_of_an_exception_of_java_is_named(tmp_path: Path) -> None:
+    raised = "java.lang.IllegalStateException: no start\n\tat a.B.c(B.java:3)\n"
+    cause = "Caused by: java.io.FileNotFoundException: /x/y.txt (No such file or directory)\n\tat a.B.d(B.java:3)\n"
+    listed = "".join(f"reading part {part} of the grid\n" for part in range(50))
+    assert "y.txt" in str(verdict_of(listed + raised + cause, tmp_path).text)
+    assert not verdict_of(listed + raised + cause + steps(40), tmp_path).found
+
+
+def test_a_checkpoint_that_has_no_folder_is_a_missing_file(tmp_path: Path) -> None:
+    assert (
+        verdict_of("RuntimeError: Parent directory /x/checkpoints does not exist.\n", tmp_path).cause == "file-missing"
+    )

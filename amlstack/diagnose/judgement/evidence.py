@@ -207,7 +207,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return True
     if event.code == "missing-launcher" and _ran(event, log):
         return False
-    raised = event.weight >= 3 or definite(event.text)
+    first = str(event.facts.get("message", event.text))
+    raised = event.weight >= 3 or definite(first)
     went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))
     last = log.lines - event.line <= LAST and not went_on
     if log.lines <= EXCERPT and not log.progress:
@@ -215,7 +216,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
         return raised or event.weight >= 2 or logged_as_error(event.text)
     raised |= event.line >= log.spoken and logged_as_error(event.text)
-    whole = logged_as_error(event.text) or _by_itself(event) or definite(event.text, lived=True)
+    whole = logged_as_error(event.text) or _by_itself(event) or definite(first, lived=True)
     return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)
 
 

@@ -385,7 +385,7 @@ def _piped(event: Event) -> bool:
 
 
 def _stopped(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis:
-    stops = [event for event in ended if event.signature.kind == "stop"]
+    stops = sorted((event for event in ended if event.signature.kind == "stop"), key=lambda event: event.soft)
     ranks = tuple(sorted({-1 if event.rank is None else event.rank for event in stops}))
     who, ranks = ("the launcher itself", ()) if -1 in ranks else (listed(ranks), ranks)
     return Diagnosis.shown_by(

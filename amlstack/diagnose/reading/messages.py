@@ -153,7 +153,7 @@ _LEVEL = re.compile(
 _OVER = re.compile(
     r"Execution halted$|(?:g?make|ninja)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
-    r"|\d+ errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
+    r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
     r"|.*\bexiting now$|(?:Error termination|FOAM exiting|&&&& FAILED|ERROR STOP|forrtl: severe|Fatal error)\b"
     r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
     r"|Error in \S+ \(line \d+\)$|Last (?:input )?(?:command|line): |Set the environment variable HYDRA_FULL_ERROR"
@@ -163,6 +163,8 @@ _OVER = re.compile(
     r"[^:]{0,40}\bfailed(?:: (?!\d+$)| at | with |[.!]?$)"
 )
 """Words with which a program, or what started it, says that it is over: the reason stands above them, or is them."""
+_TELLING = re.compile(r"fail|error|abort|halted|build stopped|\*\*\*|died at", re.IGNORECASE)
+"""The ones that say something without a reason above them."""
 REASON = 30
 """Lines above such words in which the reason stands."""
 _SUCCEEDED = re.compile(
@@ -183,7 +185,8 @@ _FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line, int] | None:
     """The first of the errors that stand among a log's last lines, and from where on its end says that it is one.
 
-    None where there is none, or the run succeeded; 0 where no words say that the program is over.
+    None where there is none, or the run succeeded; 0 where no words say that the program is over. The text is empty
+    where these words are all that stands there.
 
     Args:
         tail: The log's last bytes.
@@ -195,24 +198,29 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
     near = max(0, len(shown) - LAST)
-    if any(succeeded(line.text) for line in shown[near:]):
+    over = [at for at in range(near, len(shown)) if _over(shown[at].text, end=at == len(shown) - 1)]
+    well = [at for at, line in enumerate(shown) if succeeded(line.text)]
+    if any(at >= (over[-1] if over else near) for at in well):
         return None
     first = end - len(shown) + 1
-    over = [at for at in range(near, len(shown)) if _over(shown[at].text)]
-    begin = max([0, over[-1] - REASON, *(at + 1 for at in range(near) if succeeded(shown[at].text))]) if over else near
+    begin = max([0, over[-1] - REASON, *(at + 1 for at in well)]) if over else near
     errors = (at for at in range(begin, len(shown)) if logged_as_error(shown[at].text))
-    reason = next(errors, over[-1] if over else None)
+    reason = next(errors, next((at for at in reversed(over) if _TELLING.search(shown[at].text)), None))
     if reason is None:
-        return None
+        return (end, replace(shown[-1], text=""), first + begin) if over else None
     line = shown[reason]
     text, rest = line.text.rstrip(), [each.text for each in shown[reason + 1 : reason + 3]]
-    more = rest if text.endswith(":") else rest[: bool(over) and rest[:1] != [] and rest[0].startswith("  ")]
+    indented = rest[:1] if over and rest and rest[0].startswith("  ") else []
+    more = rest if text.endswith(":") else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), replace(line, text=joined), max(1, first + begin) if over else 0
 
 
-def _over(text: str) -> bool:
-    return _OVER.match(text.strip()) is not None and LIVED.search(text) is None and (not soft(text) or "[debug" in text)
+def _over(text: str, *, end: bool) -> bool:
+    bare = text.strip()
+    if _OVER.match(bare) is None or (bare.startswith("compilation ") and not end):  # a configuration tries compilers
+        return False
+    return LIVED.search(text) is None and (not soft(text) or "[debug" in text)
 
 
 def _harmless(text: str) -> bool:
@@ -250,7 +258,7 @@ def spoken(tail: bytes, lines: int) -> int:
 
 def logged_as_error(text: str) -> bool:
     """True where a program wrote a line as an error that it does not go on from."""
-    return _LEVEL.search(text) is not None and not soft(text) and not _harmless(text)
+    return not text.startswith("wandb: ") and bool(_LEVEL.search(text)) and not soft(text) and not _harmless(text)
 
 
 def succeeded(text: str) -> bool:

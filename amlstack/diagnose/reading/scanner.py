@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -70,7 +69,7 @@ class Exceptions:
         self._last_raised: dict[Writer, int] = {}
         self._spawned: int | None = None
         self._ignored: set[Writer] = set()
-        self._aside: Counter[Writer] = Counter()
+        self._aside: set[Writer] = set()
         self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
@@ -86,7 +85,7 @@ class Exceptions:
         if _IGNORED.match(line.text):
             self._ignored.add((line.rank, line.local))
         if line.text.startswith(_ASIDE):
-            self._aside[line.rank, line.local] += 1
+            self._aside.add((line.rank, line.local))
 
     def feed(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> Line | None:
         """Take a line and return the part to judge as a line of its own; None when no part is left."""
@@ -131,6 +130,13 @@ class Exceptions:
         if begun is None or writer != NAMELESS or self._reader(NAMELESS).open:
             return None
         return begun if self._reader(begun).open else None
+
+    def ignored(self, line: Line) -> bool:
+        """True where the lines before say that an exception was caught; it is asked for once."""
+        writer = (line.rank, line.local)
+        found = writer in self._ignored
+        self._ignored.discard(writer)
+        return found
 
     def message(self, line: Line, at: int, number: int) -> None:
         """The message of an event may go on in the writer's next lines."""
@@ -210,10 +216,9 @@ class Exceptions:
         if (raised.chained or raised.original) and at is not None and at < len(events):
             self._collector.chain(at, raised, signature, time)
             return
-        ignored = writer in self._ignored
-        self._ignored.discard(writer)
-        if self._aside[writer]:
-            self._aside[writer] -= 1
+        ignored = self.ignored(writers.Line("", *writer))
+        if writer in self._aside:
+            self._aside.discard(writer)
             facts = {**facts, "aside": "thread"}
         before = len(events)
         self._collector.add(
@@ -362,7 +367,7 @@ class Scanner:
         # What another event is about already, or a log with a better sign, gains nothing.
         better, near, events = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR, self.collector.events
         said = {"over": True} if begin else {}
-        if not any(
+        if line.text and not any(
             event.line == number
             or (event.role in better and event.line >= near and not (event.soft and event.origin is Origin.LINE))
             for event in events
@@ -415,6 +420,8 @@ class Scanner:
         text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
         text = f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
         raised = tracebacks.definite(text, lived=True)
+        if raised and self._exceptions.ignored(line):
+            return
         found = match(text)
         if found is None:
             if raised and not writers.soft(text):
@@ -426,6 +433,7 @@ class Scanner:
             return
         without = tracebacks.DONE_WITHOUT.search(text) is not None
         soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and (writers.soft(text) or (raised and without))
+        soft &= not (signature.kind == "stop" and tracebacks.GIVES_UP.search(text))
         soft |= signature.role is EventRole.NOTE
         if text.startswith("Exception raised from") and (before := self.collector.events[-1:]):
             soft |= before[0].soft and number - before[0].line <= CONTINUES

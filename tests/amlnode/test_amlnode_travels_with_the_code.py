@@ -11,6 +11,7 @@ from amlstack.catalog import sizes
 from amlstack.snapshot import scan
 from jobs.planning.job import check_amlnode, expected_bandwidth, infiniband_ports
 from jobs.values import Source
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,8 +106,8 @@ def test_amlnode_needs_code_when_the_command_runs_it() -> None:
     assert [finding.code for finding in check_amlnode(job)] == ["amlnode-without-code"]
 
 
-@pytest.mark.parametrize(
-    ("name", "nodes", "least"),
+@for_each(
+    "name, nodes, least",
     [
         ("Standard_ND96isr_H100_v5", 8, 300),
         ("Standard_ND96isr_H100_v5", 9, None),
@@ -157,8 +158,8 @@ def test_a_persons_own_plan_stays(code: Path) -> None:
     assert plan.enriched.environment_variables["AMLSTACK_PLAN"] == "{}"
 
 
-@pytest.mark.parametrize(
-    ("size", "count"),
+@for_each(
+    "size, count",
     [
         ("Standard_ND40rs_v2", 1),
         ("Standard_ND96asr_v4", 8),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 M, G = 1 << 20, 1 << 30
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
+@for_each(
+    "given, found",
     [
         ("1M..8M", (M, 2 * M, 4 * M, 8 * M)),
         ("1M..5M", (M, 2 * M, 4 * M)),
@@ -33,7 +33,7 @@ def test_sizes(given: str, found: tuple[int, ...]) -> None:
     assert sizes(given) == found
 
 
-@pytest.mark.parametrize("given", ["", "x", "1M..", "..1M", "2M..1M", "0", "1M,,2M", "1P", "65G", "1e400G"])
+@for_each("given", ["", "x", "1M..", "..1M", "2M..1M", "0", "1M,,2M", "1P", "65G", "1e400G"])
 def test_sizes_are_refused_when_they_are_wrong(given: str) -> None:
     with pytest.raises(NodeError, match="doubles, 1M,64M lists"):
         sizes(given)
@@ -148,7 +148,7 @@ def test_what_is_expected(given: float | None, environ: dict[str, str], least: f
     assert (found.least, found.explicit) == (least, explicit)
 
 
-@pytest.mark.parametrize("text", ["x", "0", "-1", "inf", "nan"])
+@for_each("text", ["x", "0", "-1", "inf", "nan"])
 def test_expectation_is_refused_when_it_is_no_bandwidth(text: str) -> None:
     with pytest.raises(NodeError):
         expectation(None, {"AMLSTACK_BUSBW_EXPECTED": text})

@@ -12,6 +12,7 @@ from amlnode.preflight import checks as checks_module
 from amlnode.preflight.checks import PlannedNode, amount, read_plan
 from amlnode.preflight.main import judge, main, verdict
 from amlnode.rank import NodeError
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,8 +143,8 @@ def test_locked_memory_wants_no_limit_for_infiniband(
     assert (found.state, found.seen) == (state, seen)
 
 
-@pytest.mark.parametrize(
-    ("plan", "size", "state"),
+@for_each(
+    "plan, size, state",
     [
         (PlannedNode(shm=64 << 30), 64 << 30, "good"),
         (PlannedNode(shm=64 << 30), (64 << 30) - 4096, "good"),
@@ -159,8 +160,8 @@ def test_shared_memory_is_as_planned(tmp_path: Path, plan: PlannedNode, size: in
     assert checks_module.shm(plan, tmp_path, lambda _: size).state == state
 
 
-@pytest.mark.parametrize(
-    ("plan", "size", "state"),
+@for_each(
+    "plan, size, state",
     [
         (PlannedNode(disk=100), 100, "good"),
         (PlannedNode(disk=100), 99, "bad"),
@@ -229,8 +230,8 @@ def test_a_rehearsal_never_passes_nor_fails_hardware_that_it_has_not(tmp_path: P
     assert {check.name: check.state for check in judge(H200, {}, tmp_path)}["infiniband"] == "bad"
 
 
-@pytest.mark.parametrize(
-    ("skews", "missing", "go", "clocks"),
+@for_each(
+    "skews, missing, go, clocks",
     [
         ([(0.0, 0.0), (0.3, 0.001)], [], True, ["good", "good"]),
         ([(0.0, 0.0), (-1.5, 0.001)], [], False, ["good", "bad"]),
@@ -271,8 +272,8 @@ def test_a_plan_may_lie_in_a_file(tmp_path: Path) -> None:
     assert read_plan(str(tmp_path / "plan.json"), {"AMLSTACK_PLAN": "{"}) == PlannedNode(gpus=4)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@for_each(
+    "given, message",
     [
         ("{", "cannot be read as JSON"),
         ('{"gpu": 8}', "Did you mean `gpus`?"),

@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.rpc import UNKNOWN, decode
 from amlstack.sandbox.azure_native import shape
+from tests.support.rows import for_each
 
 GROUP = shape.find("azure-native:resources:ResourceGroup")[0]
 COMPUTE = shape.find("azure-native:machinelearningservices:Compute")[0]
@@ -48,8 +49,8 @@ def test_the_stacks_own_naming_is_followed(mode: int, expected: dict[str, Any]) 
     assert shape.name(GROUP, "group", b"seed", {}, (mode, "p")) == expected
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "config", "expected"),
+@for_each(
+    "old, new, config, expected",
     [
         ({"location": "old"}, {"resourceGroupName": "g"}, {"location": "stack"}, "old"),
         ({}, {"resourceGroupName": "g"}, {"location": "stack"}, "stack"),
@@ -63,8 +64,8 @@ def test_a_location_comes_from_before_the_stack_or_the_group(old: Any, new: Any,
     assert shape.location(old, new, config, lambda group: f"of {group}" if group == "g" else None) == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "inputs", "expected"),
+@for_each(
+    "kind, inputs, expected",
     [
         (GROUP, {"resourceGroupName": "g", "location": "x"}, []),
         (GROUP, {"resourceGroupName": UNKNOWN, "location": UNKNOWN, "azureApiVersion": "v"}, []),

@@ -11,12 +11,13 @@ from amlstack.rpc import ProviderError
 from amlstack.sandbox.azure_native.arm import AcceptedError, Arm, Patience, SandboxTarget, refuse_unless_loopback
 from tests.support.azure_native.small_arm import Answer, SmallArm
 from tests.support.azure_native.stand_in_wire import refusal
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.azure_native.make_stand_in import MakeStandIn
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "",

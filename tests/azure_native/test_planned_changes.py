@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.runtime.proto import provider_pb2
@@ -98,8 +97,8 @@ def test_a_fixed_name_is_deleted_before_its_replacement_and_a_random_one_after()
     assert not shape.diff(COMPUTE, CLUSTER, cluster(vmSize="B"), {}).deleteBeforeReplace
 
 
-@pytest.mark.parametrize(
-    ("inputs", "before", "after", "expected"),
+@for_each(
+    "inputs, before, after, expected",
     [
         # The service's defaults never turn into inputs.
         ({"a": 1}, {"a": 1, "default": 7}, {"a": 1, "default": 7}, {"a": 1}),

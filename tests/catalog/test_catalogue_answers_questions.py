@@ -32,13 +32,13 @@ def test_a_size_is_found_in_any_letter_case(spelling: str) -> None:
     assert size(spelling).name == "Standard_ND96isr_H100_v5"
 
 
-@pytest.mark.parametrize("spelling", ["", " ", "ND96isr_H100_v5", "Standard_ND96isr_H100_v5 ", "Standard_"])
+@for_each("spelling", ["", " ", "ND96isr_H100_v5", "Standard_ND96isr_H100_v5 ", "Standard_"])
 def test_what_azure_would_not_take_is_not_found(spelling: str) -> None:
     assert sizes.get(spelling) is None
 
 
-@pytest.mark.parametrize(
-    ("written", "first"),
+@for_each(
+    "written, first",
     [
         ("ND96isr_H100_v5", "Standard_ND96isr_H100_v5"),
         ("standard_nd96isr_h100v5", "Standard_ND96isr_H100_v5"),
@@ -58,8 +58,8 @@ def test_a_name_like_no_other_has_none(written: str) -> None:
     assert sizes.near(written) == ()
 
 
-@pytest.mark.parametrize(
-    ("wanted", "nearest"),
+@for_each(
+    "wanted, nearest",
     [
         ("Standard_NC24r", "Standard_ND40rs_v2"),
         ("Standard_NC24rs_v3", "Standard_ND40rs_v2"),
@@ -121,8 +121,8 @@ def test_shared_memory_is_half_of_the_vm_s(name: str, text: str | None) -> None:
     assert size(name).shm_bytes() == (None if text is None else int(text[:-1]) * 2**30)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
+@for_each(
+    "name, text",
     [
         ("Standard_ND96isr_H100_v5", "8 x H100 80 GiB, NDR InfiniBand 3200 Gb/s"),
         ("Standard_NC24r", "4 x K80 12 GiB, FDR InfiniBand 56 Gb/s without SR-IOV"),
@@ -200,8 +200,8 @@ def test_four_a100_without_infiniband_get_affinity_and_on_request_graph_and_topo
     assert variables("Standard_NC144lds_xl_RTXPRO6000BSE_v6", "nccl") == {"NCCL_SOCKET_IFNAME": "eth0"}
 
 
-@pytest.mark.parametrize(
-    ("name", "blocks"),
+@for_each(
+    "name, blocks",
     [
         ("Standard_ND96isr_H100_v5", {"topology", "azure-tuned", "sharp"}),
         ("Standard_ND96isr_H200_v5", {"topology", "azure-tuned", "sharp"}),
@@ -244,8 +244,8 @@ def test_containers_lock_memory_only_where_there_is_rdma_to_register_it() -> Non
     assert fabric.docker_args(size("Standard_NC24s_v3")) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "nodes", "network", "expected", "fault_below"),
+@for_each(
+    "name, nodes, network, expected, fault_below",
     [
         ("Standard_ND96amsr_A100_v4", 2, "infiniband", (187, 189), 180),
         ("Standard_ND96asr_v4", 2, "ethernet", (3.1, 3.1), None),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-
-import pytest
+from typing import TYPE_CHECKING
 
 from amlstack.catalog import environments
 from amlstack.cli.main import main
+from tests.support.rows import for_each
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_each_environment_is_listed_with_what_its_name_does_not_say(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,8 +37,8 @@ def test_an_unknown_name_ends_with_near_misses(capsys: pytest.CaptureFixture[str
     assert "Did you mean `acpt-pytorch-2.8-cuda12.6`" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("reference", "name"),
+@for_each(
+    "reference, name",
     [
         ("azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/7", "acpt-pytorch-2.8-cuda12.6"),
         ("azureml://registries/azureml/environments/sklearn-1.5/labels/latest", "sklearn-1.5"),

@@ -269,8 +269,8 @@ def test_every_gpu_is_known_and_cuda_builds_for_those_of_nvidia() -> None:
             assert gpu.cuda_until is None or gpu.builds_for(gpu.cuda_until)
 
 
-@pytest.mark.parametrize(
-    ("model", "cuda", "builds"),
+@for_each(
+    "model, cuda, builds",
     [
         ("H100", "12.6", True),
         ("H100", "11.7", False),
@@ -332,8 +332,8 @@ def test_a_size_has_one_price_of_a_region_and_that_of_the_home_region_first() ->
         assert prices.HOME not in listed[1:], size.name
 
 
-@pytest.mark.parametrize(
-    ("name", "region", "usd", "month"),
+@for_each(
+    "name, region, usd, month",
     [
         ("Standard_ND96isr_H100_v5", None, 98.32, date(2026, 9, 16)),
         ("Standard_ND96isr_H100_v5", "westeurope", 127.816, date(2026, 6, 18)),

@@ -6,9 +6,10 @@ import pytest
 
 from amlstack.base.findings import Level
 from amlstack.catalog import regions
+from tests.support.rows import for_each
 
 
-@pytest.mark.parametrize("written", ["westeurope", "West Europe", "eastus2", "usgovvirginia", "eastus2euap"])
+@for_each("written", ["westeurope", "West Europe", "eastus2", "usgovvirginia", "eastus2euap"])
 def test_a_region_by_name_or_code_has_no_finding(written: str) -> None:
     assert regions.finding(written, "location") is None
 

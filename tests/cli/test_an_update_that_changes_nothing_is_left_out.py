@@ -14,6 +14,7 @@ from amlstack.base import paths, pulumi_wire
 from amlstack.cli.stack.plan import changes_nothing
 from amlstack.cli.stack_files import State
 from amlstack.engine import Outcome
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def test_a_failed_preview_is_no_word_on_changes(tmp_path: Path) -> None:
     assert not by(tmp_path, preview=Outcome(1, ops={URN: "same"}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "edit",
     [
         {"inputDiff": {"adds": {"a": 1}}},
@@ -66,7 +67,6 @@ def test_a_failed_preview_is_no_word_on_changes(tmp_path: Path) -> None:
         {"propertyDependencies": {"location": [GROUP], "resourceGroupName": [GROUP]}},
         {"customTimeouts": {}},
     ],
-    ids=lambda edit: next(iter(edit)),
 )
 def test_what_the_plan_describes_otherwise_is_a_change(edit: dict[str, Any], tmp_path: Path) -> None:
     assert not by(tmp_path, plan={"resourcePlans": {URN: {**PLAN, "goal": {**GOAL, **edit}}}})

@@ -16,6 +16,7 @@ from amlstack.cli.stack.pulumi_stack import PulumiStack
 from amlstack.cli.stack_files import State, read_state
 from amlstack.engine import Outcome
 from amlstack.sandbox.store.store import Store
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def test_what_the_sandbox_has_not_is_lost_and_a_run_is_not(home: Path) -> None:
     assert len(missing_resources(STATE, home / "after a reset")) == len(TYPES) - 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"checkpoint": {}}', '{"checkpoint": {"latest": null}}'])
+@for_each("text", ["", "{", "[]", '{"checkpoint": {}}', '{"checkpoint": {"latest": null}}'])
 def test_a_state_file_of_an_unknown_form_records_nothing(text: str, tmp_path: Path) -> None:
     file = tmp_path / ".pulumi" / "stacks" / "amlstack" / "sandbox.json"
     file.parent.mkdir(parents=True)

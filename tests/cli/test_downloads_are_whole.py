@@ -16,6 +16,7 @@ from amlstack.provider.arm import ArmClient
 from amlstack.provider.blobs import ContainerAccess
 from amlstack.rpc import ProviderError
 from tests.support.loopback import Loopback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,9 +132,7 @@ def test_a_half_of_another_content_is_not_gone_on_with(tmp_path: Path) -> None:
     assert container.asked == [0]
 
 
-@pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "/etc/passwd", "a//../b", "a\\b", "a\x00b", "", ".", "a/", "x" * 300]
-)
+@for_each("name", ["../x", "a/../../x", "/etc/passwd", "a//../b", "a\\b", "a\x00b", "", ".", "a/", "x" * 300])
 def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RefusedNameError):
         inside(tmp_path, name)

@@ -20,6 +20,7 @@ from amlstack.cli.stack.drift.report import Declaring, Look, PropertyDrift, Reso
 from amlstack.cli.stack.pulumi_stack import PulumiStack, lock_file
 from amlstack.cli.stack_files import State
 from infra.settings import read_file
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,8 +89,8 @@ def cluster(name: str, most: int) -> dict[str, Any]:
     return event(CLUSTER, name, was=scaled(8), now=scaled(most), differ=(f"{SCALE}.maxNodeCount",))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
+@for_each(
+    "old, new, expected",
     [
         ({"a": 1}, {"a": 1}, []),
         ({"a": 1}, {"a": 2}, [("a", 1, 2)]),

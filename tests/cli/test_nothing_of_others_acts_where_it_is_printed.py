@@ -21,6 +21,7 @@ from amlstack.cli.console import Progress
 from amlstack.cli.logs.files import Tail
 from amlstack.cli.main import main
 from tests.support.cli.hostile import HOSTILE, acting
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,8 +75,8 @@ def test_a_name_with_a_line_end_stays_in_its_line(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "a\\nb.yml: error: k\\nl [c]\n    first\n    second.yml: error: other.\n"
 
 
-@pytest.mark.parametrize(
-    ("hostile", "shown"),
+@for_each(
+    "hostile, shown",
     [
         ("::error::x", ": :error::x"),
         ("a\n \t::set-output name=a::b", "a\n \t: :set-output name=a::b"),

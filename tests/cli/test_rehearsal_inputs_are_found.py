@@ -13,6 +13,7 @@ from amlstack.cli.jobfiles.judgement import check_file, plan_gate
 from amlstack.cli.main import VERBS, app_of
 from amlstack.cli.rehearsal import inputs, mapping_file
 from tests.support.rehearsal_inputs import data, empty_folder, made, plan
+from tests.support.rows import for_each
 
 IRIS = "https://azuremlexamples.blob.core.windows.net/datasets/iris.csv"
 JOB = f"""\
@@ -206,8 +207,8 @@ def test_an_unknown_output_is_told_the_near_one(job: Path) -> None:
     assert (finding.code, finding.remedy) == ("output-unknown", "Did you mean `first.model`?")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
+@for_each(
+    "text, line, words",
     [
         ('[inputs]\n"a" = data\n', 2, "This is not TOML"),
         ('[inputs]\n"a" = 3\n', 2, "`a` must be a string, got `3`. Quote it."),

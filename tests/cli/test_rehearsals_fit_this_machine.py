@@ -14,6 +14,7 @@ from amlstack.cli.main import main
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.sandbox.scale import RehearsalScale
 from amlstack.sandbox.server import daemon
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +123,8 @@ def test_free_memory_bounds_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not scales.too_large(parts)
 
 
-@pytest.mark.parametrize(
-    ("command", "script", "ranks"),
+@for_each(
+    "command, script, ranks",
     [
         ("python t.py", "import torch.multiprocessing as mp\nmp.spawn(f, nprocs=torch.cuda.device_count())\n", 8),
         ("torchrun --nproc_per_node gpu t.py", "", 8),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from amlstack.cli.workspace.status import _speed, comparison_lines
+from tests.support.rows import for_each
 
 RUN: dict[str, Any] = {
     "name": "fit-1", "status": "Completed", "compute": "gpu", "nodes": 2, "ranks": 16, "seconds": 7300.0, "usd": 110.0,
@@ -26,8 +25,8 @@ def test_what_differs_stands_in_columns_and_the_rest_in_a_line() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("history", "speed"),
+@for_each(
+    "history, speed",
     [
         ([], None),
         ([(1000, 5)], None),

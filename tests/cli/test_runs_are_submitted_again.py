@@ -9,6 +9,7 @@ import pytest
 
 from amlstack.cli.workspace.job_search import job_of_body
 from amlstack.cli.workspace.submission import NoSettingError, body_of
+from tests.support.rows import for_each
 
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 DECLARED: dict[str, Any] = {
@@ -61,13 +62,13 @@ SET: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", SET)
+@for_each("change", SET)
 def test_a_setting_is_changed_and_nothing_else(change: str) -> None:
     assert body_of(a_run(), [change]) == {"properties": DECLARED | SET[change]}
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
+@for_each(
+    "change, says",
     [
         ("inputs.rl=1", "no input `rl`. There are `lr`, `data`."),
         ("instance_cuont=1", "Did you mean `instance_count`?"),

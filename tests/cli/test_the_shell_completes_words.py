@@ -12,6 +12,7 @@ import pytest
 
 from amlstack.cli.completion import SHELLS, candidates
 from amlstack.cli.main import VERBS, app_of, main
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 APPS = {name: partial(app_of, verb) for name, verb in VERBS.items()}
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
+@for_each(
+    "line, found",
     [
         ("amlstack rehe", ["rehearse"]),
         ("amlstack s", ["sandbox", "schema", "shell", "show", "sizes", "status", "submit"]),

@@ -11,6 +11,7 @@ from amlstack.base import paths
 from amlstack.cli.additions import AdditionError, with_item
 from amlstack.cli.main import main
 from infra.settings import read_file
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,8 +112,8 @@ def test_without_a_terminal_and_without_yes_nothing_is_written(team: Path, capsy
     assert not (team / "workloads/finetune").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "made"),
+@for_each(
+    "text, made",
     [
         ("config:\n  a:\n    - x # one\n  # end\n  b: 1\n", "config:\n  a:\n    - x # one\n    - y\n  # end\n  b: 1\n"),
         ("config:\n  a:\n  - x\n", "config:\n  a:\n  - x\n  - y\n"),
@@ -127,9 +128,7 @@ def test_an_item_is_put_where_the_list_ends_in_each_form(text: str, made: str) -
     assert with_item(text, "a", "y", "f") == made
 
 
-@pytest.mark.parametrize(
-    "text", ["config:\n  a: 1\n", "a: 1\n", "config:\n  a: []\n", "config:\n  a: |\n    x\n", "- 1\n"]
-)
+@for_each("text", ["config:\n  a: 1\n", "a: 1\n", "config:\n  a: []\n", "config:\n  a: |\n    x\n", "- 1\n"])
 def test_a_form_that_cannot_be_edited_is_refused(text: str) -> None:
     with pytest.raises(AdditionError):
         with_item(text, "a", "y", "f")

@@ -8,6 +8,7 @@ from amlstack.cli.console import Progress
 from amlstack.cli.stack import explain
 from amlstack.cli.stack.plan import counted_operations
 from amlstack.engine import Outcome
+from tests.support.rows import for_each
 
 CLOSING = "an unhandled error occurred: program exited with non-zero exit code: 1"
 WRONG = "1 thing is wrong with this stack; nothing was changed."
@@ -60,8 +61,8 @@ def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatc
     assert "amlstack:protect" in one
 
 
-@pytest.mark.parametrize(
-    ("updated", "outcome", "step"),
+@for_each(
+    "updated, outcome, step",
     [
         (False, Outcome(1, diagnostics=[("error", "", WRONG)]), "nothing was changed; once the cause is gone"),
         (True, Outcome(1, diagnostics=[("error", JOB, GATE)]), "until `rerun` of train is another word"),
@@ -77,14 +78,6 @@ def test_all_that_is_protected_is_one_explanation(monkeypatch: pytest.MonkeyPatc
             Outcome(1, diagnostics=[("error", "", THERE.format("/providers/Microsoft.Storage/storageAccounts/st"))]),
             "docs/how-to/killed-creates.md",
         ),
-    ],
-    ids=[
-        "a mistake or a refused edit",
-        "a failed gate",
-        "a service that failed",
-        "a killed engine",
-        "a group that exists",
-        "another resource that exists",
     ],
 )
 def test_going_on_is_promised_only_where_up_would_go_on(*, updated: bool, outcome: Outcome, step: str) -> None:

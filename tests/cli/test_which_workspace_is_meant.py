@@ -17,6 +17,7 @@ from amlstack.cli.workspace.workspace_place import NoWorkspaceError
 from amlstack.provider.arm import ArmError
 from amlstack.provider.runs import record_of
 from amlstack.run_identity import IDENTITY, NAME
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,8 +133,8 @@ def test_a_file_that_names_no_workspace_is_named_with_what_it_lacks(nowhere: Pat
         found()
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
+@for_each(
+    "error, words",
     [
         (ArmError(0, "NoCredential", "no Entra ID token"), "Not signed in"),
         (ArmError(401, "InvalidAuthenticationTokenTenant", "The token is from the wrong issuer"), "another tenant"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from amlstack.cli.workspace.job_search import WorkspaceJob
 from amlstack.cli.workspace.status import Queue, ranks_of
 from amlstack.provider.arm import ArmClient, Response
 from amlstack.provider.runs import Record
+from tests.support.rows import for_each
 
 CLUSTER = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w/computes/gpu"
 SIZE = "Standard_ND96asr_v4"
@@ -44,8 +43,8 @@ def usages(current: int, limit: int) -> dict[str, Any]:
 SIZES = {"value": [{"name": SIZE, "family": "family-x", "vCPUs": 96}]}
 
 
-@pytest.mark.parametrize(
-    ("answers", "words"),
+@for_each(
+    "answers, words",
     [
         ({}, "there is no compute `gpu`"),
         ({"gpu": cluster(1)}, "asks for 2 nodes, and `gpu` has at most 1: it never starts there"),
@@ -83,8 +82,8 @@ def test_a_job_that_does_not_wait_has_no_reason() -> None:
     assert "serverless" in Queue(arm).why(job(compute=""))
 
 
-@pytest.mark.parametrize(
-    ("distribution", "command", "ranks"),
+@for_each(
+    "distribution, command, ranks",
     [
         ({"distributionType": "PyTorch", "processCountPerInstance": 8}, "python train.py", 16),
         ({"distributionType": "Mpi"}, "python -u train.py", 2),

@@ -14,6 +14,7 @@ import yaml
 
 from amlstack.cli.gitops import files
 from tests.support.deploy import operator_fields, operator_pod
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,7 +152,7 @@ STATUSES = {
 }
 
 
-@pytest.mark.parametrize("name", STATUSES)
+@for_each("name", STATUSES)
 def test_argo_cd_sees_a_stack_as_it_is(name: str) -> None:
     status, *expected = STATUSES[name]
     assert list(health(status)) == expected

@@ -12,10 +12,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from amlstack.base.paths import PROJECT, cache
 from tests.support.deploy import operator_pod
+from tests.support.rows import for_each
 
 DOCKERFILE = operator_pod.FILES / "Dockerfile"
 TEXT = DOCKERFILE.read_text("utf-8")
@@ -71,7 +70,7 @@ def test_what_goes_into_the_image_starts_and_judges(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "uv.lock", "Pulumi.yaml", "policies", "amlstack", "infra", "jobs"])
+@for_each("name", ["pyproject.toml", "uv.lock", "Pulumi.yaml", "policies", "amlstack", "infra", "jobs"])
 def test_the_context_of_the_build_holds_what_is_copied_and_used(name: str) -> None:
     assert name in WITHIN
     assert (PROJECT / name).exists()

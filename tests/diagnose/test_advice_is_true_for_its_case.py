@@ -75,9 +75,7 @@ TRACE = 'Traceback (most recent call last):\n  File "/app/train.py", line 3, in 
 INSIDE = '  File "/opt/conda/lib/python3.10/site-packages/PIL/Image.py", line 9, in open\n    raise\n'
 
 
-@pytest.mark.parametrize(
-    ("log", "quoted"),
-    [
+@for_each("log, quoted", [
         (f"{TRACE}{INSIDE}PIL.UnidentifiedImageError: cannot identify image '/data/cat 12.jpg'", "/data/cat 12.jpg"),
         (f"{TRACE}FileNotFoundError: [Errno 2] No such file or directory: '/data/train.csv'", "/data/train.csv"),
         (f"{TRACE}ImportError: tokenizers>=0.21,<0.22 is required for this module, but found tokenizers==0.20.3.",
@@ -90,14 +88,13 @@ INSIDE = '  File "/opt/conda/lib/python3.10/site-packages/PIL/Image.py", line 9,
         (f"{TRACE}OSError: [Errno 98] bind ('0.0.0.0', 8265): address already in use", "The port is 8265"),
         ("ERROR: (ClusterCoreQuotaReached) Operation results in exceeding quota.", "ClusterCoreQuotaReached"),
         ("Code: WorkspaceDatastoreCountExceeded", "WorkspaceDatastoreCountExceeded"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_fact_that_answers_the_question_is_quoted(tmp_path: Path, log: str, quoted: str) -> None:
     assert quoted in answer(tmp_path, log).advice
 
 
-@pytest.mark.parametrize(
-    ("log", "wrong"),
+@for_each(
+    "log, wrong",
     [
         (
             "E0000 00:00:00 add_port.cc:10] Failed to add port: Address already in use\nRuntimeError: bind",
@@ -129,11 +126,9 @@ def test_exceeded_is_a_refusal_only_where_it_is_a_code(tmp_path: Path, log: str)
     assert answer(tmp_path, log).cause is None
 
 
-@pytest.mark.parametrize(
-    "file",
-    ["/opt/conda/lib/code.py", "/usr/lib/python3/dist-packages/x.py", r"C:\Python39\lib\runpy.py", "<frozen runpy>",
-     r"C:\Users\me\miniconda3\envs\t\Lib\site-packages\x.py", "/root/.cache/huggingface/modules/m/modeling.py"],
-)  # fmt: skip
+@for_each("file", ["/opt/conda/lib/code.py", "/usr/lib/python3/dist-packages/x.py", r"C:\Python39\lib\runpy.py",
+    "<frozen runpy>", r"C:\Users\me\miniconda3\envs\t\Lib\site-packages\x.py",
+    "/root/.cache/huggingface/modules/m/modeling.py"])  # fmt: skip
 def test_file_of_a_library_is_never_called_the_programs_own(tmp_path: Path, file: str) -> None:
     assert not Frame(file, 3, "f").own
     said = answer(tmp_path, f'Traceback (most recent call last):\n  File "{file}", line 3, in f\nValueError: no')
@@ -167,8 +162,8 @@ WATCHDOG = (
 )
 
 
-@pytest.mark.parametrize("after", [MPIRUN, SRUN, WATCHDOG])
-@pytest.mark.parametrize("lead", ["", TRACE])
+@for_each("after", [MPIRUN, SRUN, WATCHDOG])
+@for_each("lead", ["", TRACE])
 def test_what_a_launcher_or_watchdog_says_later_is_no_cause(tmp_path: Path, lead: str, after: str) -> None:
     said = answer(tmp_path, f"step 1\nstep 2\n{lead}ValueError: Unknown split: traine\n{after}\n")
     assert said.text == "ValueError: Unknown split: traine"

@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.diagnose import diagnose
 from tests.support.diagnose.log_texts import child_failed, row, steps, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,17 +69,14 @@ def test_a_stack_below_a_warning_of_the_teardown_ends_nothing(tmp_path: Path) ->
     assert not verdict_of(log, tmp_path).found
 
 
-@pytest.mark.parametrize(
-    ("line", "cause"),
-    [
+@for_each("line, cause", [
         ("sbatch: error: Batch job submission failed: Requested node configuration is not available", "slurm-refused"),
         ("Error operation not supported at line 351 in file /src/csrc/pythonInterface.c", "native-fatal-error"),
         ('    "message": "RendezvousConnectionError: The connection to the store failed.",', "rendezvous-timeout"),
         ("7.batch      batch      main          4 OUT_OF_ME+    0:125", "host-out-of-memory"),
         ("rank2 (local rank: 2)exitcode: -9 (pid: 36071)error file: <N/A>", "signal-9-likely-out-of-memory"),
         ("Failures:\n[0]:\nrank2 (local rank: 2)exitcode: -11 (pid: 36071)", "segmentation-fault"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_refusals_records_and_rows_name_the_cause(line: str, cause: str, tmp_path: Path) -> None:
     verdict = verdict_of(f"{line}\n", tmp_path)
     assert (verdict.cause, verdict.rank) == (cause, 2 if "rank2" in line else None)

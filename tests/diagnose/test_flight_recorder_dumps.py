@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from amlstack.diagnose import diagnose, flight_recorder, read
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,9 +40,9 @@ def write(folder: Path, dumps: dict[int, dict[str, Any]], *, as_json: bool) -> N
             (folder / f"nccl_trace_rank_{rank}").write_bytes(pickle.dumps(data, protocol=2))
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize(
-    ("late", "ranks"),
+@for_each("as_json", [False, True])
+@for_each(
+    "late, ranks",
     [
         ({2: dump(40, None)}, [2]),  # it never enqueued number 41
         ({2: dump(44, 39)}, [2]),  # it is still in number 39, which the others have left
@@ -108,8 +109,8 @@ def exchange(
     }
 
 
-@pytest.mark.parametrize(
-    ("waits", "rank"),
+@for_each(
+    "waits, rank",
     [
         ({0: {4: "send"}, 4: {8: "send"}, 8: {12: "send"}, 12: {}}, 12),  # each waits for the next stage
         ({0: {4: "recv"}, 4: {8: "recv"}, 8: {}, 12: {8: "recv"}}, 8),

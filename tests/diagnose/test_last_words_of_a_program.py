@@ -8,6 +8,7 @@ import pytest
 
 from amlstack.diagnose import diagnose
 from tests.support.diagnose.log_texts import child_failed, row, steps, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
     return diagnose([folder])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "2026-03-01 10:00:00 ERROR trainer: the validation set has no rows",

@@ -66,8 +66,8 @@ def test_sentences_of_open_mpi_are_read_over_line_ends(tmp_path: Path) -> None:
     assert verdict_of(text, tmp_path).cause == "network-unreachable"
 
 
-@pytest.mark.parametrize(
-    ("line", "guess"),
+@for_each(
+    "line, guess",
     [
         ("The process died, possibly because of CUDA out of memory", True),
         ("This may be an uncorrectable ECC error", True),

@@ -70,7 +70,7 @@ def test_mpirun_names_the_rank_of_an_exception_that_all_processes_raised(tmp_pat
     assert verdict_of(traceback("AssertionError") * 3 + end, tmp_path).rank == 5
 
 
-@pytest.mark.parametrize("line", HARMLESS)
+@for_each("line", HARMLESS)
 def test_a_sign_that_the_run_outlived_is_a_note(line: str, tmp_path: Path) -> None:
     verdict = verdict_of(steps(50) + f"{line}\n" + steps(300, begin=50), tmp_path)
     assert (verdict.found, verdict.fatal, verdict.rank) == (False, False, None)
@@ -82,7 +82,7 @@ def test_a_caught_exception_is_no_cause(tmp_path: Path) -> None:
     assert (verdict.found, verdict.fatal) == (False, False)
 
 
-@pytest.mark.parametrize("line", HARMLESS[:5])
+@for_each("line", HARMLESS[:5])
 def test_a_sign_far_from_the_end_is_not_what_ended_the_run(line: str, tmp_path: Path) -> None:
     end = child_failed(row(1, 1))
     verdict = verdict_of(steps(50) + f"{line}\n" + steps(300, begin=50) + end, tmp_path)

@@ -47,8 +47,8 @@ def test_rank_of_a_log_follows_from_its_name(name: str, rank: int | None, tmp_pa
     assert rank_of(tmp_path / name, tmp_path) == rank
 
 
-@pytest.mark.parametrize(
-    ("names", "ranks"),
+@for_each(
+    "names, ranks",
     [
         (["044.txt"], [None]),
         (["rank_3.log"], [None]),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.support.diagnose.score import score
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +19,8 @@ KEY = (
 QUIET = "epoch 1 loss 0.5\nepoch 2 loss 0.4\ndone\n"
 
 
-@pytest.mark.parametrize(
-    ("log", "truth", "judgement"),
+@for_each(
+    "log, truth, judgement",
     [
         (KEY, {"truth": "KeyError", "visible": True}, "right"),
         (KEY, {"truth": "out of memory", "visible": True}, "wrong cause"),

@@ -17,6 +17,7 @@ import pytest
 from amlstack.diagnose import diagnose, judge, read
 from amlstack.diagnose.reading import files, records
 from tests.support.diagnose.log_texts import CLOSED, steps, traceback
+from tests.support.rows import for_each
 
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"
 
@@ -37,8 +38,8 @@ def test_the_services_codes_within_codes_are_one() -> None:
     assert [each.code for each in found] == ["UserError.ScriptExecution.StreamAccess.NotFound", "UserError.UserError"]
 
 
-@pytest.mark.parametrize(
-    ("record", "cause"),
+@for_each(
+    "record, cause",
     [
         (SERVICE, "data-not-found"),
         ({"name": "j", "status": "Failed", **SERVICE}, "data-not-found"),
@@ -57,9 +58,7 @@ def test_the_services_own_record_is_read(record: dict[str, Any], cause: str, tmp
     assert (verdict.cause, verdict.file) == (cause, "job.json")
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": 1}', '{"error": null, "status": "Completed"}', "[1, 2]", "{", '{"events": []}']
-)
+@for_each("text", ['{"a": 1}', '{"error": null, "status": "Completed"}', "[1, 2]", "{", '{"events": []}'])
 def test_other_json_is_no_log(text: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text)
     (tmp_path / "std_log.txt").write_text(steps(3))
@@ -79,8 +78,8 @@ def test_an_archive_is_read_like_the_folder_in_it(tmp_path: Path) -> None:
         assert (verdict.cause, verdict.rank, verdict.files) == ("cuda-out-of-memory", 1, 2)
 
 
-@pytest.mark.parametrize(
-    ("form", "suffix"),
+@for_each(
+    "form, suffix",
     [("tar", ".tar"), ("gztar", ".tar.gz"), ("gztar", ".tgz"), ("bztar", ".tar.bz2"), ("xztar", ".tar.xz")],
 )
 def test_a_tar_is_read_like_the_folder_in_it(form: str, suffix: str, tmp_path: Path) -> None:
@@ -147,8 +146,8 @@ def test_twice_as_many_logs_are_twice_the_work(form: str, tmp_path: Path) -> Non
     assert work(twice) < 2.2 * work(few)
 
 
-@pytest.mark.parametrize("form", ["tar", "gztar", "zip"])
-@pytest.mark.parametrize("inside", [True, False])
+@for_each("form", ["tar", "gztar", "zip"])
+@for_each("inside", [True, False])
 def test_an_archive_that_was_cut_off_is_named(form: str, inside: bool, tmp_path: Path) -> None:
     archive = many(tmp_path / "run", 40, form)
     content = archive.read_bytes()

@@ -6,6 +6,7 @@ import pytest
 
 from amlstack.diagnose.reading import lines, writers
 from amlstack.diagnose.reading.scanner import scan
+from tests.support.rows import for_each
 
 MEMORY = "[rank{rank}]: RuntimeError: CUDA out of memory. Tried to allocate {number} MiB"
 
@@ -48,7 +49,7 @@ def test_another_error_is_read_after_a_storm() -> None:
     assert len({event.code for event in log.events}) == 2
 
 
-@pytest.mark.parametrize("word", ["node", "vm-", "a1.", "worker-0-host", "[rank", "1"])
+@for_each("word", ["node", "vm-", "a1.", "worker-0-host", "[rank", "1"])
 def test_a_line_of_one_endless_word_costs_no_more_than_its_length(word: str) -> None:
     # With a cost of its square, this would take hours and run into the time limit of tests.
     assert writers.strip((word + "1") * 300_000).rank is None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.diagnose import diagnose
 from tests.support.diagnose.log_texts import steps, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +30,7 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
     return diagnose([folder])
 
 
-@pytest.mark.parametrize(
-    ("text", "cause", "shown"),
-    [
+@for_each("text, cause, shown", [
         # The second run was interrupted; without a step of its own it may be a process of the first.
         (traceback("TypeError: no dict") + steps(3) + traceback("KeyboardInterrupt"), "terminated-from-outside", ""),
         (traceback("TypeError: no dict") + traceback("KeyboardInterrupt"), "python-exception", "no dict"),
@@ -50,8 +47,7 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
          "logged-error", "no parser"),
         ("09:00:01  Encountered an error:\nRuntime Error\n  the profile has no target\n09:00:02  summary\n",
          "logged-error", "no target"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_ended_the_last_run_is_the_cause(text: str, cause: str | None, shown: str, tmp_path: Path) -> None:
     verdict = verdict_of(text, tmp_path)
     assert verdict.cause == cause

@@ -10,6 +10,7 @@ import pytest
 from amlstack.diagnose import diagnose
 from amlstack.diagnose.reading import writers
 from tests.support.diagnose.log_texts import CLOSED, traceback
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +26,9 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
     return diagnose([folder])
 
 
-@pytest.mark.parametrize("form", ["{rank}: {text}", "{rank:2d}: {text}", "[{rank}] {text}", "[{rank}]: {text}"])
-@pytest.mark.parametrize(
-    ("line", "cause"),
+@for_each("form", ["{rank}: {text}", "{rank:2d}: {text}", "[{rank}] {text}", "[{rank}]: {text}"])
+@for_each(
+    "line, cause",
     [
         (f"[2024-02-01 10:00:00] trainer {OOM}", "cuda-out-of-memory"),
         ("bash: line 3: 4711 Segmentation fault (core dumped) python train.py", "segmentation-fault"),
@@ -48,7 +49,7 @@ def test_an_excerpt_of_one_labelled_rank_needs_no_header(tmp_path: Path) -> None
     assert verdict_of("".join(f"10: {row}\n" for row in rows), tmp_path).rank == 10
 
 
-@pytest.mark.parametrize(
+@for_each(
     "rows",
     [
         [f"{number}: line" for number in range(1, 40)],
@@ -71,8 +72,8 @@ def test_the_number_of_a_task_that_starts_a_launcher_is_a_nodes(tmp_path: Path) 
     assert (verdict.cause, verdict.rank) == ("cuda-out-of-memory", None)
 
 
-@pytest.mark.parametrize(
-    ("who", "rank"),
+@for_each(
+    "who, rank",
     [
         ("Worker_TP3", 3),
         ("VllmWorker TP3", 3),
@@ -93,7 +94,7 @@ def test_a_workers_name_tells_its_rank_where_no_other_sizes_are_needed(who: str,
     assert writers.strip(f"({who} pid=12) x").text == "x"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "known",
     [
         "{node}:{pid}:{tid} [{rank}] NCCL INFO comm 0xa{rank} rank {rank} nranks 4 cudaDev 0 busId 1000 - Init COMPLETE",

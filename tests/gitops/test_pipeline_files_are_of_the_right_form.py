@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from amlstack.base.paths import PROJECT
+from tests.support.rows import for_each
 
 PIPELINES = sorted((PROJECT / "deploy" / "azure-pipelines").glob("*.yml"))
 WORKFLOWS = sorted((PROJECT / "deploy" / "github").glob("*.yml"))
@@ -118,7 +119,7 @@ def test_actions_are_pinned_by_digest_and_say_their_version(file: Path) -> None:
     assert [one for one in used if not re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
 
 
-@pytest.mark.parametrize("file", [*WORKFLOWS, *PIPELINES], ids=lambda file: f"{file.parent.name}/{file.name}")
+@for_each("file", [*WORKFLOWS, *PIPELINES])
 def test_no_file_reads_a_stored_secret_or_puts_words_of_others_into_a_script(file: Path) -> None:
     text = file.read_text("utf-8")
     assert "secrets." not in text

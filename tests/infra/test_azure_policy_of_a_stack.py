@@ -15,6 +15,7 @@ from infra.names import Names
 from infra.settings import AzurePolicy, parse
 from policies import azure_policy
 from policies import config as configuration
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,8 +84,8 @@ def test_the_group_is_the_scope_unless_the_subscription_is_asked_for() -> None:
     assert made(scope="subscription").scope == f"/subscriptions/{NAMES.subscription}"
 
 
-@pytest.mark.parametrize(
-    ("written", "where", "words"),
+@for_each(
+    "written, where, words",
     [
         ({"effect": "refuse"}, "amlstack:azurePolicy.effect", "audit"),
         ({"efect": "deny"}, "amlstack:azurePolicy.efect", "Did you mean `effect`"),

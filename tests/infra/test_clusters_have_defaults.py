@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
@@ -13,6 +12,7 @@ from amlstack.catalog import clock
 from infra.declaration import declare
 from infra.settings import parse, read_file
 from infra.settings.model.cluster import Cluster
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,8 +94,8 @@ def test_a_finding_on_an_entry_points_at_the_entry(tmp_path: Path) -> None:
     assert findings(tmp_path, more=more) == [("setting-value", 3, "[1].nodes.idle")]
 
 
-@pytest.mark.parametrize(
-    ("defaults", "seen"),
+@for_each(
+    "defaults, seen",
     [
         ({"name": "all"}, "`name` cannot be declared"),
         ({"siez": SIZE}, "Unknown key `siez`"),
@@ -111,9 +111,7 @@ def test_a_default_is_judged_though_no_cluster_takes_it(defaults: dict[str, Any]
     assert found.where.startswith("amlstack:cluster_defaults.")
 
 
-@pytest.mark.parametrize(
-    ("entry", "seen", "rule"),
-    [
+@for_each("entry, seen, rule", [
         ({"ssh": {"user": "a", "public_key": KEY, "password": "hidden"}}, "`password` cannot be declared", "password"),
         ({"ssh": {"user": "a", "public_key": KEY, "public_keys": []}}, "`public_keys` cannot be declared", "one key"),
         ({"property_bag": {}}, "`property_bag` cannot be declared", "describes no key"),
@@ -122,8 +120,7 @@ def test_a_default_is_judged_though_no_cluster_takes_it(defaults: dict[str, Any]
         ({"ssh": {"user": "a", "public_key": KEY}, "disable_local_auth": True}, "is true", "on and off"),
         ({"ssh": {"user": "a", "public_key": KEY, "public_access": True}, "node_public_ip": False},
          "`node_public_ip` is false", "no public port"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_a_cluster_cannot_be_is_refused_with_the_reason(entry: dict[str, Any], seen: str, rule: str) -> None:
     (found,) = parse({**BASE, "clusters": [{"name": "one", "size": SIZE, "nodes": {"max": 1}, **entry}]}).findings
     assert seen in found.seen
@@ -131,7 +128,7 @@ def test_what_a_cluster_cannot_be_is_refused_with_the_reason(entry: dict[str, An
     assert "hidden" not in str(found)
 
 
-@pytest.mark.parametrize("key", ["min_instances", "tier", "ssh_settings", "vm_size", "network_settings"])
+@for_each("key", ["min_instances", "tier", "ssh_settings", "vm_size", "network_settings"])
 def test_the_keys_of_other_tools_are_answered_with_our_names(key: str) -> None:
     (found,) = parse({**BASE, "clusters": [{"name": "one", "size": SIZE, "nodes": {"max": 1}, key: 1}]}).findings
     assert found.remedy.startswith("Write `")

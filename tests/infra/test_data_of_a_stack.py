@@ -13,6 +13,7 @@ from infra import data, roles
 from infra.declaration import Declaration, declare
 from infra.settings import Datastore, parse
 from jobs.local_data import all_inputs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -239,8 +240,8 @@ def test_a_label_becomes_the_stacks_version_and_part_of_the_runs_identity(projec
     assert (theirs.assets, theirs.data.identity(theirs.plan.declaration)) == ((), theirs.plan.declaration)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@for_each(
+    "text, names",
     [
         ("azureml://datastores/corpora/paths/a/datastores/b", {"corpora"}),
         ("azureml://subscriptions/s/resourcegroups/g/workspaces/w/datastores/corpora/paths/a", {"corpora"}),

@@ -15,6 +15,7 @@ from amlstack.catalog.prices import Price
 from infra.declaration import declare
 from infra.settings import read_file
 from jobs.planning.plans import Target
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +114,7 @@ def identity(run: Run) -> tuple[Any, ...]:
     return run.plan.declaration, run.own.hash, run.declared.rerun
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"nodes": {"max": 4, "min": 1, "idle": "PT1H"}},
@@ -130,7 +131,7 @@ def test_a_check_is_not_repeated_when_the_cluster_stays_the_same(tmp_path: Path,
     assert identity(check_of(before)) == identity(check_of(after))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changes",
     [
         {"size": "Standard_ND96amsr_A100_v4"},

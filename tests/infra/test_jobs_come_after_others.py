@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -14,9 +13,12 @@ from amlstack.cli.main import main
 from infra.declaration import declare
 from infra.runs.order import Order, OrderedRun, Wanted, sequence
 from infra.settings import read_file
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from amlstack.base.findings import Finding
     from infra.declaration import Declaration
@@ -104,8 +106,8 @@ def test_after_is_no_part_of_what_runs(tmp_path: Path) -> None:
     assert [run.plan.declaration for run in without.runs] == [run.plan.declaration for run in with_it.runs]
 
 
-@pytest.mark.parametrize(
-    ("entry", "eval_file", "finds"),
+@for_each(
+    "entry, eval_file, finds",
     [
         ("eval.py", 'after=["trian"],', ("after-unknown", "eval.py", 7, "Did you mean `train`")),
         ("{file: eval.py, after: [train, evla]}", "", ("after-unknown", "Pulumi.team.yaml", 7, "`evla`")),

@@ -113,7 +113,7 @@ def test_a_cluster_that_cannot_be_in_the_network_is_found(
     assert (one.where, one.code, one.level) == (f"amlstack:clusters[0].{where}", code, Level.ERROR)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "network",
     [
         None,
@@ -129,8 +129,8 @@ def test_what_goes_together_gives_no_finding(network: dict[str, Any] | None) -> 
     assert found(network) == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "words"),
+@for_each(
+    "rule, words",
     [
         ({"name": "x"}, "has none of them"),
         ({**HOST, "service_tag": "DataFactory"}, "has `fqdn` and `service_tag`"),
@@ -147,8 +147,8 @@ def test_a_rule_is_of_one_kind_and_whole(rule: dict[str, Any], words: str) -> No
     assert words in one.seen
 
 
-@pytest.mark.parametrize(
-    ("network", "cluster", "stack", "mode"),
+@for_each(
+    "network, cluster, stack, mode",
     [
         (None, {}, "sandbox", None),
         (None, {}, "dev", (plan.OPEN, False)),
@@ -167,8 +167,8 @@ def test_isolation_follows_settings_stack_and_clusters(
     assert (None if wanted is None else (wanted.mode, wanted.given)) == mode
 
 
-@pytest.mark.parametrize(
-    ("image", "hosts"),
+@for_each(
+    "image, hosts",
     [
         ("mcr.microsoft.com/azureml/openmpi", ()),
         ("team.azurecr.io/train:1", ()),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from infra.properties import cluster_properties
 from infra.settings import parse
+from tests.support.rows import for_each
 
 GPUS = {"name": "gpus", "size": "Standard_ND96asr_v4", "nodes": {"max": 2}}
 
@@ -28,8 +27,8 @@ def test_a_profile_may_hold_every_option_or_none() -> None:
     assert sent[0] == sent[1]
 
 
-@pytest.mark.parametrize(
-    ("more", "where", "says"),
+@for_each(
+    "more, where, says",
     [
         ({"slurm": {"h100": {"partion": "gpu"}}}, "slurm.h100.partion", "Did you mean `partition`?"),
         ({"slurm": {"h100": {"gres": "gpu:8, nic:1"}}}, "slurm.h100.gres", "as one word, without blanks"),

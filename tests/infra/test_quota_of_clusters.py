@@ -9,6 +9,7 @@ import pytest
 from amlstack.base.findings import Level
 from infra import quota
 from infra.settings import parse
+from tests.support.rows import for_each
 
 H100 = "Standard_ND96isr_H100_v5"
 FAMILY = "standardNDv5H100Family"
@@ -114,7 +115,7 @@ def test_the_region_s_total_is_a_limit_of_its_own() -> None:
     assert "az quota" not in found.finding.remedy
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [
         region(usage(FAMILY, -1)),
@@ -123,7 +124,6 @@ def test_the_region_s_total_is_a_limit_of_its_own() -> None:
         {"usages": [], "sizes": {}, "listed": 0, "problem": ""},
         {"usages": [], "sizes": {}, "listed": 0, "problem": "Forbidden: no"},
     ],
-    ids=["no limit", "another family", "no rows", "nothing listed", "a problem"],
 )
 def test_what_azure_does_not_say_is_no_finding(answer: dict[str, Any]) -> None:
     assert short(demands(one()), answer) == []

@@ -217,8 +217,8 @@ def test_what_had_to_be_made_up_is_in_doubt() -> None:
     assert not reading.doubts("clusters", 0, "name")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@for_each(
+    "text, words",
     [
         ("config: [\n", "cannot be read"),
         ("config: 3\n", "`config` maps keys to values"),

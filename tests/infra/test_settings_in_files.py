@@ -164,8 +164,8 @@ def test_a_file_that_cannot_be_included_is_one_finding(tmp_path: Path, given: st
     assert words in finding.seen
 
 
-@pytest.mark.parametrize(
-    ("content", "place", "words"),
+@for_each(
+    "content, place, words",
     [
         ("", "more.yml", "The file holds nothing and no list"),
         ("clusters:\n- {}\n", "more.yml:1:1", "The file holds keys and no list"),

@@ -6,6 +6,7 @@ import pytest
 
 import jobs
 from amlstack.base.paths import PROJECT
+from tests.support.rows import for_each
 
 WORKSPACE = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
 CODE = f"{WORKSPACE}/codes/0123/versions/1"
@@ -127,8 +128,8 @@ def test_a_per_process_job_on_serverless_h100() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("written", "short", "full"),
+@for_each(
+    "written, short, full",
     [
         ("azureml:e:1", "e:1", f"{WORKSPACE}/environments/e/versions/1"),
         ("azureml:e@latest", "e@latest", "azureml:e@latest"),
@@ -146,8 +147,8 @@ def test_environment_references(written: str, short: str, full: str) -> None:
     assert jobs.Refs(WORKSPACE).environment_id(written) == full
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "full"),
+@for_each(
+    "path, kind, full",
     [
         ("azureml:x:1", "uri_folder", f"{WORKSPACE}/data/x/versions/1"),
         ("azureml:x:1", "mlflow_model", f"{WORKSPACE}/models/x/versions/1"),

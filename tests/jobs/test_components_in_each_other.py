@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 import jobs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +39,7 @@ CIRCLES = {
 }
 
 
-@pytest.mark.parametrize("how", CIRCLES)
+@for_each("how", CIRCLES)
 def test_a_component_that_contains_itself_gives_a_finding_at_its_place(how: str, tmp_path: Path) -> None:
     files, chain = CIRCLES[how]
     (found,) = [each for each in findings(tmp_path, files) if each.code == "component-circle"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 import jobs
 from jobs.planning.program_checks import Start, start
 from jobs.values import Source
@@ -42,8 +40,8 @@ def test_a_dockerfile_starts_from_the_image_of_its_last_stage(text: str, found: 
     assert start(text) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "says"),
+@for_each(
+    "text, size, says",
     [
         (
             f"FROM {OLD}\n",

@@ -47,7 +47,7 @@ def test_an_empty_file_is_named_as_one(tmp_path: Path) -> None:
     assert [(each.code, each.line) for each in jobs.load(path).findings] == [("file-empty", 1)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         "comand: python train.py\nenvironment: azureml:e:1\n",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import get_args
 
-import pytest
-
 import jobs
 from amlstack.base.text import snake
 from jobs.azureml.read import command
@@ -14,6 +12,7 @@ from jobs.kinds import KINDS
 from jobs.model.job import RESOURCE_FIELDS, Job
 from jobs.model.pipeline import Declared
 from jobs.wire import keys, pipeline
+from tests.support.rows import for_each
 
 OF_THE_STACK = {"rerun", "on_edit", "wait", "after", "delete_history", "enrich", "fabric"}
 """Fields that say how a run behaves in a stack; Azure ML never sees them."""
@@ -29,8 +28,8 @@ def test_table_has_the_keys_that_are_read() -> None:
     assert tuple(key.field for key in keys.RESOURCES) == RESOURCE_FIELDS
 
 
-@pytest.mark.parametrize(
-    ("path", "field"),
+@for_each(
+    "path, field",
     [
         ("resources.shmSize", "shm_size"),
         ("resources.shm_size", "shm_size"),

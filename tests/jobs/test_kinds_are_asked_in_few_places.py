@@ -7,14 +7,14 @@ the table of `jobs/kinds.py`. A question of kinds that spreads is the second way
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, get_args
-
-import pytest
 
 from amlstack.base.paths import PROJECT
 from jobs.kinds import KINDS, Planned
 from jobs.model.job import Component
 from jobs.model.pipeline import AnyStep, ComponentNode, Node, PassthroughComponent
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,9 @@ NAMES = frozenset(
     for each in (*KINDS, *get_args(Planned), *get_args(AnyStep), Component, PassthroughComponent, Node, ComponentNode)
 )
 ASK = ("isinstance", "issubclass")
+MAY_ASK = re.compile(
+    rf"(?:{'|'.join(ASK)}|\btype)\s*\([\s\S]{{0,200}}?\b(?:{'|'.join(NAMES)})\b|\bcase\b.*\b(?:{'|'.join(NAMES)})\b"
+)
 ROOMS = ("amlstack", "infra", "jobs", "policies")
 
 # Module → how often it asks, at most. What a step means, and how it is sent and written, differs by kind.
@@ -41,7 +44,7 @@ MAY = {
 
 def asked(text: str) -> Iterator[str]:
     """The kinds that a module asks for, once for each question."""
-    if not any(name in text for name in NAMES):  # most of the time goes into looking at every node
+    if not MAY_ASK.search(text):  # most of the time goes into looking at every node
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ASK and len(node.args) == 2:
@@ -57,8 +60,8 @@ def asked(text: str) -> Iterator[str]:
             yield " or ".join(sorted(found))
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         ("isinstance(plan, jobs.SchedulePlan)", ["SchedulePlan"]),
         ("isinstance(step, Job | Step)", ["Job or Step"]),

@@ -223,8 +223,8 @@ def test_a_launchers_file_must_lie_in_the_code_folder(tmp_path: Path) -> None:
     assert "ds_config.json" in finding.remedy
 
 
-@pytest.mark.parametrize(
-    ("launcher", "variables"),
+@for_each(
+    "launcher, variables",
     [
         (jobs.Mpi(backend="mpi"), set()),
         (jobs.Mpi(), set()),
@@ -266,7 +266,7 @@ def test_the_union_holds_every_launcher_by_its_own_name() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("kind", launchers.TYPED, ids=lambda kind: kind.__name__)
+@for_each("kind", launchers.TYPED)
 def test_every_launcher_says_what_it_reserves_and_why(kind: type[TypedLauncher]) -> None:
     assert kind.RESERVED
     assert kind.WHY.endswith(".")

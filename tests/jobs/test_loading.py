@@ -50,8 +50,8 @@ job = Job(
 """
 
 
-@pytest.mark.parametrize(
-    ("where", "line", "column"),
+@for_each(
+    "where, line, column",
     [
         ("command", 4, 5),
         ("launcher.processes_per_node", 7, 9),

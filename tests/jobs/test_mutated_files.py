@@ -15,6 +15,7 @@ from tests.support.jobs import mutations, oracle
 from tests.support.jobs.corpus_stubs import stub, stubs
 from tests.support.jobs.our_commands import ours
 from tests.support.jobs.parity_cases import folder
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,8 +97,8 @@ def judge(place: Path, each: mutations.Mutation) -> str:
     return "same body"
 
 
-@pytest.mark.parametrize("family", [mutations.of_data, mutations.of_lines, mutations.of_bytes])
-@pytest.mark.parametrize("text", [DISTRIBUTED, INLINE], ids=["distributed", "inline"])
+@for_each("family", [mutations.of_data, mutations.of_lines, mutations.of_bytes])
+@for_each("text", [DISTRIBUTED, INLINE])
 def test_a_damaged_file_has_findings_or_the_body_that_azure_ai_ml_sends(family: Any, text: str, tmp_path: Path) -> None:
     folder(tmp_path)
     place = tmp_path / "job.yml"
@@ -121,7 +122,7 @@ ONE_FAULT = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "code", "words"), ONE_FAULT, ids=lambda value: repr(value)[:24])
+@for_each("old, new, code, words", ONE_FAULT)
 def test_a_mistake_gives_one_finding_with_its_remedy(old: str, new: str, code: str, words: str, tmp_path: Path) -> None:
     folder(tmp_path)
     text = INLINE.replace(old, new)

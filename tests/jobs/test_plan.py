@@ -106,8 +106,8 @@ def test_a_total_process_count_is_explained() -> None:
     assert "16 is 2 nodes of 8: a total" in plan.findings[0].message
 
 
-@pytest.mark.parametrize(
-    ("launcher", "target", "nodes", "ranks", "world"),
+@for_each(
+    "launcher, target, nodes, ranks, world",
     [
         (jobs.TorchRun(), A100, 2, 8, 16),
         (jobs.TorchRun(processes_per_node=2), A100, 2, 2, 4),
@@ -131,9 +131,7 @@ C10D = "--rdzv_backend c10d --rdzv_endpoint $MASTER_ADDR:$MASTER_PORT --rdzv_id 
 TORCHRUN = "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT"
 
 
-@pytest.mark.parametrize(
-    ("command", "launcher", "expected"),
-    [
+@for_each("command, launcher, expected", [
         ("python train.py", {}, f"torchrun --nnodes 2 --nproc_per_node 8 {TORCHRUN} train.py"),
         ("python3 -u train.py --lr 1", {}, f"torchrun --nnodes 2 --nproc_per_node 8 {TORCHRUN} train.py --lr 1"),
         ("train.py", {"processes_per_node": 2}, f"torchrun --nnodes 2 --nproc_per_node 2 {TORCHRUN} train.py"),
@@ -152,8 +150,7 @@ TORCHRUN = "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MAS
         ),
         ("python train.py", {"program": "launch"},
          f"python -m torch.distributed.launch --use_env --nnodes 2 --nproc_per_node 8 {TORCHRUN} train.py"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_torchrun_is_put_before_the_training_process(command: str, launcher: dict[str, Any], expected: str) -> None:
     plan = jobs.plan(job(command=command, launcher=jobs.TorchRun(**launcher), nodes=2), A100)
     assert [each.code for each in plan.findings if each.code != "gpus-idle"] == []
@@ -226,8 +223,8 @@ def test_blocks_of_the_fabric_are_added_to_any_launcher_that_asks() -> None:
     assert jobs.plan(mine, H100).enriched.environment_variables["NCCL_COLLNET_ENABLE"] == "0"
 
 
-@pytest.mark.parametrize(
-    ("target", "fields", "says"),
+@for_each(
+    "target, fields, says",
     [
         (A100, {"fabric": ["sharp", "topology"]}, "There is no block `sharp` for Standard_ND96asr_v4"),
         (A100, {"fabric": ["sharp"]}, "Of that size there is `topology`"),
@@ -281,7 +278,7 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
     assert json.loads(json.dumps(result)) == result
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"display_name": "x"},
@@ -291,7 +288,6 @@ def test_the_declaration_is_what_the_person_wrote(tmp_path: Path) -> None:
         {"on_edit": "cancel"},
         {"delete_history": True},
     ],
-    ids=lambda change: next(iter(change)),
 )
 def test_what_may_change_later_is_no_part_of_the_declaration(change: dict[str, Any]) -> None:
     declared = job(launcher=jobs.TorchRun())
@@ -305,8 +301,8 @@ def test_what_is_derived_is_no_part_of_the_declaration() -> None:
     assert jobs.plan(declared, A100).enriched != jobs.plan(declared, H100).enriched
 
 
-@pytest.mark.parametrize(
-    ("launcher", "nodes", "named"),
+@for_each(
+    "launcher, nodes, named",
     [
         (jobs.Custom(), 2, True),
         (jobs.Custom(), 1, False),

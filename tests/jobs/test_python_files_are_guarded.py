@@ -10,6 +10,7 @@ import pytest
 
 import jobs
 from jobs.pythonfiles.refusals import CREDENTIALS, NETWORK, PROCESS
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def codes(path: Path, text: str) -> list[str]:
     return [finding.code for finding in jobs.load(path).findings]
 
 
-@pytest.mark.parametrize("call", ENDS)
+@for_each("call", ENDS)
 def test_a_call_that_would_end_the_process_is_a_finding_with_its_line(call: str, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(ENDS[call])
     (found,) = jobs.load(tmp_path / "job.py").findings
@@ -133,7 +134,7 @@ RAISES = [
 ]
 
 
-@pytest.mark.parametrize("text", RAISES)
+@for_each("text", RAISES)
 def test_whatever_a_file_raises_is_a_finding(text: str, tmp_path: Path) -> None:
     assert codes(tmp_path / "job.py", text) == ["python-raised"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-
-import pytest
+from typing import TYPE_CHECKING
 
 import jobs
 from amlstack.base.models import described
@@ -14,6 +13,10 @@ from amlstack.catalog import sizes
 from amlstack.catalog.prices import Price
 from jobs import launchers
 from jobs.planning.plans import costs
+from tests.support.rows import for_each
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_every_launcher_and_field_is_documented() -> None:
@@ -38,8 +41,8 @@ def test_a_cost_is_not_shown_without_a_price(monkeypatch: pytest.MonkeyPatch) ->
     assert costs(planned()) == {}
 
 
-@pytest.mark.parametrize(
-    ("target", "says"),
+@for_each(
+    "target, says",
     [
         (jobs.Target("Standard_ND96isr_H100_v5", region="uksouth"), "245.80 USD per hour (uksouth, 2026-08, Azure's"),
         (jobs.Target("Standard_ND96isr_H100_v5", region="uksouth", low_priority=True), "49.16 USD per hour (uksouth"),

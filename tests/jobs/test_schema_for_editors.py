@@ -94,8 +94,8 @@ def test_schema_marks_only_other_spellings_of_what_azure_ai_ml_takes(case: str) 
     assert bool(marked) == (name in SPELT_OTHERWISE[kind].split()), marked
 
 
-@pytest.mark.parametrize(
-    ("name", "read"),
+@for_each(
+    "name, read",
     [
         ("Job", {*command.KEYS, *command.READ_ONLY}),
         ("Sweep", {*sweep.KEYS, *command.READ_ONLY}),

@@ -189,8 +189,8 @@ def test_what_a_later_python_reads_is_no_error(text: str, tmp_path: Path) -> Non
     assert [each for each in found(tmp_path, "python train.py") if each.level is Level.ERROR] == []
 
 
-@pytest.mark.parametrize(
-    ("command", "codes"),
+@for_each(
+    "command, codes",
     [
         ("python ../shared/train.py", ["script-outside-code"]),
         ("pip install x && bash ../run.sh", ["script-outside-code"]),
@@ -229,22 +229,17 @@ def test_a_script_that_an_ignore_file_leaves_out_is_found(
     assert all(each.remedy == f"Write `!train.py` at the end of `{name}`." for each in findings)
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
+@for_each("written, meant", [
         ("$inputs.lr", True), ("{{inputs.lr}}", True), ("${{inputs.lr}", True), ("$(inputs.lr)", True),
         ("${inputs.lr}", True), ("$outputs.model", False), ("{{inputs.other}}", False),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_other_spellings_of_a_binding_are_found(written: str, *, meant: bool, tmp_path: Path) -> None:
     (finding,) = found(tmp_path, f"python -c 'x' {written} ${{{{inputs.lr}}}}", inputs={"lr": 1})
     assert (finding.code, finding.level) == ("binding-of-the-shell", Level.ERROR if meant else Level.WARNING)
     assert finding.remedy.startswith(("Write `${{inputs.", "Write `${{outputs.model}}`"))
 
 
-@pytest.mark.parametrize(
-    "written", ["$${{inputs.lr}}", "{inputs.lr}", "$my_inputs.lr", "\\$inputs.lr", "${{ inputs.lr }}"]
-)
+@for_each("written", ["$${{inputs.lr}}", "{inputs.lr}", "$my_inputs.lr", "\\$inputs.lr", "${{ inputs.lr }}"])
 def test_what_is_no_binding_or_a_right_one_has_no_finding(written: str, tmp_path: Path) -> None:
     assert found(tmp_path, f"python -c 'x' {written}", inputs={"lr": 1}) == []
 
@@ -258,8 +253,8 @@ def test_a_binding_in_a_variable_is_a_warning_of_what_is_not_known(tmp_path: Pat
     assert finding.remedy == "Set it in the command: `export LR=${{inputs.lr}} && …`."
 
 
-@pytest.mark.parametrize(
-    ("written", "right"),
+@for_each(
+    "written, right",
     [
         ("azureml:data:latest", "azureml:data@latest"),
         ("azureml:data:@latest", "azureml:data@latest"),

@@ -14,6 +14,7 @@ import jobs
 from tests.support import yaml_files
 from tests.support.examples import examples
 from tests.support.jobs import pipeline_cases, sweep_cases
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,8 +50,8 @@ def codes(found: Any) -> list[tuple[str, str]]:
     return [(finding.code, finding.where) for finding in found]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "where"),
+@for_each(
+    "changes, code, where",
     [
         ("search_space: {rl: {type: randint, upper: 3}}", "search-space-undefined", "trial.command"),
         ("sampling_algorithm: grid", "sampling-space", "search_space.lr"),
@@ -71,8 +72,8 @@ def test_faults_of_a_sweep(changes: str, code: str, where: str, tmp_path: Path) 
     assert all(finding.line for finding in found)
 
 
-@pytest.mark.parametrize(
-    ("steps", "code", "where"),
+@for_each(
+    "steps, code, where",
     [
         ("{c: {component: ./sub/component.yml}}", "input-missing", "jobs.c.inputs.data"),
         ("{c: {component: ./sub/component.yml, inputs: {data: x, dta: y}}}", "port-unknown", "jobs.c.inputs.dta"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -101,9 +100,7 @@ def test_faults_are_placed(text: str | bytes, code: str, line: int, column: int 
     assert column is None or finding.column == column
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
+@for_each("text, code", [
         ("[" * 200_000, "yaml-nesting"),
         ("- " * 200_000, "yaml-nesting"),
         ("? " * 200_000, "yaml-nesting"),
@@ -115,12 +112,7 @@ def test_faults_are_placed(text: str | bytes, code: str, line: int, column: int 
         ("a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
             f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
         ), "yaml-aliases"),
-    ],
-    ids=[
-        "brackets", "dashes", "question-marks", "digits", "fewer digits", "sexagesimal", "sexagesimal float",
-        "ten-megabytes", "billion-laughs",
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_bombs_end_in_a_finding_at_once(text: str, code: str) -> None:
     start = time.process_time()
     assert [finding.code for finding in yamltext.parse(text).findings] == [code]

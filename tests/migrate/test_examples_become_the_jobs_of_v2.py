@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
 
 import jobs
@@ -76,7 +75,7 @@ def body_of(file: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("example", V1)
+@for_each("example", V1)
 def test_a_guides_job_in_v1_has_the_body_of_its_example(tmp_path: Path, example: str) -> None:
     file = PROJECT / "examples" / example
     [job] = jobs.load(file).jobs

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.support.migrate.programs import hands, migrated, the_job
 from tests.support.rows import for_each
 
@@ -23,8 +21,8 @@ INTEL_MPI = "c = RunConfiguration()\nc.communicator = 'IntelMpi'\nc.mpi = MpiCon
 RUN = "ScriptRunConfig('src', 'train.py', run_config=c)"
 
 
-@pytest.mark.parametrize(
-    ("configuration", "distribution", "nodes"),
+@for_each(
+    "configuration, distribution, nodes",
     [
         ("MpiConfiguration(process_count_per_node=4, node_count=2)", MPI4, 2),
         ("MpiConfiguration(4, 2)", MPI4, 2),
@@ -48,9 +46,7 @@ def test_a_configuration_means_the_same(tmp_path: Path, configuration: str, dist
     assert hands(found) == []
 
 
-@pytest.mark.parametrize(
-    ("program", "distribution", "nodes"),
-    [
+@for_each("program, distribution, nodes", [
         (ESTIMATE.format("Estimator", "node_count=2, distributed_training=MpiConfiguration(4)"), MPI4, 2),
         (ESTIMATE.format("Estimator", BY_BACKEND), MPI4, 2),
         (ESTIMATE.format("PyTorch", "node_count=2, distributed_training=Mpi(4)"), MPI4, 2),
@@ -65,8 +61,7 @@ def test_a_configuration_means_the_same(tmp_path: Path, configuration: str, dist
         ("c = MpiConfiguration()\nc.process_count_per_node = 4\nc.node_count = 2\n" + SUBMIT.format("c"), MPI4, 2),
         ("s = " + SUBMIT.format("MpiConfiguration(4)") + "\ns.run_config.node_count = 2", MPI4, 2),
         ("s = ScriptRunConfig('src', 'a.py')\ns.run_config.node_count = 1", None, None),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_older_ways_mean_the_same(tmp_path: Path, program: str, distribution: Any, nodes: int | None) -> None:
     job = the_job(migrated(tmp_path, program))
     assert job.get("distribution") == distribution

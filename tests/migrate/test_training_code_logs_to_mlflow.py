@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.migrate.migration import migrate
 from amlstack.migrate.training_code import difference, patched
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,15 +36,15 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), CASES.values(), ids=CASES)
+@for_each("before, after", CASES.values())
 def test_calls_become_mlflow_and_all_else_stays(before: str, after: str) -> None:
     found = patched(before, "train.py")
     assert found.text == after
     assert {item.state for item in found.items} <= {"migrated", "dropped"}
 
 
-@pytest.mark.parametrize(
-    ("line", "construct"),
+@for_each(
+    "line, construct",
     [
         ("run.log_list('a', [1])", "Run.log_list"),
         ("run.log_image('a', plot=p)", "Run.log_image"),
@@ -74,15 +73,13 @@ def test_a_patch_is_a_unified_diff() -> None:
     assert difference("a\nb", "a\nc", "src/train.py") == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x = 1\n", "import get_context\n", "get_context(", "run = 1\nrun.log(2)\n# get_context"]
-)
+@for_each("text", ["", "x = 1\n", "import get_context\n", "get_context(", "run = 1\nrun.log(2)\n# get_context"])
 def test_other_code_is_left_alone(text: str) -> None:
     assert patched(text, "train.py") == (text, ())
 
 
-@pytest.mark.parametrize(
-    ("line", "named"),
+@for_each(
+    "line, named",
     [
         ("rank = os.environ['AZ_BATCHAI_TASK_INDEX']", ["AZ_BATCHAI_TASK_INDEX"]),
         ("hosts = os.environ['AZ_BATCH_NODE_LIST']", ["AZ_BATCH_NODE_LIST"]),

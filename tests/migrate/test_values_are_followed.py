@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.support.migrate.programs import HEAD, hands, migrated, the_job
 from tests.support.rows import for_each
 
@@ -37,7 +35,7 @@ def test_a_value_is_found(tmp_path: Path, program: str, command: str) -> None:
     assert hands(found) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "program",
     [
         "import sys\nx = sys.argv[1]",

@@ -18,6 +18,7 @@ from policies import azure_policy, config
 from policies.checks.size import SINGLE_NODE_TAG
 from policies.pack.server import Pack
 from tests.support.policies.showing import TODAY, request, shown
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -138,7 +139,7 @@ def test_definitions_and_pack_agree_on_hundreds_of_clusters() -> None:
     assert min(counts.values()) > 2
 
 
-@pytest.mark.parametrize("idle", ["PT5M5", "PT", "P", "PTXH", "P1M2D"])
+@for_each("idle", ["PT5M5", "PT", "P", "PTXH", "P1M2D"])
 def test_an_idle_time_that_is_no_duration_is_not_let_through(idle: str) -> None:
     (one,) = (one for one in exported() if one["name"] == "amlstack-idle-time")
     properties = {"computeType": "AmlCompute", "properties": {"scaleSettings": {"nodeIdleTimeBeforeScaleDown": idle}}}

@@ -14,12 +14,13 @@ from amlstack.base.arm_language.functions import OpenError
 from amlstack.base.arm_language.resources import PolicyTarget
 from policies.tenant import library
 from tests.support.policies.policy_targets import ARRAYS, CLUSTER, COMPUTES, PARAMETERS, PLACE, PUBLIC, SIZE
+from tests.support.rows import for_each
 
 IF = {"field": SIZE, "exists": True}
 
 
-@pytest.mark.parametrize(
-    ("then", "ruling"),
+@for_each(
+    "then, ruling",
     [
         ({"effect": "[parameters('effect')]"}, Ruling.DENIES),
         ({"effect": "audit"}, Ruling.AUDITS),
@@ -86,9 +87,7 @@ def looks_for(kind: str, **more: Any) -> dict[str, Any]:
     return {"if": IF, "then": {"effect": "auditIfNotExists", "details": {"type": kind, **more}}}
 
 
-@pytest.mark.parametrize(
-    ("rule", "ruling"),
-    [
+@for_each("rule, ruling", [
         (looks_for(DIAGNOSTICS), Ruling.PASSES),
         (looks_for(DIAGNOSTICS, name="to-logs"), Ruling.PASSES),
         (looks_for(DIAGNOSTICS, name="other"), Ruling.AUDITS_ABSENCE),
@@ -104,8 +103,7 @@ def looks_for(kind: str, **more: Any) -> dict[str, Any]:
         (looks_for("Microsoft.Network/networkWatchers"), Ruling.OPEN),
         (looks_for(COMPUTES, name="[field('name')]", existenceCondition={"field": SIZE, "equals": "x"}),
          Ruling.AUDITS_ABSENCE),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_looked_for_is_looked_for_on_the_resource(rule: dict[str, Any], ruling: Ruling) -> None:
     settings = PolicyTarget(
         DIAGNOSTICS,
@@ -142,8 +140,8 @@ def test_an_open_effect_is_no_matter_of_what_an_indexed_definition_does_not_judg
     assert assessed(rule, {}, target, PLACE, mode="All").ruling is Ruling.OPEN
 
 
-@pytest.mark.parametrize(
-    ("rule", "what"),
+@for_each(
+    "rule, what",
     [
         ({"if": IF, "then": {"effect": "explode"}}, "the effect `explode`"),
         ({"if": {"field": SIZE, "sounds": 1}, "then": {"effect": "deny"}}, "the condition `field, sounds`"),

@@ -116,8 +116,8 @@ def test_a_condition_on_an_array_looks_at_each_element(condition: dict[str, Any]
     assert outcome(condition, ARRAYS).holds is answer
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@for_each(
+    "field, value",
     [
         ("missing", ""),
         ("missing[*]", []),
@@ -164,18 +164,15 @@ def test_a_function_gives_its_value(expression: str, value: Any) -> None:
     assert PolicyAround(CLUSTER, place, PARAMETERS).expression(expression) == value
 
 
-@pytest.mark.parametrize(
-    "expression",
-    ["[int('')]", "[substring('ab', 0, 3)]", "[length(1)]", "[ipRangeContains('10.0.0.0/24', 'x')]",
-     "[ipRangeContains('10.0.0.0/24', '::1')]", "[split('a', ',')[3]]", "[addDays('x', 1)]"],
-)  # fmt: skip
+@for_each("expression", ["[int('')]", "[substring('ab', 0, 3)]", "[length(1)]", "[ipRangeContains('10.0.0.0/24', 'x')]",
+     "[ipRangeContains('10.0.0.0/24', '::1')]", "[split('a', ',')[3]]", "[addDays('x', 1)]"])  # fmt: skip
 def test_what_azure_cannot_work_out_either_fails(expression: str) -> None:
     with pytest.raises(FailingExpressionError):
         PolicyAround(CLUSTER, PLACE, PARAMETERS).expression(expression)
 
 
-@pytest.mark.parametrize(
-    ("condition", "what"),
+@for_each(
+    "condition, what",
     [
         ({"value": "x", "sounds": "x"}, "`sounds, value`"),
         ({"field": SIZE}, "`field`"),

@@ -34,7 +34,7 @@ NO_FORMS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "what"), FORMS, ids=lambda value: value[:20])
+@for_each("text, what", FORMS)
 def test_a_credential_is_known_by_its_form(text: str, what: str) -> None:
     assert what in (credentials.form(text) or "")
 
@@ -46,7 +46,7 @@ def test_every_text_of_a_form_is_known(pattern: str, data: Any) -> None:
     assert credentials.form(data.draw(st.from_regex(pattern))) is not None
 
 
-@pytest.mark.parametrize("text", NO_FORMS, ids=lambda value: value[:20])
+@for_each("text", NO_FORMS)
 def test_what_has_no_credentials_form_is_none(text: str) -> None:
     assert credentials.form(text) is None
 
@@ -93,7 +93,7 @@ NOT_NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), NAMED)
+@for_each("name, value", NAMED)
 def test_a_secret_is_known_by_its_name(name: str, value: str) -> None:
     assert credentials.named(name, value)
 
@@ -103,8 +103,8 @@ def test_what_only_sounds_like_a_secret_is_none(name: str, value: str) -> None:
     assert not credentials.named(name, value)
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
+@for_each(
+    "text, names",
     [
         ("WANDB_API_KEY=0a1b2c3d4e python t.py", ["WANDB_API_KEY"]),
         ("export DB_PASSWORD='hunter2'; python t.py", ["DB_PASSWORD"]),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from amlstack.base.arm_language.effects import unknown_in
 from amlstack.base.arm_language.resources import PolicyPlace, PolicyTarget
 from policies.tenant import library
@@ -41,8 +39,8 @@ COMPUTE = f"{WORKSPACE}/computes"
 KEYS = "7f40cee6-e933-4d0f-a782-b96615e0f4a6"
 
 
-@pytest.mark.parametrize(
-    ("definition_id", "kind", "properties", "ruling", "seen"),
+@for_each(
+    "definition_id, kind, properties, ruling, seen",
     [
         ("438c38d2-3772-465a-a9cc-7a6666a275ce", WORKSPACE, {}, "audits", f"{WORKSPACE}/publicNetworkAccess"),
         (

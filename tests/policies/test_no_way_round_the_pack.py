@@ -128,8 +128,8 @@ def one(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": BAD.type, "name": "west/train", "apiVersion": "2024-04-01", **body, **more}
 
 
-@pytest.mark.parametrize(
-    ("namespace", "parent", "kind", "name"),
+@for_each(
+    "namespace, parent, kind, name",
     [
         (ML, "workspaces", "west/computes", "train"),
         (ML, "", "workspaces/west/computes", "train"),
@@ -160,7 +160,7 @@ TWICE = [
 ]
 
 
-@pytest.mark.parametrize("resource", TWICE)
+@for_each("resource", TWICE)
 def test_a_name_that_stands_twice_is_refused(resource: Resource) -> None:
     assert refusals([resource]) == {"template-unresolved"}
 
@@ -172,8 +172,8 @@ def test_variables_of_a_job_may_differ_by_letter_case() -> None:
     assert refusals([("amlstack:jobs:Job", {"body": job.body})]) == set()
 
 
-@pytest.mark.parametrize(
-    ("whole", "refused"),
+@for_each(
+    "whole, refused",
     [
         ({"languageVersion": "2.0", "resources": {"a": one(BAD.body, existing=True)}}, set()),
         (
@@ -217,7 +217,7 @@ def job(**more: Any) -> Resource:
     return JOB, {"body": {"properties": {"jobType": "Command", "command": "x", **more}}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "resource",
     [
         job(resources={"instanceType": WITHOUT_FABRIC, "instanceCount": 1, "maxInstanceCount": 8}),

@@ -10,6 +10,7 @@ import pytest
 from amlstack.base import paths
 from policies.checks import own
 from tests.support.policies.accepting_provider import attached
+from tests.support.rows import for_each
 from tests.support.stack.fresh_clone import Clone
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ RULE = "".join(line.removeprefix("# ").removeprefix("#") for line in TEMPLATE.re
 SIZE = "Standard_ND96isr_H100_v5"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@for_each(
+    "text, words",
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("raise SystemExit(3)", "SystemExit"),

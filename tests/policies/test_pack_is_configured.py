@@ -116,8 +116,8 @@ def test_a_disabled_rule_is_silent_about_unknown_values_too() -> None:
     assert seen(pack(quiet), COMPUTE, cluster(scaleSettings=UNKNOWN_OBJECT_VALUE)) == []
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
+@for_each(
+    "given, expected",
     [
         ({}, ["advisory size-closed"]),
         ({"subscription_created": "2026-07-01"}, ["mandatory size-closed"]),

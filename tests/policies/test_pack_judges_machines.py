@@ -9,6 +9,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 from policies.evaluation.subjects import COMPUTES, MACHINES
 from tests.support.policies.pack_subjects import pack, seen
+from tests.support.rows import for_each
 
 ML = "azure-native:machinelearningservices"
 
@@ -27,9 +28,7 @@ FORMS: list[tuple[str, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("token", "path"), FORMS, ids=lambda value: value if isinstance(value, str) else ".".join(value)
-)
+@for_each("token, path", FORMS)
 def test_a_retired_size_is_refused_wherever_a_machine_names_it(token: str, path: tuple[str, ...]) -> None:
     assert seen(pack(), token, filled(path, "Standard_NC24rs_v3")) == ["mandatory size-retired"]
     assert seen(pack(), token, filled(path, "Standard_ND96isr_H100_v5")) == []
@@ -37,8 +36,8 @@ def test_a_retired_size_is_refused_wherever_a_machine_names_it(token: str, path:
     assert seen(pack(), token, filled(path, UNKNOWN_STRING_VALUE)) == ["advisory checked-at-up"]
 
 
-@pytest.mark.parametrize("kind", ["ComputeInstance", "AKS", "VirtualMachine"])
-@pytest.mark.parametrize("token", [f"{ML}:Compute", f"{ML}/v20250901:Compute"])
+@for_each("kind", ["ComputeInstance", "AKS", "VirtualMachine"])
+@for_each("token", [f"{ML}:Compute", f"{ML}/v20250901:Compute"])
 def test_a_retired_size_is_refused_on_every_kind_of_compute_that_names_one(token: str, kind: str) -> None:
     properties = {"computeType": kind, "properties": {COMPUTES[kind.lower()]: "Standard_NC24r"}}
 

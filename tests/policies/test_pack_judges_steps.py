@@ -62,7 +62,7 @@ def test_a_step_is_judged_with_the_component_that_it_runs(
     assert seen(judge, "amlstack:jobs:Job", pipeline(**step)) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "reference",
     [
         "azureml:trainer:3",

@@ -48,9 +48,7 @@ def nested(inner: Any, scope: str | None = None, **more: Any) -> dict[str, Any]:
             "properties": {"mode": "Incremental", "template": inner, **options, **more}}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "resources",
-    [
+@for_each("resources", [
         [arm(f"{ML}/computes", RETIRED)],
         {"symbolic": arm(f"{ML}/computes", RETIRED)},
         [arm(ML, {}, resources=[arm("computes", RETIRED)])],
@@ -59,9 +57,7 @@ def nested(inner: Any, scope: str | None = None, **more: Any) -> dict[str, Any]:
         [nested(template(nested(template(sized("[parameters('s')]"), parameters={"s": {}}), "inner",
                                 parameters={"s": {"value": RETIRED_SIZE}})))],
         [{"type": "Microsoft.Storage/storageAccounts", "name": "s"}, arm(f"{ML}/computes", RETIRED)],
-    ],
-    ids=["top", "symbolic", "child", "nested", "nested-inner", "nested-twice", "second"],
-)  # fmt: skip
+])  # fmt: skip
 def test_an_arm_template_hides_nothing(resources: Any) -> None:
     found = seen(pack(), DEPLOYMENT, {"properties": {"template": {"resources": resources}}})
 
@@ -109,8 +105,8 @@ def test_a_template_is_judged_in_every_resource_that_can_hold_one(
     assert seen(pack(), asked, link) == OPEN
 
 
-@pytest.mark.parametrize(
-    ("token", "at"),
+@for_each(
+    "token, at",
     [
         ("azure:core/resourceGroupTemplateDeployment:ResourceGroupTemplateDeployment", "templateContent"),
         ("azure:core/subscriptionTemplateDeployment:SubscriptionTemplateDeployment", "templateContent"),
@@ -232,9 +228,7 @@ USED = {"parameters": {"size": {"value": NO_FABRIC}}, "applicationDefinitionId":
 ASSIGNED = {"parameters": {"size": {"value": NO_FABRIC}}, "blueprintId": "/x/blueprint"}
 
 
-@pytest.mark.parametrize(
-    ("token", "props"),
-    [
+@for_each("token, props", [
         ("azure-native:solutions:Application", USED),
         ("azure-native:solutions/v20210701:Application", {"plan": {"name": "p", "publisher": "x"}}),
         ("azure:managedapplication/application:Application", USED),
@@ -248,8 +242,7 @@ ASSIGNED = {"parameters": {"size": {"value": NO_FABRIC}}, "blueprintId": "/x/blu
                                            "name": "a", "body": {"properties": ASSIGNED}}),
         (DEPLOYMENT, deployed(template(arm(APPLICATIONS, {"properties": USED})))),
         (DEPLOYMENT, deployed(template(arm(APPLICATIONS, {"properties": {}, "plan": {"name": "p"}})))),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_deploys_a_template_kept_elsewhere_is_refused(token: str, props: dict[str, Any]) -> None:
     assert seen(pack(), token, props) == OPEN
 

@@ -50,7 +50,7 @@ def findings(root: Path, code: str, cluster: dict[str, Any], job: str = "") -> l
     return list(declare(parse(values), on=TODAY, root=root, place="team::amlstack").findings)
 
 
-@pytest.mark.parametrize(("code", "cluster", "remedy", "written"), ADVISED, ids=lambda value: str(value)[:20])
+@for_each("code, cluster, remedy, written", ADVISED)
 def test_a_cluster_s_remedy_is_one_that_the_settings_take(
     code: str, cluster: dict[str, Any], remedy: str, written: list[dict[str, Any]], tmp_path: Path
 ) -> None:

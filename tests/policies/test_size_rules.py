@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
-
 from amlstack.catalog import sizes
 from policies.checks import sizes_for
 from policies.checks.size import check_fabric, check_known_size, check_retired_size
@@ -91,8 +89,8 @@ def test_every_remedy_of_the_fabric_rule_passes_all_rules() -> None:
             assert sizes_for(nearest.name, nodes=2, on=TODAY) == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "remedy"),
+@for_each(
+    "name, remedy",
     [
         ("Standard_ND96isr_H100_v5", None),
         ("STANDARD_nd96ISR_h100_v5", None),
@@ -114,8 +112,8 @@ def test_unknown_size_rule(name: str, remedy: str | None) -> None:
         assert repr(name) in finding.seen
 
 
-@pytest.mark.parametrize(
-    ("name", "on", "seen"),
+@for_each(
+    "name, on, seen",
     [
         ("Standard_NC24rs_v3", TODAY, "Standard_NC24rs_v3 was retired on 2025-09-30"),
         ("Standard_NC24rs_v3", date(2025, 9, 30), "Standard_NC24rs_v3 was retired on 2025-09-30"),
@@ -135,8 +133,8 @@ def test_retired_size_rule(name: str, on: date, seen: str | None) -> None:
         assert finding.remedy.startswith("Use Standard_")
 
 
-@pytest.mark.parametrize(
-    ("name", "nodes", "codes"),
+@for_each(
+    "name, nodes, codes",
     [
         ("Standard_NC24rs_v3", 4, ["size-retired"]),
         ("Standard_NC24r", 1, ["sriov-fabric", "size-retired"]),

@@ -14,6 +14,7 @@ from amlstack.prove import comparison, page
 from amlstack.prove.proof import Proof
 from amlstack.prove.recorder import masked
 from amlstack.prove.walk import STEPS, chosen
+from tests.support.rows import for_each
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 ON = dt.date(2026, 11, 25)
@@ -73,7 +74,7 @@ def test_a_step_brings_what_it_needs() -> None:
     assert all(set(step.after) <= set(STEPS) for step in STEPS.values())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         json.dumps({"sasToken": f"?sv=1&sig={SECRET}"}),
@@ -101,8 +102,8 @@ def test_ids_and_times_do_not_differ() -> None:
     assert comparison.compare(facts(one), facts(other)) == (4, [])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "aspect"),
+@for_each(
+    "one, other, aspect",
     [
         ({"a": 1}, {"a": 2}, "a"),
         ({"a": None}, {}, "a"),

@@ -7,6 +7,7 @@ import pytest
 
 from amlstack.provider.arm import ArmClient, ArmError, InterruptedWaitError, Response, endpoint
 from tests.support.provider.fake_workspace import WORKSPACE
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm
@@ -54,8 +55,8 @@ def test_our_bytes_go_on_the_wire_unchanged(arm: FakeArm) -> None:
     assert arm.asked[-1].body == body
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
+@for_each(
+    "headers, seconds",
     [
         ({"retry-after-ms": "20"}, 0.02),
         ({"x-ms-retry-after-ms": "1500", "retry-after": "9"}, 1.5),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.provider.fault_matrix import FAULTS, OPERATIONS, Fault, Operation, requests_of, run
 from tests.support.provider.fault_table import OPERATION, differences, documented, read
+from tests.support.rows import for_each
 
 PAGE = documented(OPERATION)
 BY_NAME = {fault.name: fault for fault in FAULTS}
@@ -38,7 +39,7 @@ def test_an_operation_under_a_fault_ends_in_words_and_a_re_run_converges(operati
     assert cell.at_once == shown - {"asks nothing"} if whole else cell.at_once <= shown
 
 
-@pytest.mark.parametrize("name", SILENT)
+@for_each("name", SILENT)
 def test_an_operation_on_what_is_kept_asks_for_nothing(name: str) -> None:
     assert requests_of(next(one for one in OPERATIONS if one.name == name))[0] == []
 

@@ -11,6 +11,7 @@ from google.protobuf import empty_pb2
 from amlstack.provider.lifecycle import gates
 from amlstack.provider.runs import TERMINAL, RunVerdict, Wait, is_active, verdict
 from tests.support.provider.provider_wire import Refused, job_inputs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm
@@ -204,7 +205,7 @@ def test_a_wait_survives_an_interruption_of_the_network(wire: Wire, arm: FakeArm
     assert submit(wire, "completed").outputs["status"] == "Completed"
 
 
-@pytest.mark.parametrize("status", [*sorted(TERMINAL), "Queued", "Running", "NotResponding", "Paused", "Anything"])
+@for_each("status", [*sorted(TERMINAL), "Queued", "Running", "NotResponding", "Paused", "Anything"])
 def test_every_status_has_one_meaning(status: str) -> None:
     assert verdict(Wait.NONE, status) is RunVerdict.SATISFIED
     assert (verdict(Wait.COMPLETED, status) is RunVerdict.PENDING) == is_active(status)

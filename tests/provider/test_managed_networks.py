@@ -12,6 +12,7 @@ from amlstack.provider.types.network import APPROVED, OFF, OPEN, LiveNetwork, de
 from amlstack.rpc import ProviderError
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.provider.fake_arm import FakeArm
@@ -40,8 +41,8 @@ def has(mode: str = OPEN, **rules: Any) -> dict[str, Any]:
     return {"workspace": WORKSPACE, "mode": mode, "rules": rules}
 
 
-@pytest.mark.parametrize(
-    ("found", "wanted", "given", "mode"),
+@for_each(
+    "found, wanted, given, mode",
     [
         (None, OPEN, False, OPEN),
         (None, APPROVED, True, APPROVED),

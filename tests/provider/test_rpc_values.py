@@ -18,6 +18,7 @@ from amlstack.rpc import (
     encode,
     unknown_paths,
 )
+from tests.support.rows import for_each
 
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False),
@@ -86,8 +87,8 @@ def test_secrets_are_unwrapped_by_bare_and_never_shown() -> None:
     assert "s3cret" not in repr(values)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "paths"),
+@for_each(
+    "old, new, paths",
     [
         ({"a": 1}, {"a": 1.0}, []),
         ({"a": Secret(1)}, {"a": 1}, []),

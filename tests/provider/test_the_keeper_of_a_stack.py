@@ -11,6 +11,7 @@ from amlstack.provider.stacks import foreign
 from amlstack.rpc import UNKNOWN
 from tests.support.provider.fake_workspace import WORKSPACE
 from tests.support.provider.provider_wire import Refused, Resource
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,7 @@ def in_group(*items: dict[str, Any]) -> list[str]:
     return [str(one) for one in foreign.in_group(arm, GROUP, OWNED)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "item",
     [
         resource("Microsoft.Storage/storageAccounts", "STW"),
@@ -74,13 +75,12 @@ def in_group(*items: dict[str, Any]) -> list[str]:
         resource("Microsoft.EventGrid/systemTopics", f"stw-{GUID}"),
         resource("Microsoft.Compute/disks", "anything", managedBy=OWNED[0]),
     ],
-    ids=lambda item: item["type"],
 )
 def test_what_the_stack_owns_and_what_azure_makes_beside_it_blocks_nothing(item: dict[str, Any]) -> None:
     assert in_group(item) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "item",
     [
         resource("Microsoft.Storage/storageAccounts", "stdata"),
@@ -90,7 +90,6 @@ def test_what_the_stack_owns_and_what_azure_makes_beside_it_blocks_nothing(item:
         resource("Microsoft.EventGrid/systemTopics", "stw-to-the-data-team"),
         resource("Microsoft.Compute/disks", "disk", managedBy=at("Microsoft.Compute/virtualMachines", "vm")),
     ],
-    ids=lambda item: item["type"],
 )
 def test_what_others_have_put_into_the_group_is_found(item: dict[str, Any]) -> None:
     kind = item["type"].rpartition("/")[2]

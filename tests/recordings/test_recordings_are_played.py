@@ -18,6 +18,7 @@ from tests.support.recordings.__main__ import RESULTS
 from tests.support.recordings.answers import ComparedFact, GivenAnswer, compared
 from tests.support.recordings.play import Outcome, Player
 from tests.support.recordings.sources import Recorded, Recording
+from tests.support.rows import for_each
 from tests.support.running import ended_with_us
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def test_names_of_the_subscription_and_secrets_do_not_stay() -> None:
     assert now.sent == {"password": answers.SECRET}
 
 
-@pytest.mark.parametrize(
-    ("text", "form"),
+@for_each(
+    "text, form",
     [
         ("2024-05-01T10:00:00.1234567+00:00", "<time.+00:00>"),
         ("2024-05-01T10:00:00Z", "<time Z>".replace(" ", "")),

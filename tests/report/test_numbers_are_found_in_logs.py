@@ -4,18 +4,18 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amlstack.report import logs
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "axis", "point"),
+@for_each(
+    "line, name, axis, point",
     [
         ("epoch 3/8 loss 0.1319 (0.22 s)", "loss", "epoch", (3, 0.1319)),
         ("step=12 loss=1.5e-3", "loss", "step", (12, 0.0015)),
@@ -35,7 +35,7 @@ def test_what_trainers_print_is_a_number(line: str, name: str, axis: str, point:
     assert (found[name].axis, found[name].points) == (axis, (point,))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "the loss did not fall: 0.3 to 0.2",

@@ -11,6 +11,7 @@ from amlstack.report import jobs
 from amlstack.report.logs import ChildJob, OutputFile, Phase, RankOutcome, Report, Series
 from amlstack.report.page import GENERATOR, render
 from tests.support.report.pages import HOSTILE, parse
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -262,9 +263,7 @@ LONE = RankOutcome(0, None)
 MANY = tuple(RankOutcome(each, str(each // 8)) for each in range(2000))
 
 
-@pytest.mark.parametrize(
-    "report",
-    [
+@for_each("report", [
         Report("empty", "", active=False, made=NOW),
         Report("queued", "Queued", active=True, made=NOW, phases=(Phase("Queued", NOW - 5, None),)),
         Report("runs", "Running", active=True, made=NOW, ranks=(RankOutcome(0, "0", 0, None, NOW - 3),)),
@@ -273,9 +272,7 @@ MANY = tuple(RankOutcome(each, str(each // 8)) for each in range(2000))
         Report("flat", "", active=False, made=NOW, series=(Series("loss", ((0, 1.0), (1, 1.0)), "step", "x"),)),
         Report("dot", "", active=False, made=NOW, series=(Series("loss", ((0, 1.0), (1, float("inf"))), "step", "x"),)),
         Report("many", "", active=False, made=NOW, ranks=MANY),
-    ],
-    ids=lambda report: report.title,
-)  # fmt: skip
+])  # fmt: skip
 def test_a_report_of_little_is_a_page_too(report: Report) -> None:
     tree = parse(render(report))
     assert tree.all("h1")[0].text == report.title

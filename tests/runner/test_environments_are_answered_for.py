@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.images import building, environments, standins
 from amlstack.images.dockerfile import read_dockerfile
 from amlstack.images.requirements import PipLines, latest_wins
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         {"reference": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/labels/latest"},
@@ -107,8 +106,8 @@ def test_the_last_stage_of_a_dockerfile_counts(tmp_path: Path) -> None:
     assert (found.image, found.packages.requirements, found.skipped) == ("python:3.11", ["tabulate", "hjson"], [])
 
 
-@pytest.mark.parametrize(
-    ("run", "requirements"),
+@for_each(
+    "run, requirements",
     [
         ("python3 -m pip install --upgrade pip wheel", ["pip", "wheel"]),
         (
@@ -154,8 +153,8 @@ def test_requirement_files_keep_markers_and_name_what_cannot_be_had(tmp_path: Pa
     assert found.absent[-1].consequence == "`import flash_attn` fails"
 
 
-@pytest.mark.parametrize(
-    ("image", "torch", "python"),
+@for_each(
+    "image, torch, python",
     [
         ("pytorch/pytorch:2.3.1-cuda12.1-cudnn8-runtime", "2.3.1", ""),
         ("mcr.microsoft.com/aifx/acpt/stable-ubuntu2004-cu117-py38-torch1131:biweekly.202301.2", "1.13.1", "3.8"),
@@ -199,8 +198,8 @@ def test_a_later_line_replaces_an_earlier_one() -> None:
     assert latest_wins(["a==1", "b", "A==2", "b==3", "a"]) == ("A==2", "b==3")
 
 
-@pytest.mark.parametrize(
-    ("rule", "version", "suits"),
+@for_each(
+    "rule, version, suits",
     [
         ("3.10", (3, 10), True),
         ("3.10.13", (3, 10), True),

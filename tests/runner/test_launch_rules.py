@@ -10,6 +10,7 @@ from amlstack.images import standins
 from amlstack.sandbox import contract
 from amlstack.sandbox.processes import free_ports
 from amlstack.sandbox.runner import finish
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,14 +78,12 @@ def test_a_node_gets_gpus_only_when_every_rank_has_one(job: contract.Spec, avail
     assert [contract.gpus(job, node, network) for node in (0, 1)] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("PT15M", 900), ("P1DT1H", 90000), ("PT0.5S", 0.5), ("pt2m3s", 123), ("P7D", 604800)]
-)
+@for_each("text, expected", [("PT15M", 900), ("P1DT1H", 90000), ("PT0.5S", 0.5), ("pt2m3s", 123), ("P7D", 604800)])
 def test_durations(text: str, expected: float) -> None:
     assert contract.seconds(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "15", "PT15", "1h"])
+@for_each("text", ["", "P", "PT", "15", "PT15", "1h"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(contract.RefusedError, match="ISO-8601"):
         contract.seconds(text)
@@ -160,8 +159,8 @@ def end(rank: int, code: int = 1, at: float = 0.0, words: str = "", *, stopped: 
     return finish.End(rank, rank // 2, rank % 2, code, at, f"user_logs/{rank}.txt", words, stopped)
 
 
-@pytest.mark.parametrize(
-    ("ends", "culprit"),
+@for_each(
+    "ends, culprit",
     [
         ([end(0, at=2), end(3, at=1)], 3),
         ([end(0, at=1, words="RuntimeError: Connection closed by peer [127.0.0.1]:1"), end(3, at=2)], 3),
@@ -192,8 +191,8 @@ def test_the_sentence_says_how_and_why(ended: finish.End, expected: str) -> None
     assert messages.endswith("Its log: user_logs/3.txt")
 
 
-@pytest.mark.parametrize(
-    ("reference", "name"),
+@for_each(
+    "reference, name",
     [
         ("azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/5", "acpt-pytorch-2.8-cuda12.6"),
         ("azureml://registries/azureml/environments/acpt-x/labels/latest", "acpt-x"),

@@ -9,6 +9,7 @@ import pytest
 
 from amlstack.sandbox import contract
 from amlstack.sandbox.runner import namespace
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
@@ -27,15 +28,14 @@ if len(sys.argv) > 1:
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("2g", 2 << 30), ("64M", 64 << 20), ("512k", 512 << 10), ("100b", 100), ("7", 7), (" 1 g ", 1 << 30)],
+@for_each(
+    "text, size", [("2g", 2 << 30), ("64M", 64 << 20), ("512k", 512 << 10), ("100b", 100), ("7", 7), (" 1 g ", 1 << 30)]
 )
 def test_sizes_are_read_as_docker_reads_them(text: str, size: int) -> None:
     assert contract.size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "g", "2t", "0", "-1g", "2.5g", "two"])
+@for_each("text", ["", "g", "2t", "0", "-1g", "2.5g", "two"])
 def test_what_is_no_size_is_refused(text: str) -> None:
     assert contract.size(text) is None
     if text:
@@ -43,8 +43,8 @@ def test_what_is_no_size_is_refused(text: str) -> None:
             contract.read({"jobType": "Command", "command": "x", "environmentId": "e", "resources": {"shmSize": text}})
 
 
-@pytest.mark.parametrize(
-    ("resources", "size"),
+@for_each(
+    "resources, size",
     [
         ({}, 2 << 30),
         ({"shmSize": "8g"}, 8 << 30),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amlstack.sandbox.runner import pip_layer
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
@@ -80,8 +81,8 @@ def test_what_is_installed_is_seen_by_programs_of_the_stand_in_and_leaves_it_alo
     assert (layer / "pip.conf").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "script", "expected"),
+@for_each(
+    "command, script, expected",
     [
         ("pip install -r requirements.txt && python train.py", "", True),
         ("python -m pip install x", "", True),

@@ -7,6 +7,7 @@ import pytest
 
 from amlstack.catalog import sizes
 from amlstack.sandbox import scheduling
+from tests.support.rows import for_each
 from tests.support.runner.runner_lab import CLUSTER, ML, WORKSPACE, Lab
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def cluster(lab: Lab, identity: str = CLUSTER, *, vm_size: str = SIZE, idle: str
     lab.store.resources.put(identity, f"{ML}/workspaces/computes", WORKSPACE, body)
 
 
-@pytest.mark.parametrize(
-    ("fields", "vcpus"),
+@for_each(
+    "fields, vcpus",
     [
         ("Standard NDASv4_A100 Family=192", 192),
         ("standardNDASv4_A100Family = 192", 192),
@@ -42,9 +43,7 @@ def test_the_quota_of_a_family(fields: str, vcpus: int | None) -> None:
     assert scheduling.limit(size(), {scheduling.VARIABLE: fields}) == vcpus
 
 
-@pytest.mark.parametrize(
-    "fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3", "ND=3"]
-)
+@for_each("fields", ["192", "Standard NDASv4_A100 Family", "Standard NDASv4_A100 Family=many", "=3", "ND=3"])
 def test_a_wrong_quota_is_refused(fields: str) -> None:
     with pytest.raises(ValueError, match="Standard NDASv4_A100 Family=192"):
         scheduling.limit(size(), {scheduling.VARIABLE: fields})

@@ -7,10 +7,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.paths import PACKAGE
 from amlstack.sandbox import gpu_code
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +35,8 @@ TENSORFLOW = (
 STRATEGY = "tensorflow.python.distribute.collective_all_reduce_strategy"
 
 
-@pytest.mark.parametrize(
-    ("module", "text", "code", "seen"),
+@for_each(
+    "module, text, code, seen",
     [
         ("mpi4py.MPI", MPI.format(begun=True), "", [(1, 2)]),
         ("mpi4py.MPI", MPI.format(begun=False), "", []),

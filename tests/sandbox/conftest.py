@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,24 +27,36 @@ def arm(sandbox: Sandbox) -> Arm:
     return Arm(sandbox.endpoint)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """An empty store."""
-    homes.claim(tmp_path)
-    made = Store(tmp_path)
-    yield made
-    made.close()
+@pytest.fixture(scope="session")
+def workspace_home(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home that holds a workspace, to be copied, and the workspace's id."""
+    home = tmp_path_factory.mktemp("workspace-home")
+    homes.claim(home)
+    with contextlib.closing(Store(home)) as store:
+        made = Manager(store)
+        group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
+        made.call("PUT", group, {"location": "eastus"})
+        for path, body in workspace_bodies(group, "space-1"):
+            status, answer = made.call("PUT", group + path, body)
+            assert status in {200, 201, 202}, answer
+        made.settle()
+    return home, group + path
 
 
 @pytest.fixture
-def manager(store: Store) -> Manager:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An empty store; with the fixture `manager`, one that holds a workspace."""
+    if "manager" in request.fixturenames:
+        shutil.copytree(request.getfixturevalue("workspace_home")[0], tmp_path, dirs_exist_ok=True)
+    else:
+        homes.claim(tmp_path)
+    with contextlib.closing(Store(tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture
+def manager(store: Store, workspace_home: tuple[Path, str]) -> Manager:
     """A resource manager that holds a workspace."""
     made = Manager(store)
-    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg"
-    made.call("PUT", group, {"location": "eastus"})
-    for path, body in workspace_bodies(group, "space-1"):
-        status, answer = made.call("PUT", group + path, body)
-        assert status in {200, 201, 202}, answer
-        made.workspace = group + path
-    made.settle()
+    made.workspace = workspace_home[1]
     return made

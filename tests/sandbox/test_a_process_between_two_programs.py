@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from amlstack import processes
+from tests.support.rows import for_each
 
 MARKED = b"A=1\0MARK=ours\0"
 
@@ -32,8 +31,8 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
     return [f"7 (a) b) {state} 1 7 7 0 -1 {flags} 0 0".encode()]
 
 
-@pytest.mark.parametrize(
-    ("entry", "seen"),
+@for_each(
+    "entry, seen",
     [
         (Entry(environ=[MARKED], cmdline=[b"x\0"], stat=stat()), MARKED),
         (Entry(environ=[b"", b"", MARKED], cmdline=[b""], stat=stat()), MARKED),
@@ -43,7 +42,6 @@ def stat(state: str = "R", flags: int = 0) -> list[bytes]:
         (Entry(environ=[b""], cmdline=[b""], stat=stat(flags=0x400004)), b""),
         (Entry(environ=[b""], cmdline=[b""], stat=stat("I", 0x208040)), b""),
     ],
-    ids=["runs", "is executed", "was executed meanwhile", "has none", "zombie", "ending", "the kernel's"],
 )
 def test_it_is_looked_at_again(entry: Entry, seen: bytes) -> None:
     watched: Any = Entry(**{name: list(contents) for name, contents in entry.contents.items()})

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.sandbox import gpu_code
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +20,7 @@ def lines(folder: Path, *entries: str, **files: str) -> list[tuple[str, int]]:
     return [(one.path, one.line) for one in gpu_code.read(folder, entries)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         "import triton\nimport triton.language as tl\n@triton.jit\ndef kernel(): pass\n",
@@ -41,7 +40,7 @@ def test_an_import_that_needs_a_gpu_is_found_once(tmp_path: Path, code: str) -> 
     assert lines(tmp_path, "train.py", train=code) == [("train.py", 1)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         "g = torch.cuda.CUDAGraph()",
@@ -59,7 +58,7 @@ def test_a_call_that_needs_a_gpu_is_found_at_its_line(tmp_path: Path, call: str)
     assert lines(tmp_path, "train.py", train=code) == [("train.py", 5)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         "import torch\nmodel.cuda()\ntorch.cuda.set_device(0)\nx = torch.zeros(1, device='cuda')\n",

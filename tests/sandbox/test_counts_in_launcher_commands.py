@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from amlstack.code_reading import starters
 from amlstack.sandbox.scale import RehearsalScale
 from tests.support.rows import for_each
@@ -49,8 +47,8 @@ def test_launcher_counts_are_no_higher_than_the_scale(before: str, after: str) -
     assert bool(changes) == (before != after)
 
 
-@pytest.mark.parametrize(
-    ("command", "count"),
+@for_each(
+    "command, count",
     [
         ("torchrun --nproc_per_node=8 t.py", 8),
         ("python -m torch.distributed.run --nproc-per-node 4 t.py", 4),
@@ -66,7 +64,7 @@ def test_a_launcher_names_the_processes_of_a_node(command: str, count: int | Non
     assert starters.per_node(program, rest, 16) == count
 
 
-@pytest.mark.parametrize("text", ["", "2", "0x2", "2x", "x", "2x2x2", "-1x2"])
+@for_each("text", ["", "2", "0x2", "2x", "x", "2x2x2", "-1x2"])
 def test_other_texts_are_no_scale(text: str) -> None:
     assert RehearsalScale.read(text) is None
 

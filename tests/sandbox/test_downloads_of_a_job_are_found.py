@@ -19,8 +19,8 @@ def found(folder: Path, text: str, name: str = "train.py") -> list[tuple[int, st
     return [(each.line, each.host, each.certain) for each in downloads.in_code(folder, [name])]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "host"),
+@for_each(
+    "text, line, host",
     [
         ("import tensorflow as tf\nx = tf.keras.datasets.mnist.load_data()\n", 2, "storage.googleapis.com"),
         ("from tensorflow import keras\nd = keras.datasets.cifar10\nd.load_data()\n", 3, "storage.googleapis.com"),
@@ -43,7 +43,7 @@ def test_a_line_that_fetches_is_found_with_its_host(text: str, line: int, host: 
     assert found(tmp_path, text) == [(line, host, True)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "from torchvision import datasets\ndatasets.MNIST('d', download=False)\n",
@@ -85,8 +85,8 @@ def test_modules_and_shell_scripts_that_a_script_leads_to_are_read(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("command", "hosts"),
+@for_each(
+    "command, hosts",
     [
         ("wget https://example.org/a.tar.gz; tar xf a.tar.gz", ["example.org"]),
         ("git clone https://github.com/org/repo && cd repo && python train.py", ["github.com"]),

@@ -10,10 +10,10 @@ from azure.storage.blob import ContainerClient
 
 from amlstack.cli.rehearsal import fetching
 from amlstack.sandbox.files import storage
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from tests.support.running import Sandbox
-    from tests.support.sandbox.sandbox_client import Arm
 
 
 SCOPE = fetching.FetchScope(Path("/"))
@@ -23,19 +23,26 @@ def wanted(url: str, *, is_file: bool = True) -> fetching.WantedInput:
     return fetching.WantedInput(url, "data", is_file, SCOPE)
 
 
+@pytest.fixture(scope="module")
+def private(sandbox: Sandbox) -> Arm:
+    """A client of the sandbox, in which a workspace has that name."""
+    arm = Arm(sandbox.endpoint)
+    arm.make_workspace("private")
+    return arm
+
+
 @pytest.fixture
 def url(
-    sandbox: Sandbox, arm: Arm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+    sandbox: Sandbox, private: Arm, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> str:
     """The address of a file in a private container, one for each test."""
-    arm.make_workspace("private")
-    key = (arm.endpoint.token.parent / "key").read_text()
+    key = (private.endpoint.token.parent / "key").read_text()
     container = f"c{abs(hash(request.node.name))}"
     token = storage.grant(key, "private", container, "racwdl")
     for name, value in (sandbox.environ | sandbox.endpoint.azure_names()).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AMLSTACK_CACHE", str(tmp_path))
-    with ContainerClient(f"{arm.url}/blob/private", container, credential=token, retry_total=0) as made:
+    with ContainerClient(f"{private.url}/blob/private", container, credential=token, retry_total=0) as made:
         made.create_container()
         made.upload_blob("rows.csv", b"a,b\n1,2\n")
     return f"https://private.blob.core.windows.net/{container}/rows.csv"

@@ -11,6 +11,7 @@ from amlstack.provider.arm import API_VERSION
 from amlstack.sandbox.kinds.machine_learning import jobs, schedules
 from amlstack.sandbox.protocol import allowances, typecheck
 from amlstack.sandbox.protocol.refusals import Refused
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import CURATED, job
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def test_there_is_a_body_for_each_word_that_only_some_versions_know() -> None:
     assert rows - others == set(BEYOND)
 
 
-@pytest.mark.parametrize("word", BEYOND, ids=lambda word: f"{word[0]}.{word[1]}")
+@for_each("word", BEYOND)
 def test_a_word_is_refused_where_it_is_not_known_and_sent_where_it_is(word: tuple[str, str]) -> None:
     body = BEYOND[word]
     with pytest.raises(Refused, match=rf"the api-version '{API_VERSION}'.*These have it: 20\d\d") as caught:
@@ -56,7 +57,7 @@ def test_a_word_is_refused_where_it_is_not_known_and_sent_where_it_is(word: tupl
     assert typecheck.check(jobs.KIND, body, runs.version_for(body["properties"])) == body
 
 
-@pytest.mark.parametrize("word", BEYOND, ids=lambda word: f"{word[0]}.{word[1]}")
+@for_each("word", BEYOND)
 def test_a_schedule_is_sent_by_a_version_that_knows_its_job(word: tuple[str, str]) -> None:
     action = {"actionType": "CreateJob", "jobDefinition": BEYOND[word]["properties"]}
     trigger = {"triggerType": "Cron", "expression": "0 1 * * *"}

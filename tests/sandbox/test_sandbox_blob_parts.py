@@ -12,6 +12,7 @@ from azure.storage.filedatalake import DataLakeServiceClient
 
 from amlstack.sandbox.files import storage
 from tests.support.sandbox.refusals import status_and_code
+from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from azure.storage.filedatalake import FileSystemClient
 
     from tests.support.running import Sandbox
-    from tests.support.sandbox.sandbox_client import Arm
 
 
 @pytest.fixture
@@ -28,14 +28,16 @@ def name(request: pytest.FixtureRequest) -> str:
     return "".join(letter for letter in request.node.name.lower() if letter.isalnum())[-60:]
 
 
-@pytest.fixture
-def service(sandbox: Sandbox, arm: Arm, monkeypatch: pytest.MonkeyPatch) -> Iterator[BlobServiceClient]:
+@pytest.fixture(scope="module")
+def service(sandbox: Sandbox) -> Iterator[BlobServiceClient]:
     """A client of an account, signed in with Entra ID."""
-    for key, value in sandbox.environ.items():
-        monkeypatch.setenv(key, value)
+    arm = Arm(sandbox.endpoint)
     arm.make_workspace("parts")
-    with BlobServiceClient(f"{arm.url}/blob/parts", credential=WorkloadIdentityCredential(), retry_total=0) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in sandbox.environ.items():
+            patch.setenv(key, value)
+        with BlobServiceClient(f"{arm.url}/blob/parts", credential=WorkloadIdentityCredential(), retry_total=0) as made:
+            yield made
 
 
 @pytest.fixture

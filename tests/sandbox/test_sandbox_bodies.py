@@ -83,7 +83,7 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize("body", RIGHT)
+@for_each("body", RIGHT)
 def test_jobs_that_the_service_takes_pass_unchanged(body: dict[str, Any]) -> None:
     assert checked(f"{ML}/jobs", body) == body
 

@@ -51,8 +51,8 @@ def test_an_expression_has_its_value(expression: str, value: Any) -> None:
     assert template().worked_out(expression) == value
 
 
-@pytest.mark.parametrize(
-    ("expression", "part"),
+@for_each(
+    "expression, part",
     [
         ("[parameters('none')]", "the parameter `none` has no value"),
         ("[listKeys('a', 'b')]", "`listkeys`"),

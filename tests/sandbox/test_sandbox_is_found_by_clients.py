@@ -17,6 +17,7 @@ from amlstack.sandbox.protocol.addresses import by_name
 from amlstack.sandbox.protocol.refusals import Refused
 from amlstack.sandbox.server.daemon import Endpoint
 from amlstack.sandbox.service import cloud
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import Arm, cluster
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def endpoint(folder: Path) -> Endpoint:
     return Endpoint(home=folder, url=BASE, pid=1, started=1, **files, **words)
 
 
-@pytest.mark.parametrize("tool", [tool for tool in Tool if tool not in (Tool.SHELL, Tool.NOTEBOOK)])
+@for_each("tool", [tool for tool in Tool if tool not in (Tool.SHELL, Tool.NOTEBOOK)])
 def test_the_lines_for_a_shell_set_what_they_print(tool: Tool, tmp_path: Path) -> None:
     lines = [each for each in sandbox_env.lines(endpoint(tmp_path), tool) if each.startswith("export ")]
     show = f'{shlex.quote(sys.executable)} -c "import json, os; print(json.dumps(dict(os.environ)))"'

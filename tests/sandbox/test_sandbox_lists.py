@@ -9,6 +9,7 @@ import pytest
 
 from amlstack.sandbox.protocol import requests
 from amlstack.sandbox.protocol.refusals import Refused
+from tests.support.rows import for_each
 from tests.support.sandbox.sandbox_client import cluster, job
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def pages(rows: Sequence[str], **query: str) -> list[list[str]]:
         query = dict(parse_qsl(urlsplit(answer["nextLink"]).query))
 
 
-@pytest.mark.parametrize("number", [0, 1, requests.PAGE, requests.PAGE + 1, 3 * requests.PAGE])
+@for_each("number", [0, 1, requests.PAGE, requests.PAGE + 1, 3 * requests.PAGE])
 def test_the_pages_of_a_list_hold_each_row_once(number: int) -> None:
     rows = [f"r{each}" for each in range(number)]
     found = pages(rows, **{"api-version": "2025-12-01"})
@@ -50,7 +51,7 @@ def test_a_row_that_went_between_two_pages_takes_no_other_along() -> None:
     ]
 
 
-@pytest.mark.parametrize("token", ["x", "e30", "WzEsMl0", "WyJhIiwiYiJd", "ü"])
+@for_each("token", ["x", "e30", "WzEsMl0", "WyJhIiwiYiJd", "ü"])
 def test_a_token_that_no_page_gave_is_refused(token: str) -> None:
     with pytest.raises(Refused, match=r"none that an earlier page gave") as caught:
         requests.page(ADDRESS, {requests.NEXT: token}, ["a"], str, lambda row: {"name": row})

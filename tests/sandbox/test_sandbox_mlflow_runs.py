@@ -11,6 +11,7 @@ from amlstack.sandbox import contract
 from amlstack.sandbox.planes.mlflow import app
 from amlstack.sandbox.planes.mlflow.runs import matches
 from amlstack.sandbox.store.store import job_folder
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from tests.support.sandbox.manager import Manager
@@ -174,8 +175,8 @@ FACTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@for_each(
+    "text, expected",
     [
         ("", True),
         ("status = 'FINISHED'", True),

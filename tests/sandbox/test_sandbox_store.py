@@ -15,6 +15,7 @@ from amlstack.sandbox.protocol.addresses import parse
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.database import StateError
 from amlstack.sandbox.store.store import Exit, JobError, Store
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -135,17 +136,14 @@ def test_a_process_is_named_by_its_pid_and_its_start() -> None:
     assert not processes.alive(child.pid, start)
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "parent", "collection"),
-    [
+@for_each("path, kind, parent, collection", [
         ("/subscriptions/s/resourceGroups/g", "Microsoft.Resources/resourceGroups", "/subscriptions/s", False),
         ("/subscriptions/s/resourcegroups", "Microsoft.Resources/resourceGroups", "/subscriptions/s", True),
         ("/subscriptions/s/resourceGroups/g/providers/N/a/x", "N/a", "/subscriptions/s/resourceGroups/g", False),
         ("/subscriptions/s/resourceGroups/g/providers/N/a", "N/a", "/subscriptions/s/resourceGroups/g", True),
         ("/subscriptions/s/resourceGroups/g/providers/N/a/x/b/y/", "N/a/b", "/subscriptions/s/resourceGroups/g/providers/N/a/x", False),
         ("/subscriptions/s/resourceGroups/g/providers/N/a/x/b", "N/a/b", "/subscriptions/s/resourceGroups/g/providers/N/a/x", True),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_path_is_a_type_and_what_lies_above(path: str, kind: str, parent: str, collection: bool) -> None:
     found = parse(path)
 
@@ -153,7 +151,7 @@ def test_a_path_is_a_type_and_what_lies_above(path: str, kind: str, parent: str,
     assert (found.type, found.parent, found.collection) == (kind, parent, collection)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     ["/", "/subscriptions/s", "/subscriptions/s/resourceGroups/g/x/y", "/a//b", "/subscriptions/s/providers/N/a"],
 )

@@ -35,7 +35,7 @@ HALF = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("fields", "value"), HALF, ids=str)
+@for_each("fields, value", HALF)
 def test_the_middle_of_a_distribution(fields: Any, value: Any) -> None:
     assert read_space({"x": fields})["x"].at(0.5) == pytest.approx(value) if isinstance(value, float) else value
 
@@ -64,7 +64,7 @@ def test_sobols_points_are_the_published_ones() -> None:
     ]
 
 
-@pytest.mark.parametrize("dimension", range(DIMENSIONS))
+@for_each("dimension", range(DIMENSIONS))
 def test_sobols_points_fall_once_into_each_share_of_a_dimension(dimension: int) -> None:
     shifts = tuple(977 * each for each in range(DIMENSIONS))
     shares = sorted(int(point(number, shifts)[dimension] * 64) for number in range(64))

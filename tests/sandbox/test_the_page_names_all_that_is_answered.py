@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import kinds
 from tests.support.rows import for_each
@@ -61,8 +59,8 @@ def test_records_name_only_what_is_answered() -> None:
     assert {re.sub(r"^\w+ ", "", one) for one in asked() if not one.startswith("POST ")} <= set(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "found"),
+@for_each(
+    "method, path, found",
     [
         ("GET", f"{PLACE}/jobs", "list Microsoft.MachineLearningServices/workspaces/jobs"),
         ("GET", f"{PLACE}/jobs/j", "GET Microsoft.MachineLearningServices/workspaces/jobs"),

@@ -10,6 +10,7 @@ from amlstack.base.findings import Level
 from amlstack.snapshot import File, scan
 from amlstack.snapshot import scan as scan_function
 from amlstack.snapshot.content import secret_finding, secret_in
+from tests.support.rows import for_each
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -168,8 +169,8 @@ def test_what_looks_like_a_secret_is_a_warning_that_does_not_quote_it(code: Path
     assert "AAAA" not in str(finding)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
+@for_each(
+    "name, content",
     [
         (".env.example", b"A="),
         ("key.pem", b"-----BEGIN PUBLIC KEY-----"),

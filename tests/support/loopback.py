@@ -18,9 +18,12 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def _certificate() -> tuple[trustme.CA, trustme.LeafCert]:
+def _certificate() -> tuple[bytes, ssl.SSLContext]:
+    """The authority's certificate, and the context of every server."""
     authority = trustme.CA()
-    return authority, authority.issue_cert("127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return authority.cert_pem.bytes(), context
 
 
 class _Server(ThreadingHTTPServer):
@@ -36,11 +39,9 @@ class Loopback:
     """Gives every request, with its content, to a function until it is closed."""
 
     def __init__(self, folder: Path, handle: Callable[[BaseHTTPRequestHandler, bytes], None]) -> None:
-        authority, certificate = _certificate()
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certificate.configure_cert(context)
+        authority, context = _certificate()
         self.ca, self.token = folder / "ca.pem", folder / "token"
-        self.ca.write_bytes(authority.cert_pem.bytes())
+        self.ca.write_bytes(authority)
         self.token.write_text("federated")
 
         class Handler(BaseHTTPRequestHandler):

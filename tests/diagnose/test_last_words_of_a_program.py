@@ -131,6 +131,7 @@ OF_OTHER_PROGRAMS = [
     ("     Error in routine readpp (1):\n     file grid.upf is not readable\n\n     stopping ...\n", "grid.upf"),
     ("first part of the run completed\ngrid pipeline failed: there are no rows\n\nTotal time: 12 s\n", "no rows"),
     ("sh: ./grid.sh: No such file or directory\n", "grid.sh"),
+    ("Can't locate Grid.pm in @INC at grid.pl line 3.\nBEGIN failed--compilation aborted\n", "Grid.pm"),
     ("job.sh: line 3: GRID_HOME: unbound variable\n", "GRID_HOME"),
     ("job.sh: line 9: 4711 Terminated              python grid.py\n", "Terminated"),
     (
@@ -188,6 +189,7 @@ def test_a_macro_of_a_compiler_is_no_missing_library(tmp_path: Path) -> None:
     [
         "Stacktrace:\n  none\n",
         "0 errors generated.\n",
+        "Use of uninitialized value $rows at grid.pl line 3.\n",
         "conftest.c:9:1: fatal error: grid.h: No such file or directory\ncompilation terminated.\nchecking... yes\n",
         "make: [Makefile:3: clean] Error 1 (ignored)\n",
         "Number of failed jobs: 0\nJob failed: 0\n",

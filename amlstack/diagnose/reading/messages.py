@@ -143,7 +143,8 @@ _LEVEL = re.compile(
     # compilers and interpreters of other languages
     r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error\b|^Error using \w"
     r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
-    r"|^forrtl: |^(?:Fortran runtime error|Fatal error|Error):|^Can't locate \S+ in @INC|^\S.* at \S+ line \d+\.$"
+    r"|^forrtl: |^(?:Fortran runtime error|Fatal error|Error):"
+    r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
     # workflows, tools and programs that print what they caught
     r"|\bFATAL (?:IO )?ERROR\b|\] \[E\] \S|\[error *\] \[\w|: Check failed: |^Error executing process\b"

@@ -15,7 +15,7 @@ from amlnode.bandwidth import verdict
 from amlnode.bandwidth.verdict import Expectation, Measurement, Network, judge, measurement, network, sizes
 from amlnode.environment import export
 from amlnode.preflight.checks import BAD, publish, read_plan, size
-from amlnode.preflight.main import REHEARSAL
+from amlnode.preflight.main import is_rehearsal
 from amlnode.rank import NodeError, RankInfo
 
 if TYPE_CHECKING:
@@ -286,8 +286,7 @@ def expectation(given: float | None, environ: Mapping[str, str]) -> Expectation:
     if least is not None and not 0 < least < float("inf"):
         raise NodeError(f"The expected bandwidth must be above 0, got {least:g}", "It counts GB/s", "Correct it.")
     infiniband = bool(read_plan(None, environ).infiniband)
-    rehearsal = bool(environ.get(REHEARSAL))
-    return Expectation(least=least, explicit=given is not None, infiniband=infiniband, rehearsal=rehearsal)
+    return Expectation(least, given is not None, infiniband, is_rehearsal(environ))
 
 
 def measure(ring: Ring, messages: Sequence[int], expected: Expectation, find_slow: str) -> dict[str, Any]:

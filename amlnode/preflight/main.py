@@ -31,6 +31,8 @@ from amlnode.preflight.meeting import meet
 from amlnode.rank import resolve
 
 REHEARSAL = "AMLSTACK_SANDBOX_JOB"
+JUDGED = "AMLSTACK_SANDBOX_JUDGED"
+"""Set by a rehearsal whose nodes are machines with GPUs of their own: they are held against the plan."""
 """Set on every process of a rehearsal, whose machine is not the planned one."""
 
 OF_THE_NODE = ("gpus", "infiniband", "memlock", "shm", "nccl")
@@ -90,9 +92,14 @@ def judge(plan: PlannedNode, environ: Mapping[str, str], root: Path = ROOT) -> l
         checks_module.nccl(plan, environ, root),
         disk(plan, Path.cwd()),
     ]
-    if environ.get(REHEARSAL):
+    if is_rehearsal(environ):
         return [_rehearsed(check) for check in checks]
     return checks
+
+
+def is_rehearsal(environ: Mapping[str, str]) -> bool:
+    """True where this machine only plays the planned nodes."""
+    return bool(environ.get(REHEARSAL)) and not environ.get(JUDGED)
 
 
 def _rehearsed(check: Check) -> Check:

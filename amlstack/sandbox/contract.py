@@ -43,6 +43,10 @@ LAUNCHED = ("PyTorch", "Mpi", "TensorFlow")
 """The distributions that the sandbox launches."""
 
 
+JUDGED = "AMLSTACK_SANDBOX_JUDGED"
+"""Tells amlnode that a node is a machine with GPUs of its own, which it then holds against the planned size."""
+
+
 class RefusedError(Exception):
     """The job cannot run here; the message says what was seen, the rule and the remedy.
 
@@ -643,6 +647,8 @@ def environment(
         processes.MARK: processes.mark(home, job.id),
         processes.NODE: str(place.node),
     }
+    if not network.shared and spec.scale is None and gpus(spec, place.node, network):
+        variables[JUDGED] = "1"
     if carrying is not None:
         variables["PATH"] = gpu_code.programs(temp, variables["PATH"])
         worlds = gpu_code.worlds_folder(job_folder(home, job.id))

@@ -53,21 +53,24 @@ def job_of(cluster: Cluster, *, location: str) -> jobs.Job:
     if check is None:
         raise ValueError(cluster.name)
     expect = "" if check.expect is None else f" --expect {check.expect:g}"
-    return jobs.Job(
-        name=name_of(cluster.name),
+    return check_job(
+        name_of(cluster.name),
         display_name=f"Fabric check of {cluster.name}",
         command=PREFLIGHT + expect,
-        code=".",
         environment=check.environment or ENVIRONMENT,
         compute=cluster.name,
         nodes=check.nodes or cluster.nodes.max,
-        launcher=jobs.PerProcess(),
-        limits=jobs.Limits(timeout=TIMEOUT),
         rerun="-".join(filter(None, (check.rerun, _ground(cluster, location)))),
         # One that is under way for a cluster that was since declared otherwise proves nothing.
         on_edit="cancel",
         wait="completed",
     )
+
+
+def check_job(name: str, **more: Any) -> jobs.Job:
+    """Preflight and all-reduce as a job, one rank for each GPU in the curated environment unless told otherwise."""
+    plain = {"command": PREFLIGHT, "environment": ENVIRONMENT, "launcher": jobs.PerProcess()}
+    return jobs.Job(name=name, code=".", limits=jobs.Limits(timeout=TIMEOUT), **{**plain, **more})
 
 
 def on_cluster(declared: Iterable[Run], cluster: Cluster) -> list[Run]:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from amlstack.report import performance
 from amlstack.sandbox import processes, slurm
-from tests.support.slurm import Slurm, packages
+from amlstack.sandbox.runner import usage
+from tests.support.slurm import Slurm, started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,18 +23,6 @@ if TYPE_CHECKING:
     from tests.support.runner.runner_lab import Lab
 
 SHOW = 'echo "$RANK $WORLD_SIZE $NODE_RANK $LOCAL_RANK $MASTER_ADDR"; env | grep ^SLURM | wc -l'
-
-
-def started(folder: Path) -> Iterator[Slurm]:
-    root, reason = packages()
-    if root is None:
-        pytest.skip(reason)
-    made = Slurm(folder, root)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.end()
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +85,16 @@ def test_tasks_of_tensorflow_have_ports_of_their_own(lab: Lab, site: Slurm) -> N
     found = configs[0]["cluster"]
     assert [config["cluster"] for config in configs] == [found] * 4
     assert len({*found["worker"], *found["ps"]}) == 4
+
+
+def test_what_each_node_uses_is_told_by_its_agent(lab: Lab, site: Slurm) -> None:
+    assert site
+    seen, go = lab.folder("job") / usage.FILE, lab.pipe()
+    computes = f"until grep -q ,0, {seen} && grep -q ,1, {seen}; do :; done 2>/dev/null; echo go > {go}"
+    job = on_slurm(lab, lab.job(f'if [ "$RANK" = 0 ]; then {computes}; else cat {go}; fi', nodes=2))
+    assert lab.run(job).status == "Completed"
+    busy, waits = (each.points[0][1] for each in performance.usage(lab.folder(job))["CPU, cores"])
+    assert busy > waits
 
 
 def during(lab: Lab, job: str, act: Callable[[], object]) -> None:
@@ -258,6 +258,26 @@ def test_a_runner_that_is_killed_leaves_no_allocation(lab: Lab, site: Slurm) -> 
     job = running(lab)
     during(lab, job, lambda: processes.send(lab.store.jobs[job].runner_pid or 0, signal.SIGKILL))
     assert ended(lab)[:2] == ("Failed", "RunnerLost")
+
+
+def test_a_job_above_the_limit_of_its_partition_waits_with_the_reason(lab: Lab, site: Slurm) -> None:
+    """A quota of a site holds a job in the queue, as one of Azure does."""
+    job = on_slurm(lab, lab.job("true", nodes=2), partition="single")
+
+    def told() -> list[str]:
+        return [step.detail for step in lab.store.history.of("job", job) if step.detail]
+
+    def acted() -> bool:
+        if told() and not lab.store.jobs[job].cancel_requested:
+            assert lab.store.jobs[job].status == "Queued"
+            lab.store.jobs.request_cancel(job)
+            lab.wake.set()
+        return lab.ended(job)
+
+    asyncio.run(lab.drive(acted))
+    assert site
+    assert ["PartitionNodeLimit" in each for each in told()] == [True]
+    assert ended(lab) == ("Canceled", "", "")
 
 
 def test_a_second_job_gets_the_nodes_of_the_first(lab: Lab, site: Slurm) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -40,11 +41,11 @@ def test_cpu_and_memory_are_those_of_the_processes_below_the_agent(
     tools = tmp_path / "bin"
     tools.mkdir()
     monkeypatch.setenv("PATH", str(tools))
-    sampled = usage.Usage(tmp_path / usage.FILE, began=time.monotonic() - 4.0, due=0.0)
+    sampled = usage.Usage(tmp_path / usage.FILE, usage.Rhythm(time.monotonic() - 4.0, due=0.0))
     sampled.sample({0: 10})
     (tools / "nvidia-smi").write_text("#!/bin/sh\necho '11, 512'\necho '11, 1024'\necho '99, 7'\n")
     (tools / "nvidia-smi").chmod(0o755)
-    sampled.due = 0.0
+    sampled.rhythm.due = 0.0
     sampled.sample({0: 10, 1: 77})  # node 1 is gone meanwhile
     found = performance.usage(tmp_path)
     assert found["CPU, cores"][0].points[0][1] == pytest.approx(1.0, abs=0.1)
@@ -54,6 +55,6 @@ def test_cpu_and_memory_are_those_of_the_processes_below_the_agent(
 
 
 def test_samples_become_rarer_in_a_long_run(tmp_path: Path) -> None:
-    sampled = usage.Usage(tmp_path / "no folder" / usage.FILE, began=time.monotonic() - 24 * 3600, due=0.0)
-    sampled.sample({})  # a folder that cannot be written ends nothing
-    assert sampled.due == pytest.approx(time.monotonic() + 432, abs=5)
+    sampled = usage.Usage(tmp_path / "no folder" / usage.FILE, usage.Rhythm(time.monotonic() - 24 * 3600, due=0.0))
+    sampled.sample({0: os.getpid()})  # a folder that cannot be written ends nothing
+    assert sampled.rhythm.due == pytest.approx(time.monotonic() + 432, abs=5)

@@ -19,11 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from amlstack.base import paths
 from amlstack.sandbox import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins")
 PROGRAMS = ("sbatch", "squeue", "srun", "scancel", "sinfo", "scontrol")
@@ -63,6 +65,7 @@ NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2
   CPUs=1 RealMemory=1000 Feature=small State=UNKNOWN
 PartitionName=gpu Nodes=n[0-1] Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
 PartitionName=short Nodes=n[0-1] MaxTime=30 PriorityTier=1 State=UP
+PartitionName=single Nodes=n[0-1] MaxNodes=1 MaxTime=INFINITE PriorityTier=1 State=UP
 PartitionName=urgent Nodes=n[0-1] MaxTime=INFINITE PriorityTier=9 State=UP
 """
 
@@ -200,6 +203,19 @@ class Slurm:
                 except OSError:
                     continue
             return first, second, second + 1
+
+
+def started(folder: Path) -> Iterator[Slurm]:
+    """A cluster for a fixture; the test is skipped where there are no packages."""
+    root, reason = packages()
+    if root is None:
+        pytest.skip(reason)
+    made = Slurm(folder, root)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.end()
 
 
 def main() -> int:

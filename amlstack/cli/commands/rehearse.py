@@ -70,6 +70,14 @@ Force = Annotated[
 NoShim = Annotated[
     bool, typer.Option("--no-shim", help="Leave GPU calls as they are on a machine without a GPU; they fail.")
 ]
+Preflight = Annotated[
+    bool,
+    typer.Option(
+        "--preflight",
+        help="Before each job check its nodes and measure an all-reduce over them; the job starts only if both are "
+        "good.",
+    ),
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Set aside what earlier rehearsals wrote to named outputs.")]
 
 
@@ -88,6 +96,7 @@ def rehearse(
     ranks: scales.Ranks = None,
     both: scales.Both = None,
     on: On = None,
+    preflight: Preflight = False,
     fresh: Fresh = False,
     no_shim: NoShim = False,
     yes: scales.Yes = False,
@@ -119,7 +128,7 @@ def rehearse(
 
         amlstack rehearse job.yml -j 2x2 --dry-run
 
-        amlstack rehearse job.yml --on slurm:h100 --stack dev
+        amlstack rehearse job.yml --on slurm:h100 --stack dev --preflight
     """
     from amlstack.cli.rehearsal import outcome, run
     from amlstack.cli.rehearsal.request import RehearsalRequest
@@ -143,6 +152,7 @@ def rehearse(
         fetch=fetch_at_most * 10**6 if fetch else 0,
         offer=0 if as_json or yes or dry_run else fetch_at_most * 10**6,
         on=on,
+        preflight=preflight,
     )
     if dry_run:
         return run.dry_run(request, as_json=as_json)

@@ -46,6 +46,7 @@ class RehearsalRequest:
         shown: The one rank whose lines are printed; None for all.
         fetch: Bytes of an input that are fetched at most; 0 where nothing is fetched.
         offer: The same of inputs that a person on a terminal is asked about.
+        preflight: Preflight and all-reduce run before each job.
         on: ``machine``, ``slurm`` or ``slurm:PROFILE``; None where the cluster says it, else the sandbox.
     """
 
@@ -65,6 +66,7 @@ class RehearsalRequest:
     fetch: int = 0
     offer: int = 0
     on: str | None = None
+    preflight: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def survey(request: RehearsalRequest) -> RehearsalSurvey:
         tuple(sources),
         mapped.stand_ins,
         folders,
-        (*where.findings, *found, *others, *_left_out(meant, where, file)),
+        (*where.findings, *found, *others, *(() if request.preflight else _left_out(meant, where, file))),
         (
             *wrong,
             *also_wrong,
@@ -210,7 +212,10 @@ def _left_out(plans: Sequence[jobs.Planned], where: Targets, file: Path) -> Iter
             f"`{where.stack}` ({nodes} node{'' if nodes == 1 else 's'}{size})"
         )
         rule = "A rehearsal leaves the check out: it would judge neither those nodes' GPUs nor their InfiniBand"
-        remedy = f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs."
+        remedy = (
+            "`--preflight` runs it first, on as many nodes as the job takes. "
+            f"`amlstack up --stack {where.stack} --sandbox` plays the whole order, the check before the jobs."
+        )
         yield Finding("fabric-check-left-out", "compute", seen, rule, remedy, Level.INFO, file=str(file))
 
 

@@ -28,6 +28,7 @@ from amlstack.cli.rehearsal.outcome import (
     start_afresh,
     summary,
 )
+from amlstack.cli.rehearsal.preflight import check_for
 from amlstack.cli.rehearsal.request import RehearsalRequest, RehearsalSurvey, survey
 from amlstack.cli.sandbox_arm import connect
 from amlstack.cli.stack import run_orders
@@ -213,9 +214,11 @@ def rehearse(request: RehearsalRequest, outcomes: Outcomes) -> int:
 
 
 def _answers(known: RehearsalSurvey, *, agreed: bool) -> list[Feasibility]:
+    checks = [check_for(known, index) for index in range(len(known.plans) if known.request.preflight else 0)]
     return [
-        judge(known.name_of(plan), plan, source, known, agreed=agreed, site=site)
-        for plan, source, site in zip(known.plans, known.sources, known.sites, strict=True)
+        judge(each.name_of(plan), plan, source, each, agreed=agreed, site=site)
+        for each in (*checks, known)
+        for plan, source, site in zip(each.plans, each.sources, each.sites, strict=True)
     ]
 
 
@@ -244,17 +247,26 @@ def _in_order(known: RehearsalSurvey, outcomes: Outcomes, endpoint: Endpoint, pr
     for line in run_orders.elsewhere(plans, file):
         progress.note(line)
     for index, earlier in run_orders.in_order(plans, file):
-        name = known.name_of(plans[index])
-        parts = tuple(scales.extents(plans[index], known.request.scale))
-        source = known.sources[index]
-        unproven = judgement.unproven(plans[index], parts, source, known, known.sites[index])
-        outcome = JobOutcome(name, parts, tuple(unproven), source.by_step)
-        outcomes.jobs.append(outcome)
-        if (failed := outcomes.failed([known.name_of(plans[each]) for each in earlier])) is None:
+        name, failed = known.name_of(plans[index]), outcomes.failed([known.name_of(plans[each]) for each in earlier])
+        if failed is None and known.request.preflight:
+            check = check_for(known, index)
+            _rehearse(check, 0, _outcome(check, 0, outcomes), endpoint, progress)
+            failed = outcomes.failed([check.name_of(check.plans[0])])
+        outcome = _outcome(known, index, outcomes)
+        if failed is None:
             _rehearse(known, index, outcome, endpoint, progress)
         else:
             outcome.error = f"it comes after `{failed}`, which has not completed, and was not started"
             progress.fail(f"job {name}: {outcome.error}")
+
+
+def _outcome(known: RehearsalSurvey, index: int, outcomes: Outcomes) -> JobOutcome:
+    """The outcome of a job that has not begun, as the next one of the rehearsal."""
+    plan, source = known.plans[index], known.sources[index]
+    parts = tuple(scales.extents(plan, known.request.scale))
+    unproven = judgement.unproven(plan, parts, source, known, known.sites[index])
+    outcomes.jobs.append(JobOutcome(known.name_of(plan), parts, tuple(unproven), source.by_step))
+    return outcomes.jobs[-1]
 
 
 def _rehearse(known: RehearsalSurvey, index: int, outcome: JobOutcome, endpoint: Endpoint, progress: Progress) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from amlstack.processes import adopt_orphans, die_with_parent
 from amlstack.sandbox import processes
-from amlstack.sandbox.runner import namespace
+from amlstack.sandbox.runner import namespace, usage
 from amlstack.sandbox.store.folders import USUAL
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class NodePlan:
         shm: Bytes of /dev/shm that its processes share; None for the machine's own.
         mounts: Source and target of the inputs that its processes can only read.
         own: Source and target of what is the node's own at a path that all nodes have.
+        sampled: The agent reports what the node uses, since nobody else sees it.
     """
 
     node: int
@@ -75,6 +76,7 @@ class NodePlan:
     shm: int | None = None
     mounts: tuple[tuple[str, str], ...] = ()
     own: tuple[tuple[str, str], ...] = ()
+    sampled: bool = False
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -331,6 +333,7 @@ def main() -> int:
     plan = NodePlan.loads(first.decode())
     namespace.take(plan.shm, plan.mounts, plan.own)
     agent = NodeAgent(plan)
+    used, rhythm = usage.NodeUsage(os.getpid()), usage.Rhythm()
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(waker, selectors.EVENT_READ)
@@ -342,7 +345,10 @@ def main() -> int:
             agent.start()
         agent.obey(early)
         while not agent.idle:
-            for key, _ in selector.select(agent.left()):
+            if plan.sampled and rhythm.comes():
+                report("usage", values=used.sample(processes.living(), usage.gpu_memory()))
+            waits = [agent.left(), max(0.0, rhythm.due - time.monotonic()) if plan.sampled else None]
+            for key, _ in selector.select(min((each for each in waits if each is not None), default=None)):
                 if isinstance(key.fileobj, socket.socket):
                     _at_the_socket(agent, selector, key.fileobj)
                     continue

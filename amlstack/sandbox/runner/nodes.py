@@ -210,9 +210,11 @@ class NodeAgents:
             while self._nodes:
                 limit = None if self.timeout is None or self._over else began + self.timeout
                 self._due(limit)
-                seen = {} if self.machines.remote else self._nodes  # what other machines use is not seen from here
+                seen = {} if self.machines.remote else self._nodes  # agents on other machines send their samples
                 self.usage.sample({number: node.agent.pid for number, node in seen.items()})
-                deadline = min(at for at in (limit, self._stop_at, self._kill_at, self.usage.due) if at is not None)
+                deadline = min(
+                    at for at in (limit, self._stop_at, self._kill_at, self.usage.rhythm.due) if at is not None
+                )
                 for key, _ in self._selector.select(max(0.0, deadline - time.monotonic())):
                     if key.data is None:
                         self.cancel.drain()
@@ -301,6 +303,8 @@ class NodeAgents:
                 self._served = True
                 self._stop_at = time.monotonic()
                 self.note("the workers are done: ending the servers")
+        elif kind == "usage":
+            self.usage.write(node.number, at, event["values"])
         elif kind == "launcher":
             self._launched(event["code"])
         elif kind == "end":  # what mpirun never started has not been lost

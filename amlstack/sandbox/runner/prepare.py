@@ -454,7 +454,7 @@ def _node(
     )
     file = root / "plan.json"
     file.touch(mode=0o600)
-    plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own)
+    plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own, sampled=bool(ground.remote))
     made = _node_plan(ground, plain, file) if ground.mpi else None
     file.write_text((made or plain).kept())
     return (file, made or plain), there

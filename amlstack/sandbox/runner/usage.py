@@ -25,46 +25,90 @@ _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(slots=True)
+class Rhythm:
+    """The times at which samples are taken.
+
+    Attributes:
+        began: Monotonic time of the run's begin.
+        due: That of the next sample.
+    """
+
+    began: float = field(default_factory=time.monotonic)
+    due: float = field(default_factory=lambda: time.monotonic() + EVERY)
+
+    def comes(self) -> bool:
+        """True where a sample is due; the next one is then set."""
+        now = time.monotonic()
+        if now < self.due:
+            return False
+        self.due = now + max(EVERY, (now - self.began) / DENSE)
+        return True
+
+
+@dataclass(slots=True)
+class NodeUsage:
+    """What the processes below one agent use.
+
+    Attributes:
+        agent: Its pid.
+        at: Monotonic time of the last sample.
+        spent: CPU seconds until then.
+    """
+
+    agent: int
+    at: float = field(default_factory=time.monotonic)
+    spent: float = 0.0
+
+    def sample(self, living: Mapping[int, list[bytes]], gpu: Counter[int] | None) -> str:
+        """Cores, bytes and MiB of GPU memory since the last sample, with commas between them.
+
+        Memory is that of each process: what several share counts in each.
+
+        Args:
+            living: From pid to the fields of its ``stat``.
+            gpu: MiB of GPU memory by pid; None where nobody knows.
+        """
+        now, below = time.monotonic(), processes.descendants(self.agent, living)
+        # Of the agent itself only what it has reaped counts.
+        ticks = sum(int(each) for each in living.get(self.agent, [b"0"] * 15)[13:15])
+        spent = (ticks + sum(int(each) for pid in below for each in living[pid][11:15])) / _TICKS
+        cores = max(0.0, (spent - self.spent) / (now - self.at))
+        self.at, self.spent = now, spent
+        memory = sum(int(living[pid][21]) for pid in below) * _PAGE
+        return f"{cores:.2f},{memory},{sum(gpu[pid] for pid in below) if gpu is not None else ''}"
+
+
+@dataclass(slots=True)
 class Usage:
     """The sampling of one run.
 
     Attributes:
         file: Where the samples are appended.
-        began: Monotonic time of the run's begin.
-        due: That of the next sample.
-        last: That of the last one, and the CPU seconds until then, by node.
+        rhythm: When.
+        nodes: By number, those that are this machine.
     """
 
     file: Path
-    began: float = field(default_factory=time.monotonic)
-    due: float = field(default_factory=lambda: time.monotonic() + EVERY)
-    last: dict[int, tuple[float, float]] = field(default_factory=dict)
+    rhythm: Rhythm = field(default_factory=Rhythm)
+    nodes: dict[int, NodeUsage] = field(default_factory=dict)
 
     def sample(self, agents: Mapping[int, int]) -> None:
-        """Takes a sample when it is due: the processes below each node's agent, whose pid is given by node.
-
-        Memory is that of each process: what several share counts in each.
-        """
-        now = time.monotonic()
-        if now < self.due:
+        """Takes a sample when it is due of each node of this machine, whose agent's pid is given by node."""
+        if not self.rhythm.comes() or not agents:
             return
-        self.due = now + max(EVERY, (now - self.began) / DENSE)
-        living, gpu = processes.living(), _gpu_memory()
+        living, gpu = processes.living(), gpu_memory()
+        for node, agent in agents.items():
+            self.write(
+                node, time.time(), self.nodes.setdefault(node, NodeUsage(agent, self.rhythm.began)).sample(living, gpu)
+            )
+
+    def write(self, node: int, at: float, values: str) -> None:
+        """Appends one sample."""
         with contextlib.suppress(OSError), self.file.open("a") as file:  # a full disk ends no job
-            for node, agent in agents.items():
-                below = processes.descendants(agent, living)
-                # Of the agent itself only what it has reaped counts.
-                ticks = sum(int(each) for each in living.get(agent, [b"0"] * 15)[13:15])
-                ticks += sum(int(each) for pid in below for each in living[pid][11:15])
-                then, spent = self.last.get(node, (self.began, 0.0))
-                self.last[node] = now, ticks / _TICKS
-                cores = max(0.0, (ticks / _TICKS - spent) / (now - then))
-                memory = sum(int(living[pid][21]) for pid in below) * _PAGE
-                on_gpu = sum(gpu[pid] for pid in below) if gpu is not None else ""
-                file.write(f"{time.time():.1f},{node},{cores:.2f},{memory},{on_gpu}\n")
+            file.write(f"{at:.1f},{node},{values}\n")
 
 
-def _gpu_memory() -> Counter[int] | None:
+def gpu_memory() -> Counter[int] | None:
     """MiB by process, as nvidia-smi tells it; None where there is none that does."""
     if shutil.which("nvidia-smi") is None:
         return None

@@ -47,7 +47,7 @@ class Rhythm:
 
 @dataclass(slots=True)
 class NodeUsage:
-    """What the processes below one agent use.
+    """CPU time and memory of the processes below one agent.
 
     Attributes:
         agent: Its pid.

@@ -87,6 +87,10 @@ without-openmpi: venv ## the guide's examples with an empty HOME and no Open MPI
 guide-jobs: venv test-deps ## all examples submitted, streamed and downloaded by azure-ai-ml, EXAMPLES="…" for some (tens of minutes)
 	@EXAMPLES="$(or $(EXAMPLES),all)" $(PY) -m pytest tests/sandbox/test_azure_ai_ml_runs_the_examples.py
 
+.PHONY: slurm-examples
+slurm-examples: venv test-deps ## all examples here and on a real Slurm of two nodes: the same ranks, ends and losses (tens of minutes)
+	@EXAMPLES=all $(PY) -m pytest tests/cli/test_examples_train_alike_on_slurm.py
+
 .PHONY: kills
 kills: venv ## 20 rounds of kill -9 of engine, provider and sandbox at random moments, each with its seed (minutes)
 	@KILL_ROUNDS=20 $(PY) -m pytest -s tests/stack/test_kills_at_random_moments.py

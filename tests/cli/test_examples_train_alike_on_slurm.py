@@ -1,6 +1,6 @@
 """Examples on a real Slurm of two nodes: the same ranks, ends and losses as on this machine.
 
-With AMLSTACK_EXAMPLES=all every example is compared, which takes about half an hour on two cores.
+`make slurm-examples` compares all of them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
 
 FEW = ("ddp_torchrun", "mpi_per_process")
 """One that the service starts, and one that mpirun starts."""
-EXAMPLES = sorted(file.parent.name for file in PROJECT.glob("examples/*/job.*"))
+FILES = {
+    file.parent.name: file
+    for name in ("job.*", "sweep.py", "pipeline.yml")
+    for file in PROJECT.glob(f"examples/*/{name}")
+}
+"""All but the schedule, which runs nothing by itself."""
 DIFFER = {
     "horovod": "the order of its sums is that of the ranks' arrival",
     "tensorflow_parameter_server": "workers are not in step",
     "deepspeed_autotuning": "what it trains with in the end is what was fastest",
     "preflight": "it trains nothing",
+    "sweep": "its policy ends the trials that fall behind, by the clock",
 }
 """Examples whose losses differ between two runs on one machine, too."""
 
@@ -51,8 +57,17 @@ def environ(cluster: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def rehearsed(environ: Mapping[str, str], name: str, *words: str) -> dict[str, Any]:
     """The jobs of one rehearsal by their name."""
-    (file,) = (PROJECT / "examples" / name).glob("job.*")
-    command = [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(file), "-j", "2x2", "--fresh", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "amlstack.cli.main",
+        "rehearse",
+        str(FILES[name]),
+        "-j",
+        "2x2",
+        "--fresh",
+        "--json",
+    ]
     ended = subprocess.run(
         [*command, "--yes", *words], env=environ, capture_output=True, text=True, check=False, cwd=PROJECT
     )
@@ -60,23 +75,45 @@ def rehearsed(environ: Mapping[str, str], name: str, *words: str) -> dict[str, A
     return {job["name"]: job for job in json.loads(ended.stdout)["jobs"]}
 
 
-def ends(job: Mapping[str, Any]) -> list[tuple[int, int, int]]:
-    return [(rank["rank"], rank["node"], rank["exit"]) for rank in job["ranks"]]
+def parts(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """A pipeline's steps or a sweep's trials by their label; a job is its one part."""
+    return {part["label"]: part for part in job["children"] if part.get("ranks")} or {"": job}
 
 
-def metrics_of(job: Mapping[str, Any]) -> Path:
-    return Path(job["folder"]) / "outputs" / "metrics.json"
+def ends(job: Mapping[str, Any]) -> list[tuple[str, int, int, int]]:
+    """Number, node and exit code of each rank of each part."""
+    return [
+        (label, rank["rank"], rank["node"], rank["exit"])
+        for label, part in parts(job).items()
+        for rank in part["ranks"]
+    ]
 
 
-@pytest.mark.parametrize("name", EXAMPLES if os.environ.get("AMLSTACK_EXAMPLES") == "all" else FEW)
+def losses(job: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Losses that each part wrote, by its label."""
+    found = {}
+    for label, part in parts(job).items():
+        for file in part["outputs"]["files"]:
+            if file.endswith("/outputs/metrics.json"):
+                found[label] = json.loads(Path(file).read_text())["losses"]
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(FILES) if os.environ.get("EXAMPLES") == "all" else FEW)
 def test_ranks_ends_and_losses_are_the_same(name: str, cluster: Slurm, environ: Mapping[str, str]) -> None:
     (here,) = rehearsed(environ, name, "--on", "machine").values()
     (there,) = rehearsed(environ, name, "--on", "slurm").values()
-    assert ends(there) == ends(here)
     assert there["joined"] == here["joined"]
+    if name == "sweep":
+        assert sorted(each["label"] for each in there["children"]) == sorted(each["label"] for each in here["children"])
+    else:
+        assert ends(there) == ends(here)
     if name not in DIFFER:
-        wanted, found = (json.loads(metrics.read_text())["losses"] for metrics in map(metrics_of, (here, there)))
-        assert found == pytest.approx(wanted, rel=1e-6)
+        wanted, found = losses(here), losses(there)
+        assert wanted or name == "pipeline"
+        assert wanted.keys() == found.keys()
+        for label, values in wanted.items():
+            assert found[label] == pytest.approx(values, rel=1e-6)
     cluster.wait(lambda: not cluster.allocations())
 
 

@@ -70,8 +70,8 @@ def _own_surroundings() -> None:
 _own_surroundings()
 
 # Comparisons with azure-ai-ml make and drop a million small objects in a process that holds a million others: with the
-# interpreter's own 700, a tenth of the time goes into looking for circles among them.
-gc.set_threshold(50_000)
+# interpreter's own 700, 10, 10 a tenth of the time goes into looking for circles among them.
+gc.set_threshold(50_000, 50, 50)
 
 
 MARKS = {"engine": "engine", "lab": "ranks", "weeks": "tools", "pip_stand_in": "tools"}
@@ -113,6 +113,13 @@ def pytest_collection_by_folder(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and tests live to the end: no search for unreachable objects need look at these million again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """One search finds what tests left open: pytest makes five, of which the others then have nothing to look at."""
     gc.collect()
     gc.freeze()
 

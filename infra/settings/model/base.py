@@ -34,7 +34,10 @@ class SettingsModel(BaseModel):
     partly: ClassVar[type[BaseModel] | None] = None
 
     # Python's own expressions: pydantic's take 30 ms to compile a group's name, which every verb would wait for.
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, regex_engine="python-re")
+    # A model that is a part of another is built with it, and by itself where somebody asks for it alone.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, regex_engine="python-re", defer_build=True
+    )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

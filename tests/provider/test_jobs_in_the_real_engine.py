@@ -1,4 +1,7 @@
-"""The life of runs under the real engine, with the provider as a process of its own, against the fake ARM."""
+"""The life of runs under the real engine, with the provider as a process of its own, against the fake ARM.
+
+Edits, removals, vanished records, other stacks' runs and new names are parts of stories on the sandbox, in tests/stack.
+"""
 
 from __future__ import annotations
 
@@ -90,16 +93,6 @@ def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_
     assert jobs.up().ok().changes == {}
 
 
-def test_a_run_of_another_stack_is_refused_by_name(jobs: Stack, arm: FakeArm) -> None:
-    run = run_of("mnist", job())
-    marks = {"amlstack.owner": "other/prod", "amlstack.run_identity": "1"}
-    arm.jobs[f"{WORKSPACE}/jobs/{run}".lower()] = {"properties": {"status": "Running", "properties": marks}, "sent": {}}
-    jobs.set("jobs", {"mnist": job()})
-    for result in (jobs.preview(), jobs.up()):
-        assert "belongs to other/prod" in "\n".join(result.failed().errors)
-    assert arm.runs_started() == 0
-
-
 def test_an_edit_of_an_active_runs_code_is_refused_with_its_files(jobs: Stack, arm: FakeArm) -> None:
     first = job(code_hash="1" * 64, code_files={"train.py": "a"})
     jobs.set("jobs", {"mnist": first})
@@ -108,61 +101,6 @@ def test_an_edit_of_an_active_runs_code_is_refused_with_its_files(jobs: Stack, a
     jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
     assert "(data.py added, train.py changed)" in "\n".join(jobs.preview().failed().errors)
     assert arm.runs_started() == 1
-
-
-def test_a_vanished_record_is_run_again_by_neither_refresh_nor_up(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    arm.jobs.clear()
-    assert "is gone from the workspace" in messages(jobs.refresh().ok(), "warning")
-    up = jobs.up().ok()
-    assert up.op("mnist") == "same"
-    assert "set `rerun`" in messages(up, "info")
-    assert jobs.outputs()["mnist"]["gone"] is True
-    assert arm.runs_started() == 1
-
-
-def test_a_running_job_removed_from_the_stack_is_cancelled(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    run = run_of("mnist", job())
-    arm.set_status(run, "Running")
-    jobs.set("jobs", {})
-    assert jobs.up().ok().op("mnist") == "delete"
-    assert arm.cancelled == [run]
-    assert arm.job(run)["status"] == "Canceled"
-
-
-def test_an_edit_of_a_running_job_is_refused_at_preview(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    arm.set_status(run_of("mnist", job()), "Running")
-    jobs.set("jobs", {"mnist": job(**EDITED)})
-    refused = jobs.preview().failed()
-    assert "is Running and its declaration changed (declaration.lr)" in "\n".join(refused.errors)
-    assert "on_edit: cancel" in "\n".join(refused.errors)
-    jobs.up().failed()
-    assert arm.runs_started() == 1
-    arm.set_status(run_of("mnist", job()), "Completed")
-    assert jobs.up().ok().op("mnist") == "replace"
-    assert arm.runs_started() == 2
-    assert len(arm.jobs) == 2, "the old record stays"
-
-
-def test_on_edit_cancel_ends_the_old_run_first(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    old, new = run_of("mnist", job()), run_of("mnist", job(**EDITED))
-    arm.set_status(old, "Running")
-    jobs.set("jobs", {"mnist": job(on_edit="cancel", **EDITED)})
-    assert jobs.up(preview=True).ok().op("mnist") == "replace"
-    order = [
-        asked.path.removeprefix(f"{WORKSPACE}/jobs/")
-        for asked in arm.asked
-        if asked.method in {"PUT", "POST"} and "/jobs/" in asked.path
-    ]
-    assert order == [old, f"{old}/cancel", new]
-    assert arm.job(old)["status"] == "Canceled"
 
 
 def test_on_edit_keep_lets_both_run(jobs: Stack, arm: FakeArm) -> None:
@@ -211,16 +149,6 @@ def test_a_copy_that_is_pending_deletion_holds_no_cluster_that_the_run_of_its_jo
     assert f"run {new} is Queued and is ended first (on_edit: cancel)" in messages(up, "info")
     assert arm.cancelled == [new]
     assert arm.runs_started() == 2
-
-
-def test_a_change_of_what_is_derived_runs_nothing_and_says_so(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    jobs.set("jobs", {"mnist": job(properties={"environmentVariables": {"NCCL_DEBUG": "INFO", "NCCL_IB_X": "1"}})})
-    for result in (jobs.preview().ok(), jobs.up().ok()):
-        assert result.changes == {}
-        assert "what is derived changed: body.properties.environmentVariables.NCCL_IB_X" in messages(result, "info")
-    assert arm.runs_started() == 1
 
 
 def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again(jobs: Stack, arm: FakeArm) -> None:
@@ -291,15 +219,6 @@ def test_metadata_is_updated_in_place_by_a_run_history_patch(jobs: Stack, arm: F
     assert arm.last("PATCH", "/history/").body == {"tags": {"team": "speech"}, "description": "why"}
     assert arm.runs_started() == 1
     assert jobs.up().ok().changes == {}
-
-
-def test_a_renamed_stack_reruns_nothing(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    jobs.pulumi("stack", "rename", "production", "--stack", jobs.name).ok()
-    jobs.name = "production"
-    assert jobs.up().ok().changes == {}
-    assert arm.runs_started() == 1
 
 
 def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: FakeArm) -> None:

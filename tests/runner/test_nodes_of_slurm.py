@@ -8,13 +8,15 @@ import json
 import os
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amlstack.report import performance
 from amlstack.sandbox import processes, slurm
 from amlstack.sandbox.runner import usage
+from amlstack.sandbox.runner.machines import SlurmNodes
+from tests.support.runner.runner_lab import ML, PLAIN
 from tests.support.slurm import Slurm, started
 
 if TYPE_CHECKING:
@@ -47,8 +49,8 @@ def site(cluster: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
     cluster.wait(lambda: not cluster.allocations())
 
 
-def on_slurm(lab: Lab, job: str, **options: str) -> str:
-    lab.store.sites.put(job, slurm.SlurmProfile(options=tuple(options.items())).text())
+def on_slurm(lab: Lab, job: str, *, container: str = "", **options: str) -> str:
+    lab.store.sites.put(job, slurm.SlurmProfile(options=tuple(options.items()), container=container).text())
     return job
 
 
@@ -97,6 +99,58 @@ def test_what_each_node_uses_is_told_by_its_agent(lab: Lab, site: Slurm) -> None
     assert busy > waits
 
 
+def test_ranks_run_in_the_image_of_their_environment_where_the_site_has_apptainer(
+    lab: Lab, site: Slurm, tmp_path: Path
+) -> None:
+    """A stand-in for apptainer runs what follows the image, with the image's own PATH."""
+    assert site
+    program = tmp_path / "bin" / "apptainer"
+    program.parent.mkdir()
+    program.write_text(f"""#!/bin/bash
+for word; do shift; case $word in docker://*) break ;; esac; echo "$word" >> {tmp_path}/words; done
+PATH=/image/bin:/usr/bin:/bin IMAGE=$word exec "$@"
+""")
+    program.chmod(0o755)
+    job = lab.job('echo "$RANK $IMAGE ${PATH%%:*}"', nodes=2)
+    assert lab.run(on_slurm(lab, job, container=str(program))).status == "Completed"
+    image = "docker://mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
+    assert [lab.log("job", rank) for rank in range(2)] == [f"{rank} {image} /image/bin\n" for rank in range(2)]
+    assert (tmp_path / "words").read_text().split() == ["exec", "--bind", str(lab.home)] * 2
+
+
+def test_the_options_of_pyxis_name_the_image_as_enroot_does(tmp_path: Path) -> None:
+    profile = slurm.SlurmProfile(options=(("gres", "gpu:8"),), container="pyxis")
+    nodes = SlurmNodes(tmp_path, tmp_path, "7", ("n0", "n1"), profile, binds=True)
+    image = "mcr.microsoft.com/azureml/curated/acpt-pytorch-2.8-cuda12.6:13"
+    words = nodes.inside(1, image, [tmp_path, Path("/data")], gpus=True)
+    assert {"--jobid=7", "--gres=gpu:8", "--no-container-mount-home"} <= {*words}
+    assert words[words.index("-w") + 1] == "n1"
+    assert "--container-image=mcr.microsoft.com#azureml/curated/acpt-pytorch-2.8-cuda12.6:13" in words
+    assert f"--container-mounts={tmp_path}:{tmp_path},/data:/data" in words
+    assert "--container-image=pytorch/pytorch:2.8" in nodes.inside(0, "pytorch/pytorch:2.8", [], gpus=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "ranks", "says"),
+    [
+        ({"image": "ubuntu:22.04", "condaFile": "name: x"}, {}, "builds the image"),
+        ({}, {"distributionType": "Mpi"}, "MPI"),
+    ],
+)
+def test_a_job_whose_image_cannot_be_used_is_refused(
+    lab: Lab, site: Slurm, environment: dict[str, str], ranks: dict[str, Any], says: str
+) -> None:
+    assert site
+    if environment:
+        parent = PLAIN.rsplit("/", 2)[0]
+        lab.store.resources.put(PLAIN, f"{ML}/workspaces/environments/versions", parent, {"properties": environment})
+    lab.run(on_slurm(lab, lab.job("true", **({"distribution": ranks} if ranks else {})), container="apptainer"))
+    status, code, words = ended(lab)
+    assert (status, code) == ("Failed", "SandboxUnsupported")
+    assert says in words
+    assert "Leave `container` out" in words
+
+
 def during(lab: Lab, job: str, act: Callable[[], object]) -> None:
     """Runs a job of `RUNS` to its end; ``act`` is called when all of its ranks run."""
     asyncio.run(lab.during(job, act=act, pipe=lab.home / "pipe0"))
@@ -134,6 +188,14 @@ def test_a_job_that_is_cancelled_from_slurms_side_is_canceled(lab: Lab, site: Sl
     assert (status, code) == ("Canceled", "JobCanceled")
     assert "Slurm's job" in words
     assert "was cancelled" in words
+
+
+def test_a_rank_that_ends_as_its_nodes_are_taken_has_not_failed(lab: Lab, site: Slurm) -> None:
+    """Slurm ends ranks and agents in any order; here the rank is first."""
+    noted = lab.folder("job") / slurm.ALLOCATION
+    taken = f"{site.commands}/scancel $(grep -oE '\"number\": \"[0-9]+' {noted} | grep -oE '[0-9]+'); exit 1"
+    lab.run(on_slurm(lab, lab.job(taken)))
+    assert ended(lab)[:2] == ("Canceled", "JobCanceled")
 
 
 def test_a_preempted_job_fails_as_on_azure(lab: Lab, site: Slurm) -> None:

@@ -220,7 +220,8 @@ class NodeAgents:
                         self.cancel.drain()
                     else:
                         self._hear(key.data)
-        if self.outcome.reason == "lost" and (loss := self.machines.loss()) is not None:
+        # Who takes the nodes ends ranks and agents in any order: a rank that was ended so looks like one that failed.
+        if self.outcome.reason in ("lost", "failed") and (loss := self.machines.loss()) is not None:
             self.outcome.reason, self.outcome.detail = loss
         processes.wipe()
         return self.outcome

@@ -31,6 +31,7 @@ QUERY: Final = "amlstack-site"
 
 OPTIONS: Final = ("account", "partition", "qos", "constraint", "gres", "reservation", "nodelist", "exclude")
 """Keys of a profile that are options of sbatch by the same name."""
+_OWN: Final = ("mpirun", "container")
 
 ALLOCATION, HELD = "slurm.json", "held"
 """In a job's folder: the nodes that it was given, and the pipe by which its runner keeps them."""
@@ -61,11 +62,14 @@ class SlurmProfile:
         name: As the settings call it; empty for the site's defaults.
         options: Values by key of `OPTIONS`.
         mpirun: Path of the site's mpirun on the nodes; empty for the environment's own.
+        container: The way into the image of a job's environment: ``pyxis``, or apptainer or singularity by name or
+            path; empty for the stand-in.
     """
 
     name: str = ""
     options: tuple[tuple[str, str], ...] = ()
     mpirun: str = ""
+    container: str = ""
 
     @classmethod
     def read(cls, text: str) -> SlurmProfile:
@@ -77,14 +81,14 @@ class SlurmProfile:
         values = json.loads(text)
         if not isinstance(values, dict):
             raise ValueError("a profile of Slurm is a JSON object")  # noqa: TRY004 - of the text, not of the program
-        if unknown := sorted(values.keys() - {"name", "mpirun", *OPTIONS}):
-            raise ValueError(f"a profile of Slurm has no {', '.join(unknown)}; it has {', '.join(OPTIONS)}, mpirun")
+        if unknown := sorted(values.keys() - {"name", *_OWN, *OPTIONS}):
+            raise ValueError(f"a profile of Slurm has no {', '.join(unknown)}; it has {', '.join((*OPTIONS, *_OWN))}")
         options = tuple((key, str(values[key])) for key in OPTIONS if values.get(key))
-        return cls(str(values.get("name") or ""), options, str(values.get("mpirun") or ""))
+        return cls(str(values.get("name") or ""), options, *(str(values.get(key) or "") for key in _OWN))
 
     def text(self) -> str:
         """As JSON, without what is not set."""
-        values = {"name": self.name, **dict(self.options), "mpirun": self.mpirun}
+        values = {"name": self.name, **dict(self.options), "mpirun": self.mpirun, "container": self.container}
         return json.dumps({key: value for key, value in values.items() if value})
 
     def words(self) -> tuple[str, ...]:

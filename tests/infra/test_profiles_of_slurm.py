@@ -17,6 +17,7 @@ def settings(**more: Any) -> dict[str, Any]:
 
 def test_a_profile_may_hold_every_option_or_none() -> None:
     whole = {"account": "vision", "partition": "gpu", "gres": "gpu:8", "constraint": "ib&h100", "mpirun": "/opt/mpirun"}
+    whole["container"] = "/opt/bin/apptainer"
     reading = parse(settings(slurm={"h100": whole, "any": {}}, clusters=[{**GPUS, "rehearse_on": "slurm:h100"}]))
     assert reading.findings == ()
     assert reading.settings is not None
@@ -32,6 +33,7 @@ def test_a_profile_may_hold_every_option_or_none() -> None:
     [
         ({"slurm": {"h100": {"partion": "gpu"}}}, "slurm.h100.partion", "Did you mean `partition`?"),
         ({"slurm": {"h100": {"gres": "gpu:8, nic:1"}}}, "slurm.h100.gres", "as one word, without blanks"),
+        ({"slurm": {"h100": {"container": "docker"}}}, "slurm.h100.container", "It is `pyxis`, or `apptainer`"),
         ({"slurm": {"h100": {"account": 12}}}, "slurm.h100.account", "must be a string"),
         ({"slurm": {"--all": {}}}, "slurm.--all", "a letter or digit first"),
         ({"slurm": "gpu"}, "slurm", "must be a mapping"),

@@ -104,7 +104,9 @@ def site_of(plan: jobs.Planned, on: str | None, where: Targets) -> SlurmProfile 
 def words(site: SlurmProfile) -> str:
     """A profile in a line."""
     name = f"profile {site.name}: " if site.name else ""
-    return f"{name}{' '.join((*site.words(), *filter(None, [site.mpirun]))) or 'the defaults of the site'}"
+    return (
+        f"{name}{' '.join((*site.words(), *filter(None, [site.mpirun, site.container]))) or 'the defaults of the site'}"
+    )
 
 
 def has_gpus(site: SlurmProfile) -> bool:

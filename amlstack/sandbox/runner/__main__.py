@@ -58,7 +58,7 @@ def run(store: Store, job: JobRow, cancel: Cancel, held: contextlib.ExitStack) -
                 _progress(store, job, "not run: this machine has its outputs, and the steps after it read them there")
                 return
             with umask(USUAL):  # the user's cache, which may serve several
-                standin = prepare.image(store, job, wanted)
+                standin = prepare.image(store, job, wanted, contained=bool(nodes.container))
                 built = building.build(standin, lambda line: _progress(store, job, line))
             note(f"environment: {standin.summary}; it differs from the image: {standin.differs}")
             if line := line_of(standin):

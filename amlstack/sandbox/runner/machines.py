@@ -16,6 +16,8 @@ from amlstack.sandbox.contract import NodeNetwork, RefusedError
 from amlstack.sandbox.store.store import folder as sandbox_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from amlstack.sandbox.contract import Spec
 
 _FACTS = Path(__file__).with_name("node_facts.py")
@@ -35,6 +37,21 @@ class JobNodes(Protocol):
     @property
     def mpirun(self) -> str:
         """Path of the mpirun that the site wants; empty for the environment's."""
+
+    @property
+    def container(self) -> str:
+        """The way into the image of a job's environment; empty where the stand-in is used."""
+
+    def inside(self, node: int, image: str, folders: Iterable[Path], *, gpus: bool) -> tuple[str, ...]:
+        """The words before a rank that put it into an image.
+
+        Args:
+            node: Where it runs.
+            image: The image.
+            folders: What it shall find by the same paths in there.
+            gpus: Whether it has GPUs.
+        """
+        ...
 
     def network(self, spec: Spec) -> NodeNetwork:
         """The facts of the nodes.
@@ -64,6 +81,11 @@ class ThisMachine:
     remote: str = ""
     scratch: Path | None = None
     mpirun: str = ""
+    container: str = ""
+
+    def inside(self, node: int, image: str, folders: Iterable[Path], *, gpus: bool) -> tuple[str, ...]:  # noqa: ARG002
+        """Nothing: no image is used here."""
+        return ()
 
     def network(self, spec: Spec) -> NodeNetwork:
         """Shares of its cores and GPUs."""
@@ -110,14 +132,31 @@ class SlurmNodes:
     @property
     def remote(self) -> str:
         """The words of srun, and the nodes' names; ranks have none of this process's variables."""
-        conf = os.environ.get("SLURM_CONF")
-        words = (*(("/usr/bin/env", f"SLURM_CONF={conf}") if conf else ()), *self._srun())
-        return json.dumps({"words": words, "hosts": self.hosts})
+        return json.dumps({"words": (*self._found(), *self._srun()), "hosts": self.hosts})
 
     @property
     def mpirun(self) -> str:
         """That of the profile."""
         return self.profile.mpirun
+
+    @property
+    def container(self) -> str:
+        """That of the profile."""
+        return self.profile.container
+
+    def inside(self, node: int, image: str, folders: Iterable[Path], *, gpus: bool) -> tuple[str, ...]:
+        """Options of pyxis (github.com/NVIDIA/pyxis, README), or of ``apptainer exec`` (its manual)."""
+        if self.container != "pyxis":
+            binds = (word for folder in folders for word in ("--bind", str(folder)))
+            return (self.container, "exec", *(("--nv",) if gpus else ()), *binds, f"docker://{image}")
+        # enroot sets a registry apart by a number sign.
+        first, slash, rest = image.partition("/")
+        named = f"{first}#{rest}" if slash and "." in first else image
+        mounts = ",".join(f"{folder}:{folder}" for folder in folders)
+        return (
+            *(*self._found(), *self._srun(), "--nodes=1", "--ntasks=1", "-w", self.hosts[node]),
+            *(f"--container-image={named}", f"--container-mounts={mounts}", "--no-container-mount-home"),
+        )
 
     def network(self, spec: Spec) -> NodeNetwork:
         """The facts that a small program on each node sees."""
@@ -174,6 +213,12 @@ class SlurmNodes:
         if self._claim is not None and self._claim.stdin is not None:
             self._claim.stdin.close()
             self._claim.wait()
+
+    @staticmethod
+    def _found() -> tuple[str, ...]:
+        """Words that tell srun its site where this process's variables are missing."""
+        conf = os.environ.get("SLURM_CONF")
+        return ("/usr/bin/env", f"SLURM_CONF={conf}") if conf else ()
 
     def _srun(self) -> tuple[str, ...]:
         gres = dict(self.profile.options).get("gres")

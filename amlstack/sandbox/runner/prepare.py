@@ -145,7 +145,7 @@ def _node_plan(ground: _Ground, plain: NodePlan, file: Path) -> NodePlan:
         plain: The node with its ranks as the service itself would start them.
         file: Where the plan will be written; the ranks read it.
     """
-    first, folder, remote = plain.ranks[0], ground.temp, ground.remote
+    first, folder, remote = plain.ranks[0], ground.temp, ground.nodes.remote
     sockets = Path(tempfile.gettempdir(), folder.name) if remote else folder
     rsh = sockets / str(plain.node) / SOCKET
     private = {NODES: str(sockets), PLAN: str(file), **({REMOTE: remote} if remote else {})}
@@ -161,6 +161,7 @@ def _node_plan(ground: _Ground, plain: NodePlan, file: Path) -> NodePlan:
 
 STAND_IN = "stand-in.json"
 """Read by `amlstack.diagnose`."""
+_BASE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 _DRIVER = "amlparallel"
 _HELPERS = "azureml_user"
 
@@ -226,12 +227,43 @@ class Stage:
     image: Path
 
 
-def image(store: Store, job: JobRow, spec: Spec) -> standins.StandIn:
+_CURATED = re.compile(r"azureml://registries/azureml/environments/([^/]+)/versions/([^/]+)")
+
+
+def container_image(store: Store, job: JobRow, spec: Spec) -> str:
+    """The image of the job's environment as a registry has it.
+
+    Raises:
+        RefusedError: No registry has it, or its ranks cannot be started in there.
+    """
+    given = environments.environment_of(store, job)
+    declared = given.declared if given is not None else _declared(store, spec)
+    curated = _CURATED.fullmatch(environments.expanded(declared.reference))
+    if spec.distribution == "Mpi":
+        text = "Ranks of an MPI job are not started in a container here"
+    elif declared.image and not declared.conda:
+        return declared.image
+    elif curated is not None:
+        return f"mcr.microsoft.com/azureml/curated/{curated[1]}:{curated[2]}"
+    else:
+        text = "Azure ML builds the image of this environment itself, and no registry of yours has it"
+    raise RefusedError(f"{text}. Leave `container` out of the profile of Slurm for this job.", "SandboxUnsupported")
+
+
+def image(store: Store, job: JobRow, spec: Spec, *, contained: bool = False) -> standins.StandIn:
     """The stand-in for the job's environment; for an MPI job with an Open MPI of its own where the machine has none.
+
+    Args:
+        store: The sandbox's tables.
+        job: The job's row.
+        spec: What it asked for.
+        contained: Its ranks run in its image: nothing but Python is needed beside it.
 
     Raises:
         RefusedError: It has none.
     """
+    if contained:
+        return standins.resolve(_BASE)
     given = environments.environment_of(store, job)
     try:
         declared = given.declared if given is not None else _declared(store, spec)
@@ -330,11 +362,12 @@ class _Ground:
     Attributes:
         mpi: The mpirun of an MPI job; empty for none.
         network: The nodes as they find each other.
-        remote: How a program is started on each node; empty where all are this machine.
+        nodes: The machines of the nodes.
         places: Every process that the service starts.
         run: The variables that tell a process its run.
         temp: The job's temporary folder.
         carrying: How GPU calls run on the CPU; None where they stay.
+        image: The image that ranks run in; empty for the environment's folder.
     """
 
     store: Store
@@ -343,14 +376,16 @@ class _Ground:
     built: Path
     mpi: str
     network: NodeNetwork
-    remote: str
+    nodes: JobNodes
     places: tuple[contract.RankPlace, ...]
     run: Mapping[str, str]
     temp: Path
     carrying: gpu_code.Carrying | None
+    image: str
 
     @classmethod
     def for_job(cls, store: Store, job: JobRow, spec: Spec, built: Path, nodes: JobNodes) -> _Ground:
+        contained = container_image(store, job, spec) if nodes.container else ""
         network = nodes.network(spec)
         run = contract.tracking_variables(store, job, spec.experiment)
         return cls(
@@ -360,11 +395,12 @@ class _Ground:
             built,
             (nodes.mpirun or find(built)) if spec.distribution == "Mpi" else "",
             network,
-            nodes.remote,
+            nodes,
             contract.places(spec),
             run if network.tracked else {name: run[name] for name in run if not name.startswith("MLFLOW_")},
             make_temporary(store.home, job.id, nodes.scratch),
-            _carrying(store, job, spec, built, network),
+            None if contained else _carrying(store, job, spec, built, network),
+            contained,
         )
 
     def may_mount(self, places: Iterable[Path] = ()) -> bool:
@@ -429,11 +465,16 @@ def _node(
     if str((job.properties.get("properties") or {}).get(PROPERTY)).lower() == "true":
         _put_driver(work, spec, _size(store, job))
     command = resolve(spec.command, there.inputs, there.outputs)
+    inside: tuple[str, ...] = ()
+    if ground.image:
+        named = [Path(each) for each in (*there.inputs.values(), *there.outputs.values()) if each.startswith("/")]
+        folders = [store.home, *(each for each in dict.fromkeys(named) if not each.is_relative_to(store.home))]
+        inside = ground.nodes.inside(node, ground.image, folders, gpus=bool(ground.network.gpus[node]))
     ranks = tuple(
         RankProcess(
             place.rank,
             place.local_rank,
-            ("/bin/bash", "-c", command),
+            (*inside, "/bin/bash", "-c", command),
             environment(
                 store.home,
                 job,
@@ -454,7 +495,7 @@ def _node(
     )
     file = root / "plan.json"
     file.touch(mode=0o600)
-    plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own, sampled=bool(ground.remote))
+    plain = NodePlan(node, ranks, shm=room, mounts=there.readonly, own=there.own, sampled=bool(ground.nodes.remote))
     made = _node_plan(ground, plain, file) if ground.mpi else None
     file.write_text((made or plain).kept())
     return (file, made or plain), there

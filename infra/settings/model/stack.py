@@ -233,6 +233,9 @@ class SlurmSite(SettingsModel):
     """Nodes that are never taken."""
     mpirun: SlurmValue | None = None
     """Path of the site's own mpirun on the nodes; that of the environment when absent."""
+    container: Annotated[str, named("SlurmContainer")] | None = None
+    """The way into the image of a job's environment: `pyxis`, or `apptainer` or `singularity`, by name or path; the
+    stand-in when absent. Untried on a real site."""
 
 
 INCLUDE = "include"

@@ -172,6 +172,12 @@ def test_a_program_that_two_processes_cannot_read_is_the_cause_however_their_wor
     assert not verdict_of(place + words + steps(60), tmp_path).found
 
 
+@pytest.mark.parametrize("parts", ["ValueError\n: no rows\n", "ValueError\n: \nno rows\n"])
+def test_an_exception_in_two_or_three_parts_is_one_line(parts: str, tmp_path: Path) -> None:
+    assert verdict_of(steps(60) + traceback(parts.rstrip()), tmp_path).text == "ValueError: no rows"
+    assert verdict_of(steps(60) + traceback("ValueError") + "no rows\n", tmp_path).text == "ValueError"
+
+
 def test_threads_that_raise_after_the_end_of_a_training_end_nothing(tmp_path: Path) -> None:
     raised = "".join(f"Exception in thread Thread-{at}:\n{traceback('OSError: handle is closed')}" for at in (1, 2))
     assert not verdict_of(steps(60) + "End training....\n" + raised, tmp_path).found

@@ -57,6 +57,47 @@ def test_what_a_program_says_after_an_error_tells_whether_it_went_on(tmp_path: P
         assert named in str(verdict_of(steps(60) + error, tmp_path).text)
 
 
+def test_a_program_that_refuses_its_arguments_was_found_whatever_its_script_cannot_start(tmp_path: Path) -> None:
+    rest, refused = "bash: --rows: command not found\n", "grid.py: error: unrecognized arguments: x\n"
+    for text in (refused + rest, steps(60) + rest + refused):
+        assert verdict_of(text, tmp_path).cause == "wrong-arguments"
+    assert not verdict_of(steps(60) + rest, tmp_path).found
+    assert verdict_of("bash: grid: command not found\n", tmp_path).cause == "missing-launcher"
+
+
+@pytest.mark.parametrize(
+    "line", ['error: The following module(s) are unknown: "grid/3"', "bash: grid: command not found"]
+)
+def test_what_a_script_could_not_load_ended_nothing_where_its_program_came_forward(line: str, tmp_path: Path) -> None:
+    (tmp_path / "job.out").write_text(steps(60))
+    assert not verdict_of(f"{line}\n", tmp_path, "job.err").fatal
+    (tmp_path / "job.out").write_text("GPU node\n")
+    assert verdict_of(f"{line}\n", tmp_path, "job.err").found
+    (tmp_path / "job.out").rename(tmp_path / "other.out")
+    (tmp_path / "other.out").write_text(steps(60))
+    assert diagnose([tmp_path]).found
+
+
+@pytest.mark.parametrize("place", ["error.err", "out.log"])
+def test_the_one_process_that_aborted_is_the_one_that_did_not_catch_an_exception(place: str, tmp_path: Path) -> None:
+    thrown = "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n"
+    ended = "mpirun noticed that process rank 7 with PID 0 on node n2 exited on signal {}.\n"
+    for end, rank in (
+        (ended.format("6 (Aborted)"), 7),
+        (ended.format("9 (Killed)"), None),
+        (child_failed(row(3, -6)), 3),
+    ):
+        (tmp_path / place).write_text(steps(60) + thrown)
+        with (tmp_path / "out.log").open("a") as out:
+            out.write(end)
+        verdict = diagnose([tmp_path])
+        assert (verdict.cause, verdict.rank) == ("host-out-of-memory", rank)
+        (tmp_path / "out.log").unlink()
+    assert verdict_of(
+        steps(60) + thrown.replace("bad_alloc", "range") + child_failed(row(3, -6), row(1, -6)), tmp_path, place
+    ).ranks == (1, 3)
+
+
 def test_a_tracker_tells_of_an_end_only_where_the_run_could_not_begin(tmp_path: Path) -> None:
     begin = "2026-03-01 10:00:00,208 INFO    MainThread:7 [wandb_setup.py:_flush():76] Current SDK version is 0.16\n"
     raised = traceback("wandb.errors.CommError: no permission")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from amlstack.diagnose import Diagnosis, diagnose
 from tests.support.diagnose.kept_logs import CASES
+from tests.support.diagnose.log_texts import steps, traceback
 from tests.support.rows import for_each
 
 if TYPE_CHECKING:
@@ -41,6 +42,22 @@ RANKED = re.compile("srun|mpirun|rank|default")
 def _broken(text: str, width: int) -> str:
     text = re.sub(r"\x1b\[[\d;]*[mK]", "", text)
     rows = [line[at : at + width] for line in text.split("\n") for at in range(0, max(1, len(line)), width)]
+    return "\n".join(rows)
+
+
+def _by_powershell(text: str, width: int) -> str:
+    """A program's stderr as PowerShell shows it: below its first words a record, all broken, at spaces if it can."""
+    command = f"+ python grid.py\n+ {'~' * width * 2}\n    + CategoryInfo          : NotSpecified: (a:String) []\n \n"
+    shown = f"python : reading the grid\nAt line:1 char:1\n{command}{text}"
+    rows: list[str] = []
+    for line in shown.split("\n"):
+        rest = line
+        while len(rest) > width:
+            end = rest.rfind(" ", 0, width) + 1
+            end = end if end and len(rest[end:].split(" ")[0]) <= width else width
+            rows.append(rest[:end])
+            rest = rest[end:]
+        rows.append(rest)
     return "\n".join(rows)
 
 
@@ -105,3 +122,22 @@ def test_a_form_of_its_lines_changes_no_answer(name: str, form: str, tmp_path: P
             out.write(FORMS[form](text))
     ranked = RANKED.search(form) is not None
     assert _answer(diagnose([tmp_path]), ranked=ranked) == _answer(_plain(name), ranked=ranked)
+
+
+@for_each("width", [22, 25, 48, 58])
+def test_what_powershell_broke_at_any_width_is_whole_again(width: int, tmp_path: Path) -> None:
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.53 GiB. GPU 0 has 0 bytes free"
+    shown = _by_powershell(traceback(message), width)
+    (tmp_path / "out.log").write_bytes(f"reading the grid\n{shown}".replace("\n", "\r\n").encode("utf-16"))
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.text) == ("cuda-out-of-memory", message)
+    assert verdict.source is not None
+    for last in (steps(60), "training finished\n"):
+        (tmp_path / "out.log").write_text(f"{shown}{last}")
+        assert not diagnose([tmp_path]).found
+
+
+def test_rows_of_one_width_without_powershells_record_are_lines_of_their_own(tmp_path: Path) -> None:
+    rows = "reading rows of a grid\nKeyError: 'no rows at'\n" * 3
+    (tmp_path / "out.log").write_text(f"{rows}~~~~~\n")
+    assert diagnose([tmp_path]).text == "KeyError: 'no rows at'"

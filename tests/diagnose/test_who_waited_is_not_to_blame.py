@@ -50,6 +50,15 @@ def test_what_a_library_raises_in_a_rank_that_timed_out_follows_from_that(late: 
     assert {1, 2} == {each.rank for each in verdict.victims}
 
 
+def test_one_rank_that_timed_out_in_the_log_of_the_whole_run_shows_that_a_collective_did(tmp_path: Path) -> None:
+    run = "world_size: 2\n" + steps(60) + watchdog(1)
+    verdict = verdict_of(run, tmp_path)
+    assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
+    assert not verdict_of(run.removeprefix("world_size: 2\n"), tmp_path).found
+    (tmp_path / "out.log").rename(tmp_path / "rank_1.log")
+    assert not diagnose([tmp_path]).found
+
+
 def test_the_codes_own_exception_stays_its_own(tmp_path: Path) -> None:
     verdict = verdict_of(steps(3) + watchdog(1) + traceback("ValueError: x", prefix="[rank3]: "), tmp_path)
     assert (verdict.cause, verdict.rank) == ("python-exception", 3)

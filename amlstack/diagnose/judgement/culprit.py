@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from signal import SIGABRT
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
@@ -136,7 +137,7 @@ def _verdict(evidence: Evidence, first: Event, others: Sequence[Event]) -> Diagn
     common = first.signature.shared or vague or _shared_by_all(evidence, first, others, same)
     blameless = first.signature.blameless or (common and several)
     rank, node = (None, None) if blameless else _whose(evidence, first)
-    shared = tuple(sorted({*same, first.facts.get("other", first.rank)})) if several and blameless else ()
+    shared = tuple(sorted({*same, first.facts.get("other", first.rank)} - {None})) if several and blameless else ()
     if rank is None and not shared and not first.signature.blameless:
         shared = _rows(evidence, first, others)
     sure, reason = _sure(evidence, first, others, same, blameless=blameless or bool(shared))
@@ -195,9 +196,17 @@ def _whose(evidence: Evidence, first: Event) -> tuple[int | None, str | None]:
     same = {
         (event.rank, event.node or first.node)
         for event in evidence.events
-        if event.code == first.code and event.rank is not None and first.node in (None, event.node)
+        if event.rank is not None
+        and first.node in (None, event.node)
+        and (event.code == first.code or _aborts(first, event))
     }
     return same.pop() if len(same) == 1 else (first.rank, first.node)
+
+
+def _aborts(first: Event, end: Event) -> bool:
+    """True where a launcher names the process that an uncaught exception of C++ ended: by an abort."""
+    thrown = first.text.startswith(("terminate called", "what()"))
+    return thrown and (end.facts.get("signal") == SIGABRT or end.facts.get("exit") in (-SIGABRT, 128 + SIGABRT))
 
 
 def _sure(

@@ -139,7 +139,9 @@ def gated(events: Iterable[Event], logs: Mapping[str, Log]) -> list[Event]:
     near = [event.origin is Origin.RECORD or _near(event, logs[event.file], signs) for event in events]
     ended = any(close and shows_end(event) for event, close in zip(events, near, strict=True))
     counts = [
-        _counts(event, logs[event.file], ended=ended, near=close) for event, close in zip(events, near, strict=True)
+        _counts(event, logs[event.file], ended=ended, near=close)
+        and (ended or event.code not in _OF_A_SHELL or not _ran_beside(event, logs))
+        for event, close in zip(events, near, strict=True)
     ]
     why = [
         event
@@ -224,7 +226,10 @@ _HARMLESS = re.compile(r"Warning: |^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
 """Warnings of Python's own, notes that quote what they work on, and what a program does without."""
 
 
-_OF_SCRIPT = re.compile(r": line \d+: (?P<name>[^:]+): ")
+_OF_A_SHELL = frozenset({"missing-launcher", "environment-module-unknown"})
+"""Signs of the script that starts a program: they ended nothing where it came forward, be it on its other stream."""
+_STREAM = re.compile(r"(?:std)?(?:out(?:put)?|err(?:or)?)(?=\.|$)")
+_OF_SCRIPT = re.compile(r"(?:: line \d+|^\w*sh(?=: -)): (?P<name>[^:]+): ")
 _REST = re.compile(r"-|.*[=,)]|..?$")
 
 
@@ -234,6 +239,12 @@ def _ran(event: Event, log: Log) -> bool:
         return False
     rest = log.lines > EXCERPT and _REST.match(found["name"])
     return bool(rest or log.finished or any(min(lines) < event.line for lines in log.progress.values()))
+
+
+def _ran_beside(event: Event, logs: Mapping[str, Log]) -> bool:
+    """True where a program's other stream shows that it came forward."""
+    name = _STREAM.sub("", event.file)
+    return any(log.reached and log.name != event.file and _STREAM.sub("", log.name) == name for log in logs.values())
 
 
 def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
@@ -303,7 +314,11 @@ def demoted(events: Iterable[Event]) -> list[Event]:
 
 def _after_the_end(events: list[Event]) -> list[Event]:
     """A launcher's exit codes after the end that led to them, and ends of an earlier start, as notes."""
-    raised = [each for each in events if _complete(each)]
+    raised = [
+        each
+        for each in events
+        if _complete(each) or (each.code == "wrong-arguments" and each.role is EventRole.CULPRIT)
+    ]
     exits = [
         each
         for each in events

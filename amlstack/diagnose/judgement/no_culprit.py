@@ -459,8 +459,10 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     stuck.sort(key=lambda each: each.facts["seq"])
     at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None}
     others = [each for each in ended if each.rank not in at and each.signature.kind != "stop"]
+    # In an excerpt, or in its own log, one rank alone only says that it waited.
+    few = len(at) < (1 if evidence.world and not evidence.owners else 2)
     # The aborts that follow a watchdog's words name no rank.
-    if len(at) < 2 or any(each.rank is not None or each.code not in {*WAITED, "aborted"} for each in others):
+    if few or any(each.rank is not None or each.code not in {*WAITED, "aborted"} for each in others):
         return None
     one = len({event.facts.get("group") for event in stuck}) == 1 and len(set(at.values())) > 1
     behind = _least(at) if one else ()

@@ -165,11 +165,13 @@ class Collector:
             self.events[at] = replace(self.events[at], facts={**self.events[at].facts, "said": said})
 
     def show(self, at: int, text: str) -> None:
-        """The line after one that only announces it."""
+        """The line after one that only announces it, and the rest of one that another process's words tore apart."""
         event, more = self.events[at], text.strip()
         own = more and not more.startswith(("File ", "Traceback"))  # no traceback that a message quotes
-        if own and "said" not in event.facts and _ANNOUNCES.search(event.text):
-            self.events[at] = replace(event, text=_cut(f"{event.text} {more}"))
+        said = str(event.facts.get("said", "")).strip()
+        torn = said == ":" or (not said and more.startswith(":"))
+        if own and (torn or (not said and _ANNOUNCES.search(event.text))):
+            self.events[at] = replace(event, text=_cut(event.text + " " * (more[0] != ":") + more))
 
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""

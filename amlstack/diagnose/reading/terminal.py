@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amlstack.diagnose.reading.writers import plain, strip
+from amlstack.diagnose.reading.writers import Line, plain, strip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from amlstack.diagnose.reading.writers import Line
 
 NARROWEST = 60
 LOOKED_AT = 1 << 16
@@ -32,6 +31,8 @@ _FRESH = re.compile(
 _CLOSED = re.compile(r"[│╮╯|+]\s*$|[=\-*_#~─━]{5}\s*$")
 """The end of a row of a table, or of a rule: it has the terminal's width, and nothing was broken."""
 _DIGITS = re.compile(r"\d+")
+_UNDERLINED = re.compile(rb"\n(\+ [ ~]*~)\r?\n~+\r?\n")
+"""PowerShell's mark below a command, broken as is all that it shows of a program's stderr, often at spaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,14 @@ class Wraps:
     Attributes:
         width: Characters; 0 where no line was broken.
         starts: Begins of the log's whole lines.
+        words: Rows may also end before a word that does not fit, with the space before it.
         line_of: Takes the prefixes off a line.
     """
 
     width: int
     starts: frozenset[str] = frozenset()
     line_of: Callable[[str], Line] = strip
+    words: bool = False
 
     def rejoined(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """Blocks of whole lines with what was broken in one line; empty lines follow it, so that numbers stay."""
@@ -65,6 +68,9 @@ class Wraps:
 
     def broken(self, row: bytes, line: Line, after: Line) -> bool:
         """True where a row goes on in the one after it."""
+        if self.words and (shown := _text(row)).endswith(" ") and after.text:
+            word = after.text.partition(" ")  # a word has room with the space behind it
+            return len(shown) <= self.width < len(shown) + len(word[0] + word[1])
         return (
             _width(row) == self.width
             and (after.rank, after.node) in ((None, None), (line.rank, line.node))
@@ -79,6 +85,8 @@ def wraps(begin: bytes, line_of: Callable[[str], Line] = strip) -> Wraps:
 
     It is that of the longest lines, and no line that begins as other lines do follows on one of them.
     """
+    if underlined := _UNDERLINED.search(begin):
+        return Wraps(len(underlined[1]), line_of=Line, words=True)
     rows = begin[:LOOKED_AT].split(b"\n")
     width = max((_width(row) for row in rows if b"\r" not in row.rstrip(b"\r")), default=0)
     if width < NARROWEST:

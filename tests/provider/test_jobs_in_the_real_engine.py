@@ -100,6 +100,7 @@ def test_an_edit_of_an_active_runs_code_is_refused_with_its_files(jobs: Stack, a
     arm.set_status(run_of("mnist", first), "Running")
     jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
     assert "(data.py added, train.py changed)" in "\n".join(jobs.preview().failed().errors)
+    jobs.up().failed()  # without a preview, too
     assert arm.runs_started() == 1
 
 

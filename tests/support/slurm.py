@@ -191,6 +191,21 @@ class Slurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+        for pid in self.left():  # steps that still try to tell a controller of their end
+            processes.send(pid, signal.SIGKILL)
+
+    def left(self) -> list[int]:
+        """The processes of Slurm itself that live on this cluster's configuration."""
+        marked = f"SLURM_CONF={self.folder}/slurm.conf".encode()
+        found = []
+        for pid in processes.living():
+            with contextlib.suppress(OSError):  # gone meanwhile
+                program = Path(f"/proc/{pid}/cmdline").read_bytes()
+                if program.startswith(b"slurmstepd") and marked in Path(f"/proc/{pid}/environ").read_bytes().split(
+                    b"\0"
+                ):
+                    found.append(pid)
+        return found
 
     @staticmethod
     def _ports() -> tuple[int, int, int]:

@@ -6,10 +6,11 @@ import os
 import socket
 import sys
 import threading
+from pathlib import Path
 
 from amlnode.rank import NodeError
 from amlnode.remote.command_lines import RemoteCommand, parse
-from amlnode.remote.hub import SOCKET, Connection, HungUpError
+from amlnode.remote.hub import SOCKET, Connection, HungUpError, short
 
 _printing = threading.Lock()
 
@@ -38,7 +39,8 @@ def main(words: list[str]) -> int:
 def _one(command: RemoteCommand, host: str) -> int:
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        link.connect(os.environ[SOCKET])
+        with short(Path(os.environ[SOCKET])) as path:
+            link.connect(path)
         line = Connection(link)
         line.send(node=host, run=command.on(host), folder=os.environ.get("AMLNODE_FOLDER", ""))
         begun = {1: b"", 2: b""}

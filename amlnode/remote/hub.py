@@ -11,13 +11,14 @@ import contextlib
 import hashlib
 import hmac
 import json
+import os
 import queue
 import secrets
 import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,16 @@ def proof(job: str, *words: object) -> str:
 
 class HungUpError(Exception):
     """The other side is gone, or uses another protocol."""
+
+
+@contextlib.contextmanager
+def short(local: Path) -> Iterator[str]:
+    """A path of a socket that a call takes: 107 bytes at most, and folders for temporary files may lie deeper."""
+    folder = os.open(local.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{local.name}"
+    finally:
+        os.close(folder)
 
 
 class Connection:
@@ -116,7 +127,8 @@ class Hub:
         self._over = threading.Event()
         self._changed = threading.Condition()
         self._local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._local.bind(str(local))
+        with short(local) as path:
+            self._local.bind(path)
         self._local.listen(64)
         for listener, serve in ((server, self._admit), (self._local, self._relay)):
             threading.Thread(target=self._accept, args=(listener, serve), daemon=True).start()

@@ -45,7 +45,7 @@ def usage(folder: Path) -> dict[str, tuple[Series, ...]]:
                 continue
             points[name][f"node {node}"].append(point)
     return {
-        name: tuple(Series(node, tuple(pairs), "second", _SAMPLES) for node, pairs in of_node.items())
+        name: tuple(Series(node, tuple(pairs), "second", _SAMPLES) for node, pairs in sorted(of_node.items()))
         for name, of_node in points.items()
         if of_node
     }

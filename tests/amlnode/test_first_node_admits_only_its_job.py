@@ -29,7 +29,9 @@ class PortedHub(Hub):
 def hub(tmp_path: Path) -> Iterator[PortedHub]:
     server = socket.create_server(("127.0.0.1", 0))
     server.settimeout(0.2)
-    made = PortedHub(server, tmp_path / "socket", JOB, ["node-0", "node-1"])
+    deep = tmp_path / "folders-for-temporary-files" / ("deeper" * 12)  # a socket's path has 107 bytes at most
+    deep.mkdir(parents=True)
+    made = PortedHub(server, deep / "socket", JOB, ["node-0", "node-1"])
     made.port = server.getsockname()[1]
     yield made
     made.end()

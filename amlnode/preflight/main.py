@@ -31,9 +31,9 @@ from amlnode.preflight.meeting import meet
 from amlnode.rank import resolve
 
 REHEARSAL = "AMLSTACK_SANDBOX_JOB"
+"""Set on every process of a rehearsal, whose machine is not the planned one."""
 JUDGED = "AMLSTACK_SANDBOX_JUDGED"
 """Set by a rehearsal whose nodes are machines with GPUs of their own: they are held against the plan."""
-"""Set on every process of a rehearsal, whose machine is not the planned one."""
 
 OF_THE_NODE = ("gpus", "infiniband", "memlock", "shm", "nccl")
 """Checks that a rehearsal cannot fail: they judge a machine that it does not have."""

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from amlnode.preflight import checks as checks_module
 from amlnode.preflight.checks import PlannedNode, amount, read_plan
-from amlnode.preflight.main import JUDGED, judge, main, verdict
+from amlnode.preflight.main import judge, main, verdict
 from amlnode.rank import NodeError
+from amlstack.sandbox import contract
 from tests.support.rows import for_each
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def test_a_rehearsal_never_passes_nor_fails_hardware_that_it_has_not(tmp_path: P
     assert {checks[name].state for name in ("gpus", "infiniband", "shm")} == {"not judged"}
     assert checks["gpus"].seen.startswith("a rehearsal, not the planned node: 0 of 8 GPUs")
     # On the nodes of a site, which have GPUs of their own, it does.
-    of_a_site = {**environ, JUDGED: "1"}
+    of_a_site = {**environ, contract.JUDGED: "1"}
     for judged in ({}, of_a_site):
         assert {check.name: check.state for check in judge(H200, judged, tmp_path)}["infiniband"] == "bad"
 

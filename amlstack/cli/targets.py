@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from amlstack.base.findings import Finding, Level, stated
 from amlstack.base.paths import PROJECT
 from amlstack.base.text import did_you_mean
-from jobs.planning.job_checks import PLACEHOLDER
-from jobs.planning.plans import Target
-from jobs.wire.command import is_serverless
 
 if TYPE_CHECKING:
     from infra.data import StackData
     from infra.settings import JobFile, Reading, Settings
     from jobs.model.job import Job
+    from jobs.planning.plans import Target
 
 DEFAULT_STACK = "sandbox"
 NAMESPACE = "amlstack"
@@ -48,6 +46,11 @@ class Targets:
 
     def of(self, job: Job) -> tuple[Target, tuple[Finding, ...]]:
         """The target of one job, and what is not known about it."""
+        # Here, as a verb's --help reads this module and none of these.
+        from jobs.planning.job_checks import PLACEHOLDER
+        from jobs.planning.plans import Target
+        from jobs.wire.command import is_serverless
+
         if is_serverless(job.compute):
             return Target(size=job.instance_type or self.size), ()
         name = str(job.compute).removeprefix("azureml:").rpartition("/")[2]

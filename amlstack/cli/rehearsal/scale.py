@@ -16,7 +16,6 @@ from amlstack.base.paths import is_dir
 from amlstack.cli import console
 from amlstack.code_reading import code_files, shell, starters
 from amlstack.sandbox import gpu_code
-from jobs.planning.launcher_checks import filled
 
 if TYPE_CHECKING:
     import jobs
@@ -168,6 +167,8 @@ def chosen(nodes: int | None, ranks: int | None, both: str | None) -> RehearsalS
 
 def extents(plan: jobs.Planned, scale: RehearsalScale | None) -> Iterator[Extent]:
     """The extent that is started of each part of a plan."""
+    from jobs.planning.launcher_checks import filled
+
     for place, part in plan.parts.items():
         launches = list(_launches(filled(part.enriched)))
         own = {program: starters.per_node(program, words, part.nodes) for program, words in launches}

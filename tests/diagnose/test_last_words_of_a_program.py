@@ -140,6 +140,38 @@ OF_OTHER_PROGRAMS = [
         + "[10:00:01] [debug] [MainThread]: Command `dbt run` failed at 10:00:01 after 1.2 seconds\n",
         "no profile",
     ),
+    ("{\bError using horzcat\nThe arrays do not agree.\n\nError in grid (line 4)\n} \b\n", "do not agree"),
+    ("{\bIndex exceeds 10.\n\nError in grid (line 3)\ny = x(11);\n} \b\n", "exceeds 10"),
+    (". use grid.dta\nfile grid.dta is not there\nr(601);\n\nend of do-file\n\nr(601);\n", "grid.dta"),
+    ("ORCA finished by error termination in GRID\n", "GRID"),
+    ("run.pl: job failed, log is in exp/grid.log\n", "exp/grid.log"),
+    ("run.pl: 4 / 4 failed, log is in exp/grid.*.log\n", "grid.*"),
+    ("zsh: killed     python grid.py\n", "killed"),
+    ("[1]    77 killed     python grid.py\n", "killed"),
+    ("[1]+  Terminated              python grid.py\n", "Terminated"),
+    ('{"level":"fatal","msg":"no rows"}\n', "no rows"),
+    ("Command '['grid']' returned non-zero exit status 1.\n", "non-zero"),
+    ("'rows'\n", "'rows'"),
+    ("Failed to load grid.pt\n", "grid.pt"),
+    ("Grid file not found: grid.nc\n", "grid.nc"),
+    ("❌ Error: no rows\n", "no rows"),
+    ("OMP: Error #15: Initializing libiomp5.so\n", "#15"),
+    ("EnvironmentNameNotFound: Could not find conda environment: grid\n", "grid"),
+    ("License checkout failed.\nLicense Manager Error -4\n", "License"),
+    ("Process finished with exit code -1073741819 (0xC0000005)\n", "-1073741819"),
+    ("[INFO] BUILD FAILURE\n[ERROR] Failed to build grid\n[ERROR] \n[ERROR] Read more\n", "build grid"),
+    (
+        "GridError in rule grid:\nJob 2 completed successfully, but no\nExiting because a job execution failed\n",
+        "grid:",
+    ),
+    ("Terminating processes on user request, this might take some time.\n", "user request"),
+    ("reading the grid^C\n", "^C"),
+    ("GPUassert: out of memory grid.cu 44\n", "grid.cu"),
+    ("==7==ERROR: AddressSanitizer: heap-buffer-overflow\n", "Sanitizer"),
+    ("'grid' is not recognized as an internal or external command,\n", "'grid'"),
+    ("zsh: command not found: grid\n", "grid"),
+    ("=>> PBS: job killed: ncpus 12.3 exceeded limit 8 (sum)\n", "ncpus"),
+    ("[pid=1] is running beyond physical memory limits. Killing container.\n", "beyond physical"),
 ]
 
 
@@ -231,3 +263,54 @@ def test_a_checkpoint_that_has_no_folder_is_a_missing_file(tmp_path: Path) -> No
     assert (
         verdict_of("RuntimeError: Parent directory /x/checkpoints does not exist.\n", tmp_path).cause == "file-missing"
     )
+
+
+@for_each(
+    "last",
+    [
+        "user@host:~$ ^C", "Failed to load the fast kernel, using the default", "[1]+  Done     python grid.py",
+        "ERROR 08-01 21:34:51 [loop.py:70]     raise self._of(out) from None",
+    ],
+)  # fmt: skip
+def test_a_last_line_that_only_reads_like_the_end_of_a_program_is_none(last: str, tmp_path: Path) -> None:
+    assert not verdict_of(f"{steps(60)}{last}\n", tmp_path).fatal
+
+
+def test_an_exception_that_a_logger_recorded_before_it_wrote_on_ended_nothing(tmp_path: Path) -> None:
+    recorded = (
+        '{level} grid: slow\nTraceback (most recent call last):\n  File "/code/grid.py", line 2, in load\nOSError: no\n'
+    )
+    info = "2026-03-01 10:00:{:02},000 INFO grid: row {}\n"
+    warned, failed = (f"2026-03-01 10:00:00,000 {recorded.format(level=level)}" for level in ("WARNING", "ERROR"))
+    for shown, rows in ((warned, 1), (failed, 20)):
+        assert not verdict_of(shown + "".join(info.format(row, row) for row in range(rows)), tmp_path).found
+        assert verdict_of(shown + "".join(info.format(row, row) for row in range(rows - 1)), tmp_path).found
+    # an uncaught one comes through the program's own top
+    assert verdict_of(warned.replace("in load", "in <module>") + info.format(1, 1), tmp_path).found
+
+
+def test_what_a_script_says_after_its_programs_exception_is_not_the_programs_own(tmp_path: Path) -> None:
+    raised = steps(60) + traceback("ValueError: no rows")
+    assert verdict_of(f"{raised}All done, evaluation finished\n", tmp_path).found
+    assert not verdict_of(f"{raised}INFO evaluation finished\n", tmp_path).found
+    assert not verdict_of(f"{raised}round=3 mae=0.1\nevaluation finished\n", tmp_path).found
+    assert not verdict_of(f"{raised}" + "row\n" * 6 + "Grid Execution Complete\n", tmp_path).found
+
+
+def test_what_a_child_printed_is_the_cause_rather_than_that_its_parent_says_so(tmp_path: Path) -> None:
+    failed = traceback("subprocess.CalledProcessError: Command '['cmake']' returned non-zero exit status 2.")
+    verdict = verdict_of(f"{steps(60)}grid.c:4:2: error: no rows\nmake: *** [grid] Error 1\n{failed}", tmp_path)
+    assert (verdict.cause, verdict.text, verdict.line) == ("logged-error", "grid.c:4:2: error: no rows", 61)
+    assert verdict_of(steps(60) + failed, tmp_path).cause == "python-exception"
+
+
+def test_the_message_of_an_exception_may_begin_in_the_next_line(tmp_path: Path) -> None:
+    raised = steps(60) + traceback("RuntimeError:") + "Fatal Error: no rows\n"
+    assert verdict_of(raised, tmp_path).text == "RuntimeError: Fatal Error: no rows"
+
+
+def test_a_server_that_was_told_to_stop_did_not_lose_its_engine(tmp_path: Path) -> None:
+    told = "INFO 08-01 21:34:51 [core.py:1214] [shutdown] EngineCore: trigger received signal=SIGTERM\n"
+    lost = traceback("EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.")
+    assert not verdict_of(told + lost, tmp_path).fatal
+    assert verdict_of("INFO 08-01 21:34:51 [core.py:1214] serving\n" + lost, tmp_path).fatal

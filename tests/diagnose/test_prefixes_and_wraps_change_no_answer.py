@@ -132,7 +132,7 @@ def test_what_powershell_broke_at_any_width_is_whole_again(width: int, tmp_path:
     verdict = diagnose([tmp_path])
     assert (verdict.cause, verdict.text) == ("cuda-out-of-memory", message)
     assert verdict.source is not None
-    for last in (steps(60), "training finished\n"):
+    for last in (steps(60), "INFO training finished\n"):
         (tmp_path / "out.log").write_text(f"{shown}{last}")
         assert not diagnose([tmp_path]).found
 

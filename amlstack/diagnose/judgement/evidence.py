@@ -385,7 +385,10 @@ def _with_role(event: Event, victims: _Victims) -> Event:
         event.code == "exit-without-reason" and event.rank in victims.waiting
     ):
         return replace(event, role=EventRole.VICTIM)
-    stops = (each for each in victims.all if each.signature.kind == "stop" and each.file == event.file)
+    stops = [each for each in victims.all if each.signature.kind == "stop" and each.file == event.file]
+    told = any(each.soft and 0 < event.line - each.line <= CONSEQUENCE for each in stops)
+    if told and event.role is EventRole.SUMMARY and event.origin is Origin.TRACEBACK:
+        return replace(event, role=EventRole.NOTE)  # a server lost the engine that it had told to stop
     if _ORPHAN.search(f"{event.text}\n{event.facts.get('inner', '')}") and any(
         each.line < event.line or event.text.startswith("EOFError") for each in stops
     ):

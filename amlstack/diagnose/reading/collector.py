@@ -39,8 +39,8 @@ _WHO = re.compile(
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
-_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$")
-"""The end of a message that goes on with a list."""
+_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^[\w.]+(?:Error|Exception):$")
+"""The end of a message that goes on with a list, or begins in the next line."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
     "rendezvous-timeout": _TASK,

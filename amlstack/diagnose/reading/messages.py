@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
@@ -14,6 +15,7 @@ from amlstack.diagnose.signatures import EventRole, hedged, match
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from amlstack.diagnose.events import Event
     from amlstack.diagnose.reading.writers import Line
     from amlstack.diagnose.signatures import Signature
 
@@ -130,7 +132,10 @@ NARROWEST = 16
 """Characters of a line that more than one program will hardly write."""
 _LEVEL = re.compile(
     r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
-    r"|^(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)(?:\[\w+\])?: +\S"  # a program's own last words
+    # a program's own last words, also behind a sign
+    r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
+    r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"
+    r"|\blevel\"?[:=] ?\"?(?i:fatal|critical|panic)\b"
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
@@ -149,27 +154,49 @@ _LEVEL = re.compile(
     # workflows, tools and programs that print what they caught
     r"|\bFATAL (?:IO )?ERROR\b|\] \[E\] \S|\[error *\] \[\w|: Check failed: |^Error executing process\b"
     r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"
-    r"|^(?:An )?[Ee]rror (?:occurred|during|loading|running|reading)\b.*: *\S|^Missing mandatory value: "
+    r"|^(?:An )?(?:[Ee]rror|[Ee]xception) (?:occurred|during|loading|running|reading)\b.*: *\S"
+    r"|^Missing mandatory value: |^Something went wrong: +\S|^\w+NotFound: \S|^Unable to run job: "
+    r"|^License (?:checkout failed|Manager Error)|^=>> PBS: "
 )
 _OVER = re.compile(
     r"Execution halted$|(?:g?make|ninja)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
-    r"|.*\bexiting now$|(?:Error termination|FOAM exiting|&&&& FAILED|ERROR STOP|forrtl: severe|Fatal error)\b"
+    r"|.*\b(?:exiting now$|(?i:error) termination\b)|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
+    r"|(?:forrtl: severe|Fatal error)\b"
     r"|Fortran runtime error\b|Died at \S+ line \d+|stopping \.\.\.$|npm (?:ERR!|error) |Command exit status:$"
     r"|Error in \S+ \(line \d+\)$|Last (?:input )?(?:command|line): |Set the environment variable HYDRA_FULL_ERROR"
     r"|object_type=\w+$|Pass --helpshort |For detailed information on this command|\w+(?:Error|Exception)(?: in .+)?:$"
     r"|.*\b(?:[Ee]ncountered an error:$|Completed with [1-9]\d* errors?\b)|Exiting because a job execution failed"
     r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|run)\b"
-    r"[^:]{0,40}\bfailed(?:: (?!\d+$)| at | with |[.!]?$)"
+    r"[^:]{0,40}\b(?:failed|crashed)(?:: (?!\d+$)| at | with |, (?:log is in|see) |[.!]?$)"
+    r"|.*\d failed, log is in |Cancelling \w+ on user request|r\(\d+\);$"
 )
 """Words with which a program, or what started it, says that it is over: the reason stands above them, or is them."""
-_TELLING = re.compile(r"fail|error|abort|halted|build stopped|\*\*\*|died at", re.IGNORECASE)
+_TELLING = re.compile(r"fail|crash|error|abort|halted|build stopped|\*\*\*|died at", re.IGNORECASE)
 """The ones that say something without a reason above them."""
+_RECORDED = re.compile(r"\[?(?:ERROR|FATAL|CRITICAL)\b")
+"""Begins a record of an error, also an empty one."""
+_CODE = re.compile(r"r\(\d+\);$")
+"""The end of a program of Stata: what its number means stands above it."""
+_BELOW = re.compile(r"Error in \S+ \(line \d+\)$")
+"""MATLAB's frame: the message stands above the first one."""
+_ABOVE = re.compile(r"Error using \w|FATAL CALLED FROM FILE")
+"""Announces the message below it."""
+_LAST_WORDS = re.compile(
+    r"^\W{0,3}(?:Failed to|(?:Unable to|Could(?: not|n't)|Cannot|Can't) (?:open|load|read|connect|create|import|parse"
+    r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run))"
+    r" (?!.*\b(?:using|use|default|fall)\b)"
+    r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
+)
+"""Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
+_PROMPT = re.compile(r"[$#>%] ?(?:\^C)+$")
+INTERRUPTED = "^C"
 REASON = 30
 """Lines above such words in which the reason stands."""
 _SUCCEEDED = re.compile(
-    r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|stage(?: \d+)?)\b.{0,20}"
+    r"\b(?:(?:fine-?)?tuning|training|run|job|evaluation|experiment|pipeline|execution|simulation|inference"
+    r"|stage(?: \d+)?)\b.{0,20}"
     r"\b(?:finished|completed?|done|succeeded|success)\b|\bfinished server process\b"
     r"|\bprocess \d+ exits successfully\b|\bstatus\W{1,4}value\W{1,5}success\b"
     r"|\bend (?:of (?:the )?)?(?:training|run|job)\b"
@@ -178,9 +205,11 @@ _SUCCEEDED = re.compile(
     re.IGNORECASE,
 )
 _WORTH = re.compile(rb"(?:finish|complet|succe|done|exit|end (?:of|train|run|job))", re.IGNORECASE)
+_QUOTED = re.compile(r"[\s\]|:][\^~]+$|\] {3,}\S|\bFile \".+\", line \d+|Traceback \(most recent")
+"""Ends, or is, a line of a traceback that a logger writes line by line."""
 _MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
 """A metric whose name is "error"."""
-_FAILED = re.compile(r"\b(?:not|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
+_FAILED = re.compile(r"\b(?:not|but|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
 def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line, int] | None:
@@ -205,14 +234,26 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
         return None
     first = end - len(shown) + 1
     begin = max([0, over[-1] - REASON, *(at + 1 for at in well)]) if over else near
+    # a terminal shows Ctrl-C so, also where nobody had a command to stop
+    if shown[-1].text.endswith("^C") and not _PROMPT.search(shown[-1].text):
+        return end, replace(shown[-1], text=INTERRUPTED), first + begin
     errors = (at for at in range(begin, len(shown)) if logged_as_error(shown[at].text))
-    reason = next(errors, next((at for at in reversed(over) if _TELLING.search(shown[at].text)), None))
+    telling = (at for at in reversed(over) if _TELLING.search(shown[at].text))
+    coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
+    reason = next(chain(errors, telling, coded), None)
+    if reason is None and _LAST_WORDS.search(shown[-1].text) and not _harmless(shown[-1].text):
+        over = [reason := len(shown) - 1]
     if reason is None:
         return (end, replace(shown[-1], text=""), first + begin) if over else None
+    if _BELOW.match(shown[reason].text):
+        reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
+    later = [each.text for each in shown[reason + 1 :] if each.text.strip()]
+    if later and all(_RECORDED.match(each) or logged_as_error(each) for each in later):
+        over = over or [reason]
     line = shown[reason]
     text, rest = line.text.rstrip(), [each.text for each in shown[reason + 1 : reason + 3]]
     indented = rest[:1] if over and rest and rest[0].startswith("  ") else []
-    more = rest if text.endswith(":") else indented
+    more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), replace(line, text=joined), max(1, first + begin) if over else 0
 
@@ -234,12 +275,20 @@ def _harmless(text: str) -> bool:
     )
 
 
-def finished(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> dict[int | None, int]:
-    """The last line on which each writer says that its run came to its end as it should; None for nameless ones."""
+def finished(tail: bytes, lines: int, line_of: Callable[[str], Line], raised: int = 0) -> dict[int | None, int]:
+    """The last line on which each writer says that its run came to its end as it should; None for nameless ones.
+
+    What follows the uncaught exception of a line ``raised`` near the log's end are a script's words, not its program's.
+    """
     found: dict[int | None, int] = {}
     rows = tail.removesuffix(b"\n").split(b"\n")
+    raised *= not any(map(_FORWARD.search, rows[len(rows) - lines + raised :]))
     for number, raw in enumerate(rows, start=lines - len(rows) + 1):
-        if _WORTH.search(raw) and succeeded((line := line_of(raw[:LONGEST].decode(errors="replace"))).text):
+        if not _WORTH.search(raw):
+            continue
+        line = line_of(raw[:LONGEST].decode(errors="replace"))
+        whose = not 0 < raised < number or line.rank is not None or soft(line.text)
+        if whose and succeeded(line.text):
             found[line.rank] = number
     return found
 
@@ -259,7 +308,8 @@ def spoken(tail: bytes, lines: int) -> int:
 
 def logged_as_error(text: str) -> bool:
     """True where a program wrote a line as an error that it does not go on from."""
-    return not text.startswith("wandb: ") and bool(_LEVEL.search(text)) and not soft(text) and not _harmless(text)
+    said = bool(_LEVEL.search(text)) and not text.startswith("wandb: ") and not _QUOTED.search(text)
+    return said and not soft(text) and not _harmless(text)
 
 
 def succeeded(text: str) -> bool:
@@ -362,6 +412,31 @@ def progress(
         if not 0 < over < number and _FORWARD.search(raw) and not _AFTERWARDS.search(raw):
             found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
+
+
+_RECORD = re.compile(r"\[?20\d\d[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d")
+"""Begins a record of a logger."""
+WENT_ON = 20
+"""Records that a logger writes after an exception that it logged as an error, where its program goes on."""
+
+
+def record(text: str) -> str:
+    """The form in which a logger's record begins, and its level where that ends nothing; empty where it is none."""
+    found = _RECORD.match(text)
+    return "" if found is None else re.sub(r"\d", "0", found[0]) + "~" * soft(text)
+
+
+def without_logged(events: Iterable[Event], tail: bytes, lines: int) -> tuple[Event, ...]:
+    """The events of a log; exceptions that a logger recorded before it wrote on are notes."""
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    forms = [record(raw[:LONGEST].decode(errors="replace")).rstrip("~") for raw in rows]
+
+    def went_on(event: Event) -> bool:
+        form = str(event.facts.get("record", ""))
+        later = forms[max(0, event.line - lines + len(rows)) :].count(form.rstrip("~")) if form else 0
+        return later >= (1 if form.endswith("~") else WENT_ON)
+
+    return tuple(replace(event, role=EventRole.NOTE) if went_on(event) else event for event in events)
 
 
 BANNER = 60

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 NAMELESS = (None, None)
 MOST_WRITERS = 256
+ECHO = 5
+"""Lines that a script still writes after the uncaught exception of its program."""
 CUT = 20
 """Lines after a traceback's last frame at a log's end: its exception was cut off rather than lost among others."""
 PATIENCE = 200
@@ -44,6 +46,7 @@ _IGNORED = re.compile(
 _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
 """Begin what Python prints of an exception that ends a thread or a task, and not the program."""
 _WRAPPERS = ("Exception", "Exception:")
+_PARENT = "subprocess.CalledProcessError: "
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
 BEGIN = 6
@@ -58,8 +61,8 @@ class Exceptions:
     """
 
     __slots__ = (
-        "_aside", "_attention", "_began", "_collector", "_ignored", "_last_raised", "_messages", "_readers", "_spawned",
-        "_until",
+        "_above", "_aside", "_attention", "_began", "_collector", "_ignored", "_last_raised", "_messages", "_readers",
+        "_records", "_spawned", "_until",
     )  # fmt: skip
 
     def __init__(self, collector: Collector) -> None:
@@ -70,6 +73,8 @@ class Exceptions:
         self._spawned: int | None = None
         self._ignored: set[Writer] = set()
         self._aside: set[Writer] = set()
+        self._records: dict[Writer, str] = {}
+        self._above: tuple[int, list[str]] = 0, []
         self._began: Writer | None = None
         self._until, self._attention = 0, ATTENTION
 
@@ -86,6 +91,25 @@ class Exceptions:
             self._ignored.add((line.rank, line.local))
         if line.text.startswith(_ASIDE):
             self._aside.add((line.rank, line.local))
+
+    def below(self, number: int, line: Line, above: Callable[[], Iterable[str]]) -> None:
+        """Takes a header and the lines above it, the nearest first: a logger's record, the words of a child."""
+        lines = list(above())
+        self._above = number, lines
+        self._records.pop((line.rank, line.local), None)
+        if lines and (form := messages.record(lines[0])):
+            self._records[line.rank, line.local] = form
+
+    def _of_child(self, raised: tracebacks.Raised, line: Line) -> bool:
+        """Adds what the child of a program printed as an error above the exception that only says that it failed."""
+        number, above = self._above
+        said = [writers.plain(text) for text in above] if raised.text.startswith(_PARENT) else []
+        found = next((at for at in reversed(range(len(said))) if messages.logged_as_error(said[at])), None)
+        if found is None:
+            return False
+        at, facts = number - 1 - found, {"over": True}
+        self._collector.add(by_code("logged-error"), at, line, said[found], facts=facts)
+        return True
 
     def feed(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> Line | None:
         """Take a line and return the part to judge as a line of its own; None when no part is left."""
@@ -193,11 +217,19 @@ class Exceptions:
             self._readers = {key: each for key, each in self._readers.items() if each.open}
         return self._readers.setdefault(writer, tracebacks.TracebackReader())
 
-    def _raised(self, writer: Writer, raised: tracebacks.Raised, line: Line, time: Stamp | None) -> None:
+    def _meant(self, raised: tracebacks.Raised, line: Line) -> tuple[Signature, dict[str, str]]:
+        """The signature of an exception, and pieces of its text."""
         found = match(raised.text)
-        signature, facts = found if found is not None else (by_code("python-exception"), {})
+        if self._of_child(raised, line):
+            return by_code("launcher-wrapper"), {}
         if found is None and raised.text.startswith("KeyError: ") and _ENVIRONMENT.search(raised.inner):
-            signature = by_code("environment-variable-missing")
+            return by_code("environment-variable-missing"), {}
+        if found is None or found[0].role in (EventRole.CONTEXT, EventRole.NOISE):
+            return by_code("python-exception"), {}
+        return found
+
+    def _raised(self, writer: Writer, raised: tracebacks.Raised, line: Line, time: Stamp | None) -> None:
+        signature, facts = self._meant(raised, line)
         events = self._collector.events
         if self._spawned is not None and writer == (None, None):
             facts, self._spawned = {**facts, "local": str(self._spawned)}, None
@@ -205,8 +237,6 @@ class Exceptions:
             if at is not None and events[at].text in _WRAPPERS:  # the parent's, whose message goes on with this
                 wrapper = by_code("launcher-wrapper")
                 events[at] = replace(events[at], signature=wrapper, role=wrapper.role)
-        if signature.role in (EventRole.CONTEXT, EventRole.NOISE):
-            signature = by_code("python-exception")
         if signature.role is EventRole.VICTIM and signature.kind != "stop" and raised.meets:
             signature = by_code("rendezvous-timeout")  # who never met a peer did not lose one
         at = self._last_raised.get(writer)
@@ -220,6 +250,8 @@ class Exceptions:
         if writer in self._aside:
             self._aside.discard(writer)
             facts = {**facts, "aside": "thread"}
+        elif (form := self._records.pop(writer, None)) and not raised.main:
+            facts = {**facts, "record": form}
         before = len(events)
         self._collector.add(
             signature,
@@ -320,6 +352,8 @@ class Scanner:
         line = self.prefixes.line_of(raw)
         self.layout.feed(line)
         self._exceptions.notice(line)
+        if line.text.startswith("Traceback"):
+            self._exceptions.below(number, line, before)
 
         def stamp() -> Stamp | None:
             own = find_stamp(raw[:160])
@@ -368,11 +402,17 @@ class Scanner:
         better, near, events = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR, self.collector.events
         said = {"over": True} if begin else {}
         if line.text and not any(
-            event.line == number
-            or (event.role in better and event.line >= near and not (event.soft and event.origin is Origin.LINE))
+            (event.line == number and not event.soft)
+            or (
+                event.role in better
+                and near <= event.line
+                and not (event.soft and event.origin is Origin.LINE)
+                and not (begin and event.signature.kind == "stop" and event.line > number)
+            )
             for event in events
         ):
-            self.collector.add(by_code("logged-error"), number, line, line.text.strip(), facts=said)
+            code = "interrupted" if line.text == messages.INTERRUPTED else "logged-error"
+            self.collector.add(by_code(code), number, line, line.text.strip(), facts=said)
         for at, event in enumerate(events if begin else ()):
             if (
                 event.line >= begin
@@ -502,6 +542,9 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if _TRACKER.search(first[:LONGEST_TEXT]):  # an exception of `wandb.init` ends the run
         log = replace(log, events=tuple(each for each in log.events if "wandb_init" in each.facts.get("inner", "")))
+    raised = (each.line for each in log.events if "main" in each.facts and not each.soft)
+    if any("record" in event.facts for event in log.events):
+        log = replace(log, events=messages.without_logged(log.events, tail.kept, number))
     if not log.events:
         return replace(log, reached=messages.last_counter(tail.kept, line_of))
     sign = next((each.line for each in log.events if each.role is EventRole.CULPRIT and not each.soft), number)
@@ -513,7 +556,7 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         log,
         reached=messages.last_counter(tail.kept, line_of),
         progress=messages.progress(tail.kept, number, line_of, over),
-        finished=messages.finished(tail.kept, number, line_of),
+        finished=messages.finished(tail.kept, number, line_of, next((at for at in raised if number - at <= ECHO), 0)),
         spoken=messages.spoken(tail.kept, number),
         begun=messages.begun(first, tail.kept, number, sign),
     )

@@ -207,7 +207,10 @@ def strip(raw: str) -> Line:
 
 
 def plain(text: str) -> str:
-    """The text without a terminal's codes."""
+    """The text as a terminal shows it: without its codes, and without what was written over."""
+    if "\b" in text:
+        before, _, after = text.rpartition("\b")
+        text = after if after.strip() else before
     return _COLOUR.sub("", text) if "\x1b" in text else text
 
 

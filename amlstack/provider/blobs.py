@@ -125,7 +125,7 @@ def open_container(services: Services, call: Call, access: ContainerAccess) -> A
     return ContainerClient.from_container_url(
         f"{access.url}?{access.signature}" if access.is_signed else access.url,
         credential=credential,
-        transport=Transport(),
+        transport=exchange.opened(Transport()),
         retry_policy=retries,
         max_single_put_size=AT_ONCE,
         max_block_size=_BLOCK,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import socket
+import ssl
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -22,7 +25,6 @@ from tests.support.provider.fake_workspace import WORKSPACE
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from http.server import BaseHTTPRequestHandler
-    from pathlib import Path
 
     from tests.support.provider.fake_arm import FakeArm
 
@@ -86,6 +88,26 @@ def test_a_certificate_of_another_authority_is_refused(sent: HttpRequest, tmp_pa
     trustme.CA().cert_pem.write_to_path(str(other))
     with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
         make_transport(str(other)).send(sent)
+
+
+def test_authorities_are_read_once_for_all_connections_and_again_when_they_change(
+    arm: FakeArm, sent: HttpRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a machine are a hundred and more: 0.05 s of CPU each time."""
+    read: list[object] = []
+    load = ssl.SSLContext.load_verify_locations
+    monkeypatch.setattr(
+        ssl.SSLContext, "load_verify_locations", lambda self, *files: (read.append(files), load(self, *files))[1]
+    )
+    file = tmp_path / "authorities.pem"
+    file.write_bytes(Path(os.environ["REQUESTS_CA_BUNDLE"]).read_bytes())
+    made = [make_transport(str(file)) for _ in range(3)]
+    for each in made * 2:
+        assert each.send(sent).status_code == 401
+    assert read == [(str(file),)]
+    trustme.CA().cert_pem.write_to_path(str(file))
+    with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
+        make_transport(str(file)).send(sent)
 
 
 def test_a_certificate_of_another_host_is_refused(arm: FakeArm) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextvars
 import email.utils
+import functools
 import json
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from amlstack.base.credentials import scrub
 
 if TYPE_CHECKING:
+    import ssl
+
     from azure.core.pipeline.transport import RequestsTransport
 
 _CONNECTIONS: Final = 32
@@ -52,14 +56,42 @@ def make_transport(ca: str | None = None) -> RequestsTransport:
     """
     load_azure_core()
     from azure.core.pipeline.transport import RequestsTransport  # noqa: PLC0415
-    from requests.adapters import HTTPAdapter  # noqa: PLC0415
 
-    made = RequestsTransport(connection_verify=ca or True, use_env_settings=ca is None)
-    made.open()
-    session: Any = made.session
+    return opened(RequestsTransport(connection_verify=ca or True, use_env_settings=ca is None))
+
+
+def opened(transport: RequestsTransport) -> RequestsTransport:
+    """A transport whose connections are kept and share what they trust; azure-core's has it read for each of them."""
+    from requests import adapters, certs  # noqa: PLC0415
+
+    class Connections(adapters.HTTPAdapter):  # type: ignore[misc]  # it is loaded late, and has no type then
+        def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+            file = certs.where() if verify is True else verify
+            if file and Path(file).is_file() and not conn.proxy:  # which is trusted by it in a way of its own
+                with _TRUSTING:
+                    conn.conn_kw["ssl_context"] = _trusting(file, Path(file).stat().st_mtime_ns)
+                conn.cert_reqs, conn.ca_certs = "CERT_REQUIRED", None
+            else:
+                super().cert_verify(conn, url, verify, cert)
+
+    transport.open()
+    session: Any = transport.session
     session.auth = _unchanged
-    session.mount("https://", HTTPAdapter(pool_maxsize=_CONNECTIONS))
-    return made
+    session.mount("https://", Connections(pool_maxsize=_CONNECTIONS))
+    return transport
+
+
+_TRUSTING: Final = threading.Lock()
+
+
+@functools.lru_cache(maxsize=8)
+def _trusting(authorities: str, _written: int) -> ssl.SSLContext:
+    """A context for a file as it was written then: to read a machine's hundred authorities takes 0.05 s of CPU."""
+    from urllib3.util.ssl_ import create_urllib3_context  # noqa: PLC0415
+
+    context = create_urllib3_context()
+    context.load_verify_locations(authorities)
+    return context
 
 
 def _unchanged(request: Any) -> Any:

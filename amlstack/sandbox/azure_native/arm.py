@@ -152,7 +152,9 @@ class Arm:
         self._idle: dict[str, list[http.client.HTTPSConnection]] = {}
         self._token = ("", 0.0)
         try:
-            self._tls = ssl.create_default_context(cafile=str(target.bundle))
+            # The sandbox's own authority comes first; to read the machine's hundred others takes 0.05 s of CPU.
+            own = target.bundle.read_text("ascii", "ignore").partition("-----END CERTIFICATE-----")
+            self._tls = ssl.create_default_context(cadata="".join(own[:2]))
         except OSError as error:
             raise ProviderError(f"SSL_CERT_FILE {target.bundle} cannot be read: {error}") from None
 

@@ -269,6 +269,7 @@ def test_a_checkpoint_that_has_no_folder_is_a_missing_file(tmp_path: Path) -> No
     "last",
     [
         "user@host:~$ ^C", "Failed to load the fast kernel, using the default", "[1]+  Done     python grid.py",
+        "WARNING grid not found: grid.nc", "✓ Error: 0.031", "Error (3): 0.02", "Killed the old server",
         "ERROR 08-01 21:34:51 [loop.py:70]     raise self._of(out) from None",
     ],
 )  # fmt: skip

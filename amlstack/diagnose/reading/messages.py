@@ -135,7 +135,7 @@ _LEVEL = re.compile(
     # a program's own last words, also behind a sign
     r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
     r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"
-    r"|\blevel\"?[:=] ?\"?(?i:fatal|critical|panic)\b"
+    r"|\blevel(?:\": ?\"|=\"?)(?i:fatal|critical|panic)\b"
     r"|\b(?i:not|n't|no|fail\w*|unable|cannot|invalid|missing|unsupported)\b.{0,120}\b(?i:exiting|aborting|giving up)\b"
     r"|^[\w./-]{1,80}(?:: Error response from daemon|/lua\w{0,9}: [\w./-]+:\d+): "
     r"|: (?:line \d+: )?syntax error\b|: [Ee]xec format error\b|: cannot execute\b|^In '[^']+': Could not find '"
@@ -207,7 +207,7 @@ _SUCCEEDED = re.compile(
 _WORTH = re.compile(rb"(?:finish|complet|succe|done|exit|end (?:of|train|run|job))", re.IGNORECASE)
 _QUOTED = re.compile(r"[\s\]|:][\^~]+$|\] {3,}\S|\bFile \".+\", line \d+|Traceback \(most recent")
 """Ends, or is, a line of a traceback that a logger writes line by line."""
-_MEASURED = re.compile(r"^[\w ]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
+_MEASURED = re.compile(r"^\W{0,4}[\w ()#]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
 """A metric whose name is "error"."""
 _FAILED = re.compile(r"\b(?:not|but|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
@@ -241,7 +241,8 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     telling = (at for at in reversed(over) if _TELLING.search(shown[at].text))
     coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
     reason = next(chain(errors, telling, coded), None)
-    if reason is None and _LAST_WORDS.search(shown[-1].text) and not _harmless(shown[-1].text):
+    final = shown[-1].text
+    if reason is None and _LAST_WORDS.search(final) and not (soft(final) or _harmless(final)):
         over = [reason := len(shown) - 1]
     if reason is None:
         return (end, replace(shown[-1], text=""), first + begin) if over else None

@@ -23,11 +23,14 @@ RANKS = NODES * PROCESSES
 ALL = int(os.environ.get("FAILURE_SEEDS", "0"))
 """``make failures`` runs as many seeds of every failure; the suite runs four of the first, and one of each other."""
 
+OF_TORCH = 4 if ALL else 3
+"""Nodes, with a rank each, where every rank takes seconds to import torch."""
+
 NO_MOUNT = "this machine does not permit a private mount of /dev/shm (unshare, mount)"
 
 
-def drawn(way: str, seed: int) -> int:
-    return random.Random(f"{way}{seed}").randrange(RANKS)
+def drawn(way: str, seed: int, ranks: int = RANKS) -> int:
+    return random.Random(f"{way}{seed}").randrange(ranks)
 
 
 def seeds(few: int) -> range:
@@ -86,12 +89,11 @@ def cancel_once_all_wait(lab: Lab, job: str, broken: int) -> None:
     lab.store.jobs.request_cancel(job)
 
 
-def of_torch(lab: Lab, script: str, broken: int, nodes: int, **resources: Any) -> Diagnosis:
-    lab.cluster(high=nodes)
+def of_torch(lab: Lab, script: str, broken: int, **resources: Any) -> Diagnosis:
+    lab.cluster(high=OF_TORCH)
     code = lab.code({"train.py": script})
-    asked = {"instanceCount": nodes, **resources}
-    command = f"python train.py {broken}"
-    job = lab.job(command, processes=RANKS // nodes, codeId=code, environmentId=CURATED, resources=asked)
+    asked = {"instanceCount": OF_TORCH, **resources}
+    job = lab.job(f"python train.py {broken}", codeId=code, environmentId=CURATED, resources=asked)
     assert lab.run(job).status == "Failed"
     return diagnose([lab.folder(job)])
 
@@ -100,8 +102,8 @@ def of_torch(lab: Lab, script: str, broken: int, nodes: int, **resources: Any) -
 @pytest.mark.parametrize("seed", seeds(1))
 def test_a_node_that_never_joins_is_named(lab: Lab, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", "20")
-    broken = drawn("never joins", seed)
-    verdict = of_torch(lab, NEVER_JOINS, broken, nodes=4)
+    broken = drawn("never joins", seed, OF_TORCH)
+    verdict = of_torch(lab, NEVER_JOINS, broken)
     assert (verdict.found, verdict.cause) == (True, "rendezvous-timeout")
     assert (verdict.rank, verdict.node) == (broken, str(broken))
 
@@ -112,8 +114,8 @@ def test_a_data_loader_without_shared_memory_is_named(lab: Lab, seed: int, monke
     if not namespace.possible():
         pytest.skip(NO_MOUNT)
     monkeypatch.setenv("AMLSTACK_SANDBOX_SETTLE", str(LIMIT))
-    broken = drawn("loader", seed)
+    broken = drawn("loader", seed, OF_TORCH)
     # A node's ranks share what there is: each has a node of its own, so that no neighbour runs out of it too.
-    verdict = of_torch(lab, LOADER, broken, nodes=4, shmSize="8m")
+    verdict = of_torch(lab, LOADER, broken, shmSize="8m")
     assert (verdict.found, verdict.rank, verdict.cause) == (True, broken, "shared-memory-exhausted")
     assert verdict.node == str(broken)

@@ -16,7 +16,7 @@ dist.init_process_group("gloo")
 total = torch.ones(1)
 dist.all_reduce(total)
 first = int(os.environ["TORCHELASTIC_RESTART_COUNT"]) == 0
-if os.environ["NODE"] == "1" and os.environ["LOCAL_RANK"] == "1" and first:
+if os.environ["NODE"] == "1" and first:
     raise SystemExit("breaks once")
 dist.all_reduce(total)
 print(f"all {int(total)} are here", flush=True)
@@ -31,10 +31,10 @@ def test_ranks_of_two_nodes_that_are_started_again_find_each_other(lab: Lab) -> 
         environment="acpt-pytorch-2.8-cuda12.6",
         compute="cluster",
         nodes=2,
-        launcher=jobs.TorchRun(processes_per_node=2, max_restarts=3),
+        launcher=jobs.TorchRun(processes_per_node=1, max_restarts=3),
     )
     plan = jobs.plan(job, jobs.Target("Standard_ND96asr_v4", "cluster", max_nodes=2))
-    assert [each.code for each in plan.findings] == ["gpus-idle"]
+    assert plan.findings == ()
     properties = jobs.body(plan.enriched, jobs.Refs(WORKSPACE))["properties"]
     # The node of a rank is not its number's business: c10d deals the ranks to the nodes as they come.
     command = f"export NODE=$NODE_RANK; {properties['command']}"
@@ -44,4 +44,4 @@ def test_ranks_of_two_nodes_that_are_started_again_find_each_other(lab: Lab) -> 
     messages = "".join(lab.log("job", node) for node in range(2))
     assert done.status == "Completed", (done.error, messages)
     assert "breaks once" in messages
-    assert messages.count("all 16 are here") == 4
+    assert messages.count("all 4 are here") == 2

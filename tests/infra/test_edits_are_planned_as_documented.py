@@ -11,6 +11,7 @@ from amlstack.base.paths import PROJECT
 from amlstack.sandbox.azure_native import shape
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION, TENANT
 from infra import properties
+from infra.settings import read_file
 from infra.settings.model.cluster import Cluster
 from policies.checks.size import SINGLE_NODE_TAG
 from tests.support.sandbox.sandbox_client import Arm
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 SIZE = "Standard_ND96asr_v4"
 NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-network/providers/Microsoft.Network/virtualNetworks/vnet"
 SUBNET = f"{NETWORK}/subnets/"
+EDITED = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-edits"
+IDENTITIES = "providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 KEY = f"ssh-rsa {'A' * 100}"
 SSH = {"user": "operator", "public_key": KEY}
 
@@ -54,10 +57,19 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "in-place-from-now-on": ({}, {"identity_change": "in_place"}, "same"),
     "default-written-out": ({}, {"nodes": {"min": 0, "max": 2, "idle": "PT10M"}, "priority": "dedicated"}, "same"),
 }
+ADDED: list[dict[str, Any]] = [
+    {"name": "full", "size": "Standard_NC96ads_A100_v4", "nodes": {"min": 1, "max": 8, "idle": "PT1H"},
+     "priority": "low_priority", "single_node_jobs": True, "location": "northeurope", "subnet": f"{SUBNET}one",
+     "node_public_ip": False, "description": "For many small jobs.", "tags": {"team": "vision", "cost": "7"}},
+    {"name": "given", "identity": {"type": "system", "user_assigned": [f"{EDITED}/{IDENTITIES}/mine"]}},
+]  # fmt: skip
+"""Clusters that come with the edits: whole ones are judged as they are registered, too."""
 
 
 @pytest.mark.engine
-def test_each_edit_of_a_cluster_is_planned_as_the_table_says(stack: MakeStack, sandbox: Sandbox) -> None:
+def test_each_edit_of_a_cluster_is_planned_as_the_table_says_and_judged_as_it_is_registered(
+    stack: MakeStack, sandbox: Sandbox
+) -> None:
     careful = set(properties.replaced_by())
     expected = {"-".join(row.path).replace("_", "-"): "replace" if row.wire in careful else "update"
                 for row in properties.CLUSTER_SETTINGS}  # fmt: skip
@@ -76,16 +88,33 @@ def test_each_edit_of_a_cluster_is_planned_as_the_table_says(stack: MakeStack, s
     one = stack(PROJECT, sandbox=sandbox)
     one.set("amlstack:location", "westeurope").set("amlstack:workspace", "ws-edits")
     one.set("amlstack:resource_group", "rg-edits").set("amlstack:protect", "false")
-    one.set("amlstack:cluster_defaults", {"size": SIZE, "nodes": {"max": 2}})
+    one.set("amlstack:cluster_defaults", {"size": SIZE, "nodes": {"max": 2}}).set("amlstack:tags", {"cost": "1"})
     one.set("amlstack:clusters", [{"name": name, **before} for name, (before, _) in edits.items()])
     one.up().ok()
     assert one.preview().ok().changes == {}
     assert one.refresh().ok().changes == {}
 
-    one.set("amlstack:clusters", [{"name": name, **after} for name, (_, after) in edits.items()])
+    one.set("amlstack:clusters", [*({"name": name, **after} for name, (_, after) in edits.items()), *ADDED])
     planned = one.preview().ok()
 
     assert {name: planned.op(name, "Compute") for name in edits} == expected
+    # The name is taken until the old cluster is gone.
+    ops = [step.op for step in planned.steps("size", "Compute")]
+    assert ops.index("delete-replaced") < ops.index("create-replacement")
+    settings = read_file(one.settings).settings
+    assert settings is not None
+    assert {spec.name for spec in settings.clusters} == {*edits, *(added["name"] for added in ADDED)}
+    for spec in settings.clusters:
+        judged = properties.cluster_properties(
+            spec,
+            location=spec.location or settings.location,
+            tags=settings.tags,
+            stack_identity=f"{EDITED}/{IDENTITIES}/id-ws-edits",
+        )
+        place = {"resourceGroupName": "rg-edits", "workspaceName": "ws-edits", "computeName": spec.name}
+        for step in planned.steps(spec.name, "Compute"):
+            if step.new:
+                assert step.new["inputs"] | {"azureApiVersion": None} == {**place, **judged, "azureApiVersion": None}
     one.destroy().ok()
 
 

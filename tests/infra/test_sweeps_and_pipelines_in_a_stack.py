@@ -92,30 +92,6 @@ def test_a_fault_in_a_components_file_is_placed_in_that_file(project: Path) -> N
     assert str(finding).startswith("train.yml:3:1: jobs.train.component.code"), str(finding)
 
 
-@pytest.mark.engine
-def test_both_are_planned_with_all_their_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
-    files = (project / "pipeline.yml", project / "sweep.py")
-    planned = deployable(stack, sandbox, "ws-composed", *files).preview().ok()
-    components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
-    assert set(components) == {"pipeline.prepare", "pipeline.train"}
-    assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 2
-    (job,) = planned.steps("pipeline", "jobs:Job")
-    nodes = job.new["inputs"]["body"]["properties"]["jobs"]
-    for name, node in nodes.items():
-        made = components[f"pipeline.{name}"].new["inputs"]
-        assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
-        spec = made["body"]["componentSpec"]
-        assert spec["code"].startswith("azureml:/subscriptions/")
-        assert "/environments/mine/versions/" in spec["environment"]
-    assert nodes["train"]["computeId"].endswith("/computes/a100")
-    assert nodes["train"]["distribution"] == {"distribution_type": "PyTorch", "process_count_per_instance": 8}
-    (sweep,) = planned.steps("tune", "jobs:Job")
-    properties = sweep.new["inputs"]["body"]["properties"]
-    assert properties["jobType"] == "Sweep"
-    assert "torchrun --nnodes 2 --nproc_per_node 8" in properties["trial"]["command"]
-    assert properties["searchSpace"] == {"lr": ["loguniform", [-6, -1]]}
-
-
 INNER = """\
 $schema: https://azuremlschemas.azureedge.net/latest/pipelineComponent.schema.json
 type: pipeline
@@ -146,19 +122,36 @@ jobs:
 
 
 @pytest.mark.engine
-def test_code_and_environment_of_other_steps_and_of_pipelines_in_it_are_registered_too(
+def test_all_are_planned_with_their_ids_and_with_what_other_steps_and_inner_pipelines_need(
     stack: MakeStack, sandbox: Sandbox, project: Path
 ) -> None:
     (project / "inner.yml").write_text(INNER)
     (project / "others.yml").write_text(OTHERS)
-    planned = deployable(stack, sandbox, "ws-others", project / "others.yml").preview().ok()
+    files = (project / name for name in ("pipeline.yml", "sweep.py", "others.yml"))
+    planned = deployable(stack, sandbox, "ws-composed", *files).preview().ok()
     components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
-    assert set(components) == {"others.score", "others.whole", "others.whole.jobs.again"}
+    others = {"others.score", "others.whole", "others.whole.jobs.again"}
+    assert set(components) == {"pipeline.prepare", "pipeline.train", *others}
+    codes = [step.name for step in planned.planned if step.type == "amlstack:code:Snapshot"]
+    assert len(codes) == 3
+    assert sum(name.endswith("train + amlnode") for name in codes) == 1
+    (job,) = planned.steps("pipeline", "jobs:Job")
+    nodes = job.new["inputs"]["body"]["properties"]["jobs"]
+    for name, node in nodes.items():
+        made = components[f"pipeline.{name}"].new["inputs"]
+        assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
+        spec = made["body"]["componentSpec"]
+        assert spec["code"].startswith("azureml:/subscriptions/")
+        assert "/environments/mine/versions/" in spec["environment"]
+    assert nodes["train"]["computeId"].endswith("/computes/a100")
+    assert nodes["train"]["distribution"] == {"distribution_type": "PyTorch", "process_count_per_instance": 8}
+    (sweep,) = planned.steps("tune", "jobs:Job")
+    properties = sweep.new["inputs"]["body"]["properties"]
+    assert properties["jobType"] == "Sweep"
+    assert "torchrun --nnodes 2 --nproc_per_node 8" in properties["trial"]["command"]
+    assert properties["searchSpace"] == {"lr": ["loguniform", [-6, -1]]}
     specs = {name: step.new["inputs"]["body"]["componentSpec"] for name, step in components.items()}
     task = specs["others.score"]["task"]
-    codes = [step.name for step in planned.planned if step.type == "amlstack:code:Snapshot"]
-    assert len(codes) == 2
-    assert sum(name.endswith("train + amlnode") for name in codes) == 1
     for result in (task, specs["others.whole.jobs.again"]):
         assert "/codes/" in result["code"]
         assert "/environments/mine/versions/" in result["environment"]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amlstack.base.paths import PROJECT
+from tests.support.azure_ai_ml import told
 from tests.support.running import running_sandbox
 from tests.support.sandbox import witness_record
 from tests.support.sandbox.sandbox_client import Arm
@@ -95,17 +92,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with running_sandbox(tmp_path_factory.mktemp("home")) as sandbox:
         arm = Arm(sandbox.endpoint)
         arm.make_cluster(arm.make_workspace("space1", keys=True))
-        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_capabilities.py"
-        quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(script), "space1", str(folder)],
-            env={**os.environ, **sandbox.environ, **quick, "PYTHONPATH": str(PROJECT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.rsplit("\n", 2)[-2])
+        found = told("azure_ai_ml_capabilities", "space1", folder, environ=sandbox.environ)
     return {"gives": found, "asks": json.loads((folder / "requests.json").read_text())}
 
 

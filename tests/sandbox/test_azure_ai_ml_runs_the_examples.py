@@ -19,6 +19,7 @@ import yaml
 
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.runner import prepare
+from tests.support.azure_ai_ml import told
 from tests.support.running import running_sandbox
 from tests.support.sandbox.sandbox_client import Arm, cluster
 
@@ -136,23 +137,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
         space = arm.make_workspace("space1")
         arm.make_cluster(space)
         arm.finish(arm.put(f"{space}/computes/a100", cluster("Standard_ND96asr_v4")))
-        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_submits.py"
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(script), "space1", str(project / "kept"), *submitted],
-            cwd=project,
-            env={
-                **os.environ,
-                **sandbox.environ,
-                "AZUREML_RUN_POLLING_INTERVAL_MIN": "0",
-                "AZUREML_RUN_POLLING_INTERVAL_MAX": "1",
-                "STREAMED": str(streamed),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.rsplit("\n", 1)[-1])
+        environ = {**sandbox.environ, "STREAMED": str(streamed)}
+        found = told("azure_ai_ml_submits", "space1", project / "kept", *submitted, environ=environ, cwd=project)
     return {**{name: found[f"guides/{name}"] for name in JOBS}, **{name: found[file] for name, file in files.items()}}
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,9 +15,9 @@ import pytest
 import yaml
 from azure.core.pipeline.transport import RequestsTransport
 
-from amlstack.base.paths import PROJECT
 from amlstack.provider.arm import API_VERSION, ArmClient
 from amlstack.run_identity import environment_version
+from tests.support.azure_ai_ml import told
 from tests.support.azure_native.stand_in_wire import StandIn, urn
 from tests.support.provider.provider_wire import Wire, job_inputs
 from tests.support.running import running_sandbox
@@ -251,18 +249,8 @@ class Both:
 
     def lead(self, reads: dict[str, list[str]], folder: Any, environ: Mapping[str, str]) -> None:
         """Azure-ai-ml, in a process of its own, reads those and makes its own."""
-        script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_bodies.py"
-        quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(script), self.name, str(folder)],
-            input=json.dumps({"reads": reads, "version": environment_version(THEIR_ENVIRONMENT)}),
-            env={**os.environ, **environ, **quick},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        self.client = json.loads(done.stdout.rsplit("\n", 1)[-1])
+        given = json.dumps({"reads": reads, "version": environment_version(THEIR_ENVIRONMENT)})
+        self.client = told("azure_ai_ml_bodies", self.name, folder, environ=environ, given=given)
 
     def answer(self, address: str, version: str = "") -> bytes:
         """The bytes that the provider's client gets for an address of azure-ai-ml, by its api-version or another."""

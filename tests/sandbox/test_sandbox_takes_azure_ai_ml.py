@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.paths import PROJECT
 from amlstack.sandbox import processes
 from amlstack.sandbox.protocol.entra import SUBSCRIPTION
 from amlstack.sandbox.store.store import Store
+from tests.support.azure_ai_ml import told
 from tests.support.sandbox.sandbox_client import Arm, job
 
 if TYPE_CHECKING:
@@ -45,20 +42,12 @@ def test_azure_ai_ml_makes_computes_environments_and_jobs(own_sandbox: Sandbox, 
         for number in range(2):
             store.nodes.put(compute, number, "busy", "holder")
 
-    script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_session.py"
-    quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script), "space1", str(tmp_path)],
-        env={**os.environ, **own_sandbox.environ, **quick},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    holder.kill()
-    holder.wait()
+    try:
+        seen = told("azure_ai_ml_session", "space1", tmp_path, environ=own_sandbox.environ)
+    finally:
+        holder.kill()
+        holder.wait()
 
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout.rsplit("\n", 1)[-1])
     assert str(seen.pop("container")).startswith("azureml-blobstore-")
     assert seen.pop("waits") in {"NotStarted", "Queued"}
     assert seen == {

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from amlstack.base.paths import PROJECT
+from tests.support.azure_ai_ml import told
 from tests.support.sandbox.sandbox_client import Arm
 
 if TYPE_CHECKING:
@@ -88,18 +84,8 @@ def test_azure_ai_ml_runs_a_pipeline_and_a_sweep(own_sandbox: Sandbox, tmp_path:
     for file, text in zip(files, (PIPELINE, SWEEP), strict=True):
         file.write_text(text)
 
-    script = PROJECT / "tests" / "support" / "sandbox" / "azure_ai_ml_parents.py"
-    quick = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script), "space1", *map(str, files)],
-        env={**os.environ, **own_sandbox.environ, **quick},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    seen = told("azure_ai_ml_parents", "space1", *files, environ=own_sandbox.environ)
 
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout.rsplit("\n", 1)[-1])
     assert seen["pipeline"]["status"] == "Completed"
     assert [child[1:] for child in seen["pipeline"]["children"]] == [
         ["write", "Completed"],

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.azure_ai_ml import POLLS
 from tests.support.microsoft import source, workspace
 from tests.support.running import running_sandbox
 
@@ -31,7 +32,6 @@ OPTIONS: Final = (
     *("-c", os.devnull, "--rootdir=.", "--continue-on-collection-errors", "-vv", "--tb=short", "--timeout=240"),
 )
 """Of pytest. No test reaches another host than this one."""
-QUICK_POLLS: Final = {"AZUREML_RUN_POLLING_INTERVAL_MIN": "0", "AZUREML_RUN_POLLING_INTERVAL_MAX": "1"}
 _REFUSED: Final = re.compile(r"SandboxNotEmulated.*?Message: (?P<text>[^\n]*)", re.DOTALL)
 
 
@@ -94,7 +94,7 @@ def run(selected: list[str], configs: Path | None, keep: Path | None = None) -> 
         with running_sandbox(Path(made) / "home") as sandbox:
             environ = {**os.environ, **sandbox.environ, **sandbox.endpoint.azure_names(), **workspace.lay_out(sandbox)}
             environ |= {"PYTHONPATH": f"{HERE / 'plugin'}{os.pathsep}{source.packages()}", "HOME": made}
-            environ |= {"MICROSOFT_RESULTS": str(results), **QUICK_POLLS}
+            environ |= {"MICROSOFT_RESULTS": str(results), **POLLS}
             paths = [str(Path("tests") / one) for one in selected]
             command = [sys.executable, "-W", "ignore", "-m", "pytest", *OPTIONS, *paths]
             subprocess.run(command, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import sys
 import tempfile
 from pathlib import Path
@@ -172,7 +173,7 @@ class OtherClients(SeenCapabilities):
         while (status := str(self.own.jobs.get(*self.at, name).properties.status)).rpartition(".")[2].lower() not in (
             "completed", "failed", "canceled"
         ):  # fmt: skip
-            pass
+            select.select([], [], [], 0.2)  # with no pause, looking takes more CPU time than the run itself
         return status.rpartition(".")[2].capitalize()
 
     def job(self) -> str:

@@ -230,6 +230,7 @@ def test_what_runs_on_the_nodes_needs_the_standard_library_only() -> None:
             assert foreign == set(), module
 
 
+@functools.cache
 def loaded(*, typing: bool = False) -> dict[str, set[str]]:
     """Module to the modules of ours that it imports, inside functions too; with typing, for annotations as well."""
     paths = dict(modules())
@@ -246,6 +247,8 @@ def loaded(*, typing: bool = False) -> dict[str, set[str]]:
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
     """Sets of modules of which each reaches each other one."""
+    while ends := {module for module, names in graph.items() if not names & graph.keys()}:
+        graph = {module: names & graph.keys() for module, names in graph.items() if module not in ends}
     reached: dict[str, set[str]] = {}
     for start in graph:
         seen: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from string import Formatter
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAKERS = {"stated", "stated_at", "refusal", "refusal_at", "wrong"}
+MAKES = re.compile(rf"\b(?:{'|'.join(MAKERS)})\(")
 
 
 @cache
@@ -25,7 +27,7 @@ def calls() -> list[tuple[str, set[str | None]]]:
 
 def _calls() -> Iterator[tuple[str, set[str | None]]]:
     for file in (path for top in ("amlstack", "infra", "jobs", "policies") for path in (PROJECT / top).rglob("*.py")):
-        if not any(maker in file.read_text("utf-8") for maker in MAKERS):
+        if not MAKES.search(file.read_text("utf-8")):  # most of the time goes into looking at every node
             continue
         for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in MAKERS:

@@ -116,5 +116,6 @@ _SIGNATURE = re.compile(r"(\bsig=)[^&\s\"'<>]+", re.IGNORECASE)
 
 def scrub(text: str) -> str:
     """The text without queries of signed URLs (SAS), signatures and bearer tokens."""
-    text = _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)
-    return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", text))
+    if not any(word in text.casefold() for word in ("bearer", "sig=")):  # the patterns take twenty times as long
+        return text
+    return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -51,14 +52,18 @@ def described(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _own(kind: type) -> dict[str, str]:
-    body = [line for node in ast.parse(inspect.getsource(kind)).body for line in getattr(node, "body", ())]
     found: dict[str, str] = {}
-    for statement, below in pairwise(body):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            match below:
-                case ast.Expr(ast.Constant(str(text))):
-                    found[statement.target.id] = " ".join(text.split())
+    for statements in pairwise(getattr(_classes(kind.__module__).get(kind.__name__), "body", ())):
+        match statements:
+            case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                found[name] = " ".join(text.split())
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.AST]:
+    """The classes of a module by name: Python looks for the source of one by parsing the whole file."""
+    return {getattr(node, "name", ""): node for node in ast.parse(inspect.getsource(sys.modules[module])).body}
 
 
 Loc = tuple[str | int, ...]

@@ -22,6 +22,7 @@ from amlstack.cli.logs.files import Tail
 from amlstack.cli.main import main
 from tests.support.cli.hostile import HOSTILE, acting
 from tests.support.rows import for_each
+from tests.support.source_trees import tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +109,7 @@ def test_no_module_of_the_command_line_prints_past_the_console() -> None:
         f"{path.relative_to(CLI)}:{node.lineno}: {ast.unparse(node.func)}"
         for path in sorted(CLI.rglob("*.py"))
         if path.name not in {"console.py", "main.py"}
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and _prints(ast.unparse(node.func))
     ]
     assert past == [], "print by amlstack.cli.console: say, print_json, print_findings, tables"

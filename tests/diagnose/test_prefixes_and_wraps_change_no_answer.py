@@ -5,13 +5,12 @@ Each log is read in two of the forms; ``make diagnose-forms`` reads all.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose import Diagnosis, diagnose
-from tests.support.diagnose.kept_logs import CASES
+from tests.support.diagnose.kept_logs import CASES, verdict
 from tests.support.diagnose.log_texts import steps, traceback
 from tests.support.rows import for_each
 
@@ -104,13 +103,8 @@ CHOSEN = [
 ]
 
 
-@functools.cache
-def _plain(name: str) -> Diagnosis:
-    return diagnose([CASES[name]])
-
-
-def _answer(verdict: Diagnosis, *, ranked: bool) -> tuple[object, ...]:
-    return verdict.found, verdict.fatal, verdict.cause, None if ranked else verdict.rank
+def _answer(one: Diagnosis, *, ranked: bool) -> tuple[object, ...]:
+    return one.found, one.fatal, one.cause, None if ranked else one.rank
 
 
 @for_each("name, form", CHOSEN)
@@ -121,7 +115,7 @@ def test_a_form_of_its_lines_changes_no_answer(name: str, form: str, tmp_path: P
         with file.open("w", errors="surrogateescape", newline="") as out:
             out.write(FORMS[form](text))
     ranked = RANKED.search(form) is not None
-    assert _answer(diagnose([tmp_path]), ranked=ranked) == _answer(_plain(name), ranked=ranked)
+    assert _answer(diagnose([tmp_path]), ranked=ranked) == _answer(verdict(name), ranked=ranked)
 
 
 @for_each("width", [22, 25, 48, 58])
@@ -129,9 +123,9 @@ def test_what_powershell_broke_at_any_width_is_whole_again(width: int, tmp_path:
     message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.53 GiB. GPU 0 has 0 bytes free"
     shown = _by_powershell(traceback(message), width)
     (tmp_path / "out.log").write_bytes(f"reading the grid\n{shown}".replace("\n", "\r\n").encode("utf-16"))
-    verdict = diagnose([tmp_path])
-    assert (verdict.cause, verdict.text) == ("cuda-out-of-memory", message)
-    assert verdict.source is not None
+    one = diagnose([tmp_path])
+    assert (one.cause, one.text) == ("cuda-out-of-memory", message)
+    assert one.source is not None
     for last in (steps(60), "INFO training finished\n"):
         (tmp_path / "out.log").write_text(f"{shown}{last}")
         assert not diagnose([tmp_path]).found

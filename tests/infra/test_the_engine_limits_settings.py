@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from amlstack.base import paths
 from amlstack.cli.commands.stacks import up
 from infra.settings import checks, read_file, stackfile
+from tests.support import yaml_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ ODD = {"a": '<&> \u2028 ü \\ " \t', "b": [1, 2.5, True, None, {"c": "é" * 40}]
 
 def write(path: Path, **settings: Any) -> Path:
     config = {f"amlstack:{key}": value for key, value in settings.items()}
-    path.write_text(yaml.safe_dump({"config": config}, sort_keys=False, allow_unicode=True))
+    path.write_text(yaml_files.dump({"config": config}))
     return path
 
 
@@ -43,7 +43,7 @@ def clusters(count: int) -> list[dict[str, Any]]:
 
 
 def test_a_stack_file_that_does_not_fit_is_a_finding_with_the_remedy(tmp_path: Path) -> None:
-    path = write(tmp_path / "Pulumi.team.yaml", location="westeurope", workspace="aml-team", clusters=clusters(3_000))
+    path = write(tmp_path / "Pulumi.team.yaml", location="westeurope", workspace="aml-team", clusters=clusters(2_000))
     (finding,) = read_file(path).findings
     assert (finding.code, finding.line) == ("settings-too-large", 4)
     assert "Move entries of `amlstack:clusters` to a file" in finding.remedy
@@ -54,7 +54,7 @@ def test_a_stack_file_that_does_not_fit_is_a_finding_with_the_remedy(tmp_path: P
 def test_up_reports_settings_that_do_not_fit_and_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "Pulumi.sandbox.yaml", location="westeurope", workspace="aml-team", clusters=clusters(3_000))
+    write(tmp_path / "Pulumi.sandbox.yaml", location="westeurope", workspace="aml-team", clusters=clusters(2_000))
     (tmp_path / "Pulumi.yaml").write_text("name: amlstack\n")
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
     monkeypatch.setenv("AMLSTACK_HOME", str(tmp_path / "home"))

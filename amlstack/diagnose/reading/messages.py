@@ -236,7 +236,7 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     begin = max([0, over[-1] - REASON, *(at + 1 for at in well)]) if over else near
     # a terminal shows Ctrl-C so, also where nobody had a command to stop
     if shown[-1].text.endswith("^C") and not _PROMPT.search(shown[-1].text):
-        return end, replace(shown[-1], text=INTERRUPTED), first + begin
+        return end, shown[-1]._replace(text=INTERRUPTED), first + begin
     errors = (at for at in range(begin, len(shown)) if logged_as_error(shown[at].text))
     telling = (at for at in reversed(over) if _TELLING.search(shown[at].text))
     coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
@@ -245,7 +245,7 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     if reason is None and _LAST_WORDS.search(final) and not (soft(final) or _harmless(final)):
         over = [reason := len(shown) - 1]
     if reason is None:
-        return (end, replace(shown[-1], text=""), first + begin) if over else None
+        return (end, shown[-1]._replace(text=""), first + begin) if over else None
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
     later = [each.text for each in shown[reason + 1 :] if each.text.strip()]
@@ -256,7 +256,7 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     indented = rest[:1] if over and rest and rest[0].startswith("  ") else []
     more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
-    return max(1, first + reason), replace(line, text=joined), max(1, first + begin) if over else 0
+    return max(1, first + reason), line._replace(text=joined), max(1, first + begin) if over else 0
 
 
 def _over(text: str, *, end: bool) -> bool:

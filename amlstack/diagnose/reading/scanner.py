@@ -118,13 +118,13 @@ class Exceptions:
             if number > self._until or self._attention < 0:
                 self._messages.clear()
         if (found := _RANKED_HEADER.search(line.text)) is not None:
-            line = replace(line, rank=int(found["rank"]), text=tracebacks.HEADER)
+            line = line._replace(rank=int(found["rank"]), text=tracebacks.HEADER)
         writer = own = (line.rank, line.local)
         if (begun := self._continued(writer, line.text)) is not None:
-            writer, line = begun, replace(line, rank=begun[0], local=begun[1])
+            writer, line = begun, line._replace(rank=begun[0], local=begun[1])
         reader = self._reader(writer)
         if (bare := reader.bare(line.text)) != line.text:
-            line = replace(line, text=bare)
+            line = line._replace(text=bare)
         if number <= BEGIN and not self._last_raised:
             reader.begin_within(line.text)
         inside = reader.open
@@ -143,7 +143,7 @@ class Exceptions:
         if not inside:
             self._began = writer if writer != NAMELESS else None
             # The text before the header in its line is a summary, or a progress bar.
-            line = replace(line, text=line.text.partition(tracebacks.HEADER)[0])
+            line = line._replace(text=line.text.partition(tracebacks.HEADER)[0])
         return None if tracebacks.quoted(line.text) else line
 
     def _continued(self, writer: Writer, text: str) -> Writer | None:
@@ -268,7 +268,7 @@ class Exceptions:
             self._last_raised[writer] = before
             self._messages.pop(writer, None)
             if not ignored:
-                self.message(replace(line, rank=writer[0], local=writer[1]), before, raised.line)
+                self.message(line._replace(rank=writer[0], local=writer[1]), before, raised.line)
 
 
 def _facts(raised: tracebacks.Raised) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amlstack.diagnose.reading.tracebacks import HEADER
 
@@ -178,8 +178,7 @@ _NOT_SOFT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line without what was put in front of it.
 
     Attributes:
@@ -217,7 +216,7 @@ def plain(text: str) -> str:
 def _bare(line: Line) -> Line:
     for _ in range(6):
         if line.text.startswith("{"):
-            line = replace(line, text=plain(_unwrapped(line.text)))
+            line = line._replace(text=plain(_unwrapped(line.text)))
         if line.text[:1] in " \t" or line.text.startswith("Traceback"):  # indentation is the program's own
             return line
         shorter = _shorter(line)
@@ -241,8 +240,7 @@ def _unwrapped(raw: str) -> str:
 def named(line: Line, before: str) -> Line:
     """A line with the rank and node that an unknown prefix before its traceback seems to name."""
     rank, node = _RANKED.search(before), _HOSTED.match(before)
-    return replace(
-        line,
+    return line._replace(
         rank=int(rank["rank"] or rank["rank2"]) if line.rank is None and rank else line.rank,
         node=node["node"] if line.node is None and node else line.node,
     )
@@ -271,8 +269,7 @@ def _shorter(line: Line) -> Line | None:
             named = found.groupdict()
             rank, local, node, task = named.get("rank"), named.get("local"), named.get("node"), named.get("task")
             number = line.rank if rank is None and task is None else int(rank or task or 0)
-            return replace(
-                line,
+            return Line(
                 text=line.text[found.end() :],
                 rank=parallel(named.get("who") or "") if number is None else number,
                 task=task is not None or (line.task and rank is None),
@@ -433,8 +430,8 @@ class Prefixes:
         """The line without its prefixes, and who wrote it."""
         line = strip(raw)
         if self._label is not None and line.rank is None and (found := self._label.match(line.text)):
-            line = _bare(replace(line, text=line.text[found.end() :]))
-            return line if line.rank is not None else replace(line, rank=int(found["rank"]), task=True)
+            line = _bare(line._replace(text=line.text[found.end() :]))
+            return line if line.rank is not None else line._replace(rank=int(found["rank"]), task=True)
         return self.strip(raw, line)
 
     def sample(self, begin: bytes) -> None:
@@ -466,7 +463,7 @@ class Prefixes:
         if line.rank is None:
             for form in self._forms:
                 if found := form.match(line.text):
-                    return replace(line, text=line.text[found.end() :], rank=int(found["rank"]))
+                    return line._replace(text=line.text[found.end() :], rank=int(found["rank"]))
         return line
 
     def _learn(self, text: str) -> None:

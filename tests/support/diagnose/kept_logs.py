@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.paths import PROJECT
+from amlstack.diagnose import diagnose
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from amlstack.diagnose import Diagnosis
 
 HERE = PROJECT / "tests" / "diagnose"
 LOGS = HERE / "logs"
@@ -20,6 +24,12 @@ def expected(folder: Path) -> dict[str, Any]:
     """Fields of the verdict on a case."""
     fields: dict[str, Any] = json.loads((folder / "expected.json").read_text())
     return fields
+
+
+@cache
+def verdict(name: str) -> Diagnosis:
+    """The verdict on a case; what several tests ask for is worked out once."""
+    return diagnose([CASES[name]])
 
 
 def lines(file: Path) -> tuple[str, ...]:

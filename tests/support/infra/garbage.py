@@ -7,8 +7,7 @@ import copy
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-
+from tests.support import yaml_files
 from tests.support.infra.bad_values import LITERALS, TEXTS, VALUES
 from tests.support.infra.good_files import PYTHON, SETTINGS, YAMLS
 
@@ -36,9 +35,9 @@ def make(seed: int) -> Garbage:
     file = "Pulumi.team.yaml" if kind == "settings" else "job.yml"
     way = chance.random()
     if way < 0.6:
-        content = _dump(_damaged(yaml.safe_load(text), chance, kind))
+        content = yaml_files.dump(_damaged(yaml_files.load(text), chance, kind))
     elif way < 0.75:
-        content = _dump(_nonsense(chance, _words(yaml.safe_load(text)), kind))
+        content = yaml_files.dump(_nonsense(chance, _words(yaml_files.load(text)), kind))
     else:
         content = text
     if way >= 0.75 or chance.random() < 0.1:
@@ -48,10 +47,6 @@ def make(seed: int) -> Garbage:
         place = chance.randrange(len(data))
         data = data[:place] + bytes([chance.randrange(256)]) + data[place + 1 :]
     return Garbage(kind, file, data)
-
-
-def _dump(value: Any) -> str:
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
 
 
 def _damaged(data: Any, chance: random.Random, kind: str) -> Any:
@@ -164,10 +159,10 @@ def exchanged(kinds: int) -> Iterator[Garbage]:
     """
     at = 0
     for (kind, name), text in ((("yaml", name), text) for name, text in YAMLS.items()):
-        good = yaml.safe_load(text)
+        good = yaml_files.load(text)
         for place in _places(good):
             for value in (*KINDLESS, *KINDLESS)[at % len(KINDLESS) :][:kinds]:
                 data = copy.deepcopy(good)
                 _at(data, place[:-1])[place[-1]] = value
-                yield Garbage(kind, f"{name}.yml", _dump(data).encode())
+                yield Garbage(kind, f"{name}.yml", yaml_files.dump(data).encode())
             at += 1

@@ -16,10 +16,14 @@ WRONG: tuple[Any, ...] = (None, True, 3, 2.5, "x", "", "2", [], ["a"], {}, {"a":
 
 
 class Mutation(NamedTuple):
-    """A damaged file: what was done where, and the bytes."""
+    """A damaged file: what was done where, and its bytes or the value that they hold."""
 
     name: str
-    content: bytes
+    written: Any
+
+    @property
+    def content(self) -> bytes:
+        return self.written if isinstance(self.written, bytes) else _dump(self.written)
 
 
 def mutations(text: str) -> Iterator[Mutation]:
@@ -35,17 +39,17 @@ def of_data(text: str) -> Iterator[Mutation]:
     for path in _paths(data):
         where = ".".join(map(str, path))
         key, value = path[-1], _at(data, path)
-        yield Mutation(f"delete {where}", _dump(_changed(data, path, None, drop=True)))
+        yield Mutation(f"delete {where}", _changed(data, path, None, drop=True))
         for wrong in WRONG:
             if wrong != value or type(wrong) is not type(value):
-                yield Mutation(f"{where} = {wrong!r}", _dump(_changed(data, path, {key: wrong})))
+                yield Mutation(f"{where} = {wrong!r}", _changed(data, path, {key: wrong}))
         if isinstance(value, str) and value.swapcase() != value:
             for other in (value.swapcase(), value.title()):
-                yield Mutation(f"{where} = {other[:30]!r}", _dump(_changed(data, path, {key: other})))
+                yield Mutation(f"{where} = {other[:30]!r}", _changed(data, path, {key: other}))
         if isinstance(key, str):
             for name in dict.fromkeys((key[:-1] or "x", key + "s", key.upper(), key.title(), key.replace("_", "-"))):
                 if name != key:
-                    yield Mutation(f"{where} -> {name}", _dump(_changed(data, path, {name: value})))
+                    yield Mutation(f"{where} -> {name}", _changed(data, path, {name: value}))
 
 
 def of_lines(text: str) -> Iterator[Mutation]:

@@ -15,22 +15,33 @@ if TYPE_CHECKING:
 
 
 def bent(original: ModuleType) -> Iterator[tuple[ast.AST, ModuleType]]:
-    """Every module that differs from a given one by one bent condition, and its tree."""
+    """Every module that differs from a given one by one bent condition, and its bent statement."""
     assert original.__file__ is not None
     text = Path(original.__file__).read_text(encoding="utf-8")
-    for number in itertools.count():
-        bend = Bend(number)
-        # Parsed anew each time: a tree is copied several times slower than it is parsed.
-        tree = bend.visit(ast.parse(text))
-        if bend.met <= number:
-            return
-        module = ModuleType(f"bent_{original.__name__.replace('.', '_')}")
-        sys.modules[module.__name__] = module
-        try:
-            exec(compile(tree, original.__file__, "exec"), module.__dict__)
-        finally:
-            del sys.modules[module.__name__]
-        yield tree, module
+    # Statement by statement: all others stay compiled. Parsed anew each time: a tree is copied several times slower.
+    lines, firsts = text.splitlines(keepends=True), list(map(_first, ast.parse(text).body))
+    parts = ["".join(lines[start:end]) for start, end in itertools.pairwise([*firsts, len(lines)])]
+    codes = [compile(part, original.__file__, "exec") for part in parts]
+    for place, part in enumerate(parts):
+        for number in itertools.count():
+            bend = Bend(number)
+            tree = bend.visit(ast.parse(part))
+            if bend.met <= number:
+                break
+            module = ModuleType(f"bent_{original.__name__.replace('.', '_')}")
+            sys.modules[module.__name__] = module
+            try:
+                for code in (*codes[:place], compile(tree, original.__file__, "exec"), *codes[place + 1 :]):
+                    exec(code, module.__dict__)
+            finally:
+                del sys.modules[module.__name__]
+            yield tree, module
+
+
+def _first(statement: ast.stmt) -> int:
+    """The place of a statement's first line, counted from zero."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(each.lineno for each in decorators)]) - 1
 
 
 def changed(original: ModuleType, tree: ast.AST) -> str:

@@ -22,9 +22,8 @@ SIZE = "properties.properties.vmSize"
 
 def test_a_workspace_and_its_cluster_from_creation_to_the_end(stack: Any, own_sandbox: Any) -> None:
     made: Stack = stack(PROGRAM, sandbox=own_sandbox)
-    preview = made.preview().ok()
-    assert {preview.op(name) for name in ALL} == {"create"}
-    made.up().ok()
+    created = made.up(preview=True).ok()
+    assert {created.op(name) for name in ALL} == {"create"}
     outputs = made.outputs()
     assert outputs["cluster"].endswith(
         "/resourceGroups/rg-one/providers/Microsoft.MachineLearningServices/workspaces/ws-one/computes/cl-one"
@@ -37,9 +36,8 @@ def test_a_workspace_and_its_cluster_from_creation_to_the_end(stack: Any, own_sa
     assert scaled.steps("cluster")[0].detail == {"properties.properties.scaleSettings.maxNodeCount": "update"}
     assert scaled.changes == {"update": 1}
 
-    resized = made.set("replacing", "true").set("size", H100).preview().ok()
+    resized = made.set("replacing", "true").set("size", H100).up().ok()
     assert resized.op("cluster") == "replace"
-    made.up().ok()
     cluster = made.resources("Compute")["cluster"]
     assert cluster["outputs"]["properties"]["properties"]["vmSize"] == H100.upper()
 

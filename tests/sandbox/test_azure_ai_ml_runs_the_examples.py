@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
 
 # The check of nodes before a training trains nothing.
 ALL = sorted(file.parent.name for file in PROJECT.glob("examples/*/job.*") if file.parent.name != "preflight")
-WANTED = ALL if os.environ.get("EXAMPLES") == "all" else os.environ.get("EXAMPLES", "ddp_torchrun").split()
+WANTED = ALL if os.environ.get("EXAMPLES") == "all" else os.environ.get("EXAMPLES", "checkpoint_resume").split()
 NEEDS_AMLNODE = "needs `amlnode` beside it"
 
 # Azure ML starts every rank, as in its guide for PyTorch.

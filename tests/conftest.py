@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from amlstack.base.paths import PROJECT
+from amlstack.cli import main as verbs
 from tests.support.harness import STAND_IN, Stack
 from tests.support.running import Engine, Sandbox, running_sandbox
 
@@ -73,6 +77,12 @@ _own_surroundings()
 # interpreter's own 700, 10, 10 a tenth of the time goes into looking for circles among them.
 gc.set_threshold(50_000, 50, 50)
 
+
+_app_of: Any = verbs.app_of
+_made = functools.cache(lambda verb, function: _app_of(verb))
+# Tests run verbs by the hundred in one process: the options of each are made of its signature once, as for a user.
+verbs.app_of = lambda verb: _made(verb, pkgutil.resolve_name(verb.target))
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 MARKS = {"engine": "engine", "lab": "ranks", "weeks": "tools", "pip_stand_in": "tools"}
 """Fixture → the mark of every test that uses it, itself or through another fixture."""

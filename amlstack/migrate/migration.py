@@ -128,10 +128,9 @@ _SUBMITTED: Final = frozenset(("ScriptRunConfig", "Estimator", "PyTorch", "Tenso
 def _dumped(content: dict[str, Any], head: str, found: Migration) -> str:
     """A file's text; each placeholder in it is an open question."""
     text = yaml.safe_dump(shown(content), sort_keys=False, width=110, allow_unicode=True)
-    for mark in MARK.finditer(text.replace("\n", " ")):
-        item = noted(mark["file"], int(mark["line"]), "unread", what=mark["what"])
-        if item not in found.items:
-            found.items.append(item)
+    known, marks = {*found.items}, MARK.finditer(text.replace("\n", " "))
+    items = (noted(mark["file"], int(mark["line"]), "unread", what=mark["what"]) for mark in marks)
+    found.items += [item for item in dict.fromkeys(items) if item not in known]
     return f"# {head}\n{text}"
 
 

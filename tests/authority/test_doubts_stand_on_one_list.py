@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 
 from amlstack.base.paths import PROJECT
 from amlstack.prove.walk import STEPS
@@ -37,6 +38,7 @@ NO_DOUBT = {
 }
 
 
+@cache
 def texts() -> list[tuple[str, list[str]]]:
     """Pages and sources with their lines."""
     command = ["git", "-C", str(PROJECT), "ls-files", "--cached", "--others", "--exclude-standard", "*.md", "*.py"]
@@ -61,7 +63,7 @@ def test_every_link_leads_to_a_row_or_a_section() -> None:
     page = (PROJECT / PAGE).read_text("utf-8")
     rows = set(re.findall(r'<a id="([a-z-]+)"></a>', page))
     sections = {title.lower().replace(" ", "-") for title in re.findall(r"^## (.+)$", page, re.MULTILINE)}
-    linked = {found for _, lines in texts() for line in lines for found in LINK.findall(line) if found}
+    linked = {found for _, lines in texts() for found in LINK.findall("\n".join(lines)) if found}
     assert linked <= rows | sections
     assert len(rows) == page.count("<a id=")
 

@@ -210,13 +210,13 @@ def test_a_neighbour_that_is_imported_may_do_no_more(port: int, tmp_path: Path) 
     assert (found.code, found.line) == (NETWORK, 1)
 
 
-def test_a_trusted_file_is_read_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_file_is_read_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("TEAM_TOKEN", SECRET)
     (tmp_path / "job.py").write_text(f"import os, subprocess\nsubprocess.run([os.environ and 'true'])\n{JOB}")
-    command = [sys.executable, "-m", "amlstack.cli.main", "check", str(tmp_path / "job.py"), "--json"]
     for more, status in (([], 1), (["--trust"], 0)):
-        ended = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-        assert ended.returncode == status, ended.stdout
+        assert main(["check", str(tmp_path / "job.py"), "--json", *more]) == status, capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("port")

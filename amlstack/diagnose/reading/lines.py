@@ -227,9 +227,8 @@ def notable(form: bytes) -> bool:
 
 @cache
 def _words() -> re.Pattern[bytes]:
-    words = {word.encode().translate(None, DIGITS) for each in table() for word in each.any} | {
-        *map(str.encode, _MARKS)
-    }
+    words = {word.encode().translate(None, DIGITS) for signature in table() for word in signature.any}
+    words |= {*map(str.encode, _MARKS)}
     # A word that contains another one adds nothing, and few are in others.
     inner = [word for word in words if b"\n".join(words).count(word) > 1]
     least = [word for word in words if not any(other in word for other in inner if other != word)]

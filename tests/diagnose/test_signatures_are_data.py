@@ -25,11 +25,11 @@ def test_a_line_gives_its_code_alone(code: str, line: str) -> None:
 
 @for_each("code, line", CASES)
 def test_line_is_found_among_a_block_of_healthy_lines(code: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "BLOCK", 1 << 10)  # of a mebibyte, most of the time would go into healthy lines
-    healthy = b"step 1 loss 2.0\n" * 40  # twice that is more than a block
+    monkeypatch.setattr(lines, "BLOCK", 1 << 8)  # of a mebibyte, most of the time would go into healthy lines
+    healthy = b"step 1 loss 2.0\n" * 10  # twice that is more than a block
     log = scan("log", [healthy, b"[rank3]: " + line.encode() + b"\n", healthy])
-    assert [(event.code, event.line) for event in log.events] == [(code, 41)]
-    assert log.lines == 81
+    assert [(event.code, event.line) for event in log.events] == [(code, 11)]
+    assert log.lines == 21
 
 
 def test_line_is_found_after_a_whole_block_of_healthy_lines() -> None:

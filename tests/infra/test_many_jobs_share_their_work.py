@@ -131,12 +131,14 @@ def test_environments_of_two_names_stay_apart(tmp_path: Path) -> None:
 
 
 def test_settings_hold_ten_thousand_jobs_with_all_their_keys(tmp_path: Path) -> None:
-    keys = "rerun: again, on_edit: cancel, wait: false, delete_history: false"
+    keys = "rerun: again, on_edit: cancel, wait: none, delete_history: false"
     lines = [f"    - {{file: jobs/a_job_with_some_name_{number:05}.yml, {keys}}}" for number in range(10_000)]
+    head = ["config:", "  amlstack:workspace: train", "  amlstack:location: westeurope", "  amlstack:jobs:"]
     file = tmp_path / "Pulumi.s.yaml"
-    file.write_text("\n".join(["config:", "  amlstack:workspace: train", "  amlstack:jobs:", *lines]) + "\n")
+    file.write_text("\n".join([*head, *lines]) + "\n")
 
-    partial = read_file(file).partial
+    read = read_file(file)
 
-    assert partial is not None
-    assert len(partial.jobs) == 10_000
+    assert [finding.code for finding in read.findings] == ["settings-too-large"]
+    assert read.partial is not None
+    assert len(read.partial.jobs) == 10_000

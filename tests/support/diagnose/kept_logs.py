@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from amlstack.base.paths import PROJECT
-from amlstack.diagnose import diagnose
+from amlstack.diagnose import judge, read, with_stand_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amlstack.diagnose import Diagnosis
+    from amlstack.diagnose import Diagnosis, LogFiles
 
 HERE = PROJECT / "tests" / "diagnose"
 LOGS = HERE / "logs"
@@ -27,9 +27,14 @@ def expected(folder: Path) -> dict[str, Any]:
 
 
 @cache
+def found(name: str) -> LogFiles:
+    """The logs of a case, which are read once for several tests."""
+    return read([CASES[name]])
+
+
+@cache
 def verdict(name: str) -> Diagnosis:
-    """The verdict on a case; what several tests ask for is worked out once."""
-    return diagnose([CASES[name]])
+    return with_stand_in(judge(found(name)), [CASES[name]])
 
 
 def lines(file: Path) -> tuple[str, ...]:

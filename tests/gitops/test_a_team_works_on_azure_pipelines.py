@@ -77,7 +77,7 @@ def play(one: Played, agent: Agent, first: str) -> None:
     team = one.team
     where = {"System.CollectionUri": agent.service, "System.TeamProject": "research", "Build.Repository.ID": "r1"}
     one.runs["waiting"] = agent.run("prod/amlstack-main.yml", first, where, approved=False)
-    one.runs["first"] = agent.run("prod/amlstack-main.yml", first, where)
+    one.runs["first"] = agent.go_on()
 
     team.branch("more")
     team.set(clusters=[{"name": "a100", "size": SIZE, "nodes": {"min": 0, "max": 8}}])

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 TEAMS = ("alfa", "bravo", "charlie", "delta", "echo")
 STACKS = tuple(sorted(f"{team}-{stage}" for team in TEAMS for stage in ("dev", "test", "prod")))
+PLACED = STACKS[:4]
+"""Those of one team and one of another have a place for their state: what is made for each stack is the same."""
 JOB = {
     "name": "hello",
     "command": "true",
@@ -46,7 +48,7 @@ IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
 
 @dataclass
 class Company:
-    """A repository of five teams, tried on this machine first, and what its workflows did."""
+    """A repository of five teams, and what its workflows did."""
 
     forge: Forge
     place: Place
@@ -87,24 +89,18 @@ def company(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("company")
     team = Team(folder)
     filled(team.root)
-    words = ("teams/alfa/hello.yml", "--stack", "alfa-dev")
-    assert "1 file: " in team.amlstack("check", *words)
-    assert "completed" in team.amlstack("rehearse", *words, "-j", "1x1")
-    assert "hello: Completed" in team.amlstack("up", "--stack", "alfa-dev", "--sandbox", "--yes")
-    team.amlstack("down", "--stack", "alfa-dev", "--sandbox", "--yes")
-    team.amlstack("down", "--yes")
     team.amlstack("gitops", "add", "github", "--stack", STACKS[0], "--owners", "@contoso/platform")
-    for stack in STACKS[1:]:
-        assert "wrote" not in team.amlstack("gitops", "add", "github", "--stack", stack), "the files serve all stacks"
+    added = team.amlstack("gitops", "add", "github", "--stack", STACKS[1])
+    assert "wrote" not in added, "the files serve all stacks"
     (team.root / "Pulumi.review.yaml").unlink()  # other tests bring it up
     with running_sandbox(folder / "azure") as azure, contextlib.ExitStack() as ends:
         forge = Forge(folder / "forge", Path(azure.environ["AZURE_FEDERATED_TOKEN_FILE"]).read_text())
         try:
-            place = state_place.made(engine, azure, folder / "place", "five", STACKS)
+            place = state_place.made(engine, azure, folder / "place", "five", PLACED)
             # Who signs in is this sandbox's one client; the ids of the place are compared, not used.
             own = dict.fromkeys(IDENTITIES, azure.environ["AZURE_CLIENT_ID"])
             variables = {
-                "AMLSTACK_STACKS": json.dumps({stack: {**place.stacks[stack], **own} for stack in STACKS}),
+                "AMLSTACK_STACKS": json.dumps({stack: {**place.stacks[stack], **own} for stack in PLACED}),
                 "AZURE_TENANT_ID": azure.environ["AZURE_TENANT_ID"],
                 "AZURE_SUBSCRIPTION_ID": "another subscription than that of these stacks",
             }
@@ -167,19 +163,19 @@ class TestFiveTeams:
 
     def test_the_state_of_each_stack_is_its_own(self, company: Company) -> None:
         holding = {
-            stack for stack in STACKS if any(name.endswith(f"/{stack}.json") for name in company.place.blobs(stack))
+            stack for stack in PLACED if any(name.endswith(f"/{stack}.json") for name in company.place.blobs(stack))
         }
         assert holding == {"bravo-dev"}
         places = [one["backend"] for one in company.place.stacks.values()]
         keys = [one["secrets_provider"] for one in company.place.stacks.values()]
-        assert (len(set(places)), len(set(keys))) == (15, 15)
+        assert (len(set(places)), len(set(keys))) == (4, 4)
         assert company.place.stacks["bravo-dev"]["backend"] == "azblob://state-bravo-dev?storage_account=fivestate"
 
     def test_no_identity_serves_two_stacks(self, company: Company) -> None:
         ids = [
             value for one in company.place.stacks.values() for name, value in one.items() if name.endswith("client_id")
         ]
-        assert len(set(ids)) == len(ids) == 45
+        assert len(set(ids)) == len(ids) == 12
 
 
 @pytest.fixture

@@ -107,24 +107,9 @@ REFUSED: dict[str, Change] = {
         lambda stack: stack.preview(),
         "run refusing-{id} is Running, and its cluster busy would be replaced",
     ),
-    "a priority, previewed": (
-        lambda one: one.edited(priority="low_priority"),
-        lambda stack: stack.preview(),
-        "run refusing-{id} is Running, and its cluster busy would be replaced",
-    ),
     "an identity, previewed": (
         lambda one: one.edited(identity="system"),
         lambda stack: stack.preview(),
-        "run refusing-{id} is Running, and its cluster busy would be replaced",
-    ),
-    "a cluster by command, previewed": (
-        Declared.as_first,
-        lambda stack: stack.preview("--replace", urn_of(stack, ":Compute", "busy")),
-        "run refusing-{id} is Running, and its cluster busy would be replaced",
-    ),
-    "a size of one target, previewed": (
-        lambda one: one.clusters(*CLUSTERS, busy=LARGER),
-        lambda stack: stack.preview("--target", urn_of(stack, ":Compute", "busy")),
         "run refusing-{id} is Running, and its cluster busy would be replaced",
     ),
     "a size without the guard": (

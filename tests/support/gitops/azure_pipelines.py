@@ -47,6 +47,7 @@ class Agent:
     groups: Mapping[str, Mapping[str, str]]
     service: str
     made: list[Path] = field(default_factory=list)
+    last: _Build | None = None
 
     def run(
         self,
@@ -60,9 +61,16 @@ class Agent:
         """Runs the file of that name as the commit has it, without some jobs, which count as skipped."""
         content = self.forge.git("show", f"{commit}:.azure-pipelines/{name}", at=self.forge.origin)
         build = self.forge.begin(name, commit)
-        made = _Build(self, yaml.safe_load(content), commit, build, dict(predefined), approved)
-        made.jobs |= {key: JobRun("skipped") for key in without}
-        return made.play()
+        self.last = _Build(self, yaml.safe_load(content), commit, build, dict(predefined), approved)
+        self.last.jobs |= {key: JobRun("skipped") for key in without}
+        return self.last.play()
+
+    def go_on(self) -> dict[str, JobRun]:
+        """Runs what the last run was waiting for."""
+        assert self.last
+        self.last.approved = True
+        self.last.jobs = {key: one for key, one in self.last.jobs.items() if one.result != "waiting"}
+        return self.last.play()
 
 
 @dataclass

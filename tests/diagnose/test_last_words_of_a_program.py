@@ -131,6 +131,10 @@ OF_OTHER_PROGRAMS = [
     ("     Error in routine readpp (1):\n     file grid.upf is not readable\n\n     stopping ...\n", "grid.upf"),
     ("first part of the run completed\ngrid pipeline failed: there are no rows\n\nTotal time: 12 s\n", "no rows"),
     ("sh: ./grid.sh: No such file or directory\n", "grid.sh"),
+    (
+        "scons: Building targets ...\nscons: *** Do not know how to make File target `grid'.  Stop.\nscons: ended\n",
+        "`grid'",
+    ),
     ("Can't locate Grid.pm in @INC at grid.pl line 3.\nBEGIN failed--compilation aborted\n", "Grid.pm"),
     ("job.sh: line 3: GRID_HOME: unbound variable\n", "GRID_HOME"),
     ("job.sh: line 9: 4711 Terminated              python grid.py\n", "Terminated"),
@@ -239,6 +243,54 @@ def test_a_macro_of_a_compiler_is_no_missing_library(tmp_path: Path) -> None:
 def test_words_that_read_like_an_end_and_are_none(words: str, tmp_path: Path) -> None:
     verdict = verdict_of("".join(f"reading part {part} of the grid\n" for part in range(50)) + words, tmp_path)
     assert not (verdict.fatal and (verdict.found or verdict.text))
+
+
+SLIM = "ERROR (Eidos): undefined identifier rows.\n\nError on script line 3, character 4:\n\n    rows = 1;\n    ^^^^\n"
+
+
+def test_a_log_that_only_repeats_an_error_failed_of_it(tmp_path: Path) -> None:
+    assert "undefined identifier" in str(verdict_of(SLIM * 20, tmp_path).text)
+    assert not verdict_of("reading\n" + SLIM * 20, tmp_path).found
+
+
+TESTED = (
+    "===== test session starts =====\ncollected 9 items\n\n===== ERRORS =====\n    raise ValueError(rows)\n"
+    "E   ValueError: no rows\n\ngrid.py:7: ValueError\n{noise}===== short test summary info =====\n"
+    "ERROR test_grid.py::test_rows - ValueError...\n===== 1 warning, 4 errors in 1.89s =====\n"
+)
+
+
+@pytest.mark.parametrize("noise", ["", "warned of the grid\n" * 300])
+def test_tests_that_failed_as_the_last_words_of_a_log_name_the_first_exception(noise: str, tmp_path: Path) -> None:
+    tested = TESTED.format(noise=noise)
+    verdict = verdict_of(tested, tmp_path)
+    assert (verdict.cause, str(verdict.text).strip(), verdict.line) == ("logged-error", "ValueError: no rows", 6)
+    assert not verdict_of(f"{tested}building the image\n" + "copied\n" * 40, tmp_path).found
+    assert not verdict_of(tested.replace("4 errors", "4 passed").replace("ERROR ", "PASSED "), tmp_path).found
+
+
+@pytest.mark.parametrize("script", [3, 300])
+def test_the_last_words_of_a_job_stand_above_the_report_of_its_batch_system(script: int, tmp_path: Path) -> None:
+    report = (
+        f"\n{'-' * 60}\nSender: LSF System <a@b>\nSubject: Job 7 Exited\n\n# LSBATCH: User input\n"
+        + "python grid.py\n" * script
+        + "\nExited with exit code 2.\n\nThe output (if any) is above this job summary.\n\n"
+    )
+    verdict = verdict_of(f"7.shell: line 1: syntax error near unexpected token `newline'\n{report}", tmp_path)
+    assert (verdict.cause, verdict.line) == ("logged-error", 1)
+    well = report.replace("Exited with exit code 2.", "Successfully completed.")
+    assert not verdict_of(f"7.shell: line 1: syntax error near unexpected token `newline'\n{well}", tmp_path).found
+
+
+@pytest.mark.parametrize("rows", [20, 3000])
+def test_all_that_is_indented_below_an_exception_is_its_message(rows: int, tmp_path: Path) -> None:
+    raised = traceback("ValueError: Some errors were detected !") + "    Line #84 (6 columns instead of 7)\n" * rows
+    assert "Some errors" in str(verdict_of(raised, tmp_path).text)
+    assert not verdict_of(raised + "reading the next grid\n" * 300, tmp_path).found
+
+
+def test_a_place_that_a_warning_names_is_no_traceback_cut_short(tmp_path: Path) -> None:
+    assert not verdict_of('warning: two targets\nFile "/code/SConstruct", line 7, in <module>\n', tmp_path).found
 
 
 def test_a_launcher_that_exits_for_a_signal_of_the_terminal_was_interrupted(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
         ("Failed to connect to the renderer\nAborted (core dumped)\n" + CHILD, "connection-failed", "renderer"),
         (steps(5) + "[E] ERROR: no parser for the node\n[E] engine\n[I] done\n&&&& FAILED TensorRT.trtexec # x\n",
          "logged-error", "no parser"),
+        # TensorRT quotes the node before it says why.
+        (steps(5) + "[E] [TRT] a.cpp:723: --- End node ---\n[E] [TRT] a.cpp:726: ERROR: no shape\n"
+         "[E] engine\n&&&& FAILED x\n",
+         "logged-error", "no shape"),
+        # Who cannot be read has done nothing before.
+        ("[rank1]: ready\n" + traceback("ImportError: no rows") + "note\n" * 50 + UNREAD.format(file="train.py"),
+         "python-exception", "indented"),
+        ("note\n" * 50 + UNREAD.format(file="train.py").replace("Error: expected", "Error^\n: expected"),
+         "python-exception", "IndentationError: expected an indented block"),
         ("09:00:01  Encountered an error:\nRuntime Error\n  the profile has no target\n09:00:02  summary\n",
          "logged-error", "no target"),
 ])  # fmt: skip

@@ -554,6 +554,8 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         elif event.code == "interrupted" and "main" in event.facts and _alone(log):
             ended = ends.get((event.file, event.rank), 0)
             again = any(ended < line < event.line for line in log.progress.get(None, ()))
+        elif "main" in event.facts and "inner" not in event.facts:
+            ended, again = event.line - CONSEQUENCE, True  # a program that cannot be read has done nothing before
         elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.

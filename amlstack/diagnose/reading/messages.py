@@ -69,12 +69,12 @@ class MessageReader:
         """An exception's first line was read."""
         self.at, self.left, self.dated = at, MOST_LINES, dated
 
-    def feed(self, text: str, *, dated: bool) -> bool:
-        """Takes a line of the same writer; whether it is a part of the message."""
+    def feed(self, text: str, *, dated: bool, indented: bool = False) -> bool:
+        """Takes a line of the same writer; whether it is a part of the message, which is all that is indented."""
         if self.at is None:
             return False
         self.left -= 1
-        if self.left < 0 or (dated and not self.dated) or _NEXT.match(text):
+        if (self.left < 0 and not indented) or (dated and not self.dated) or _NEXT.match(text):
             self.at = None
             return False
         return True
@@ -152,14 +152,15 @@ _LEVEL = re.compile(
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
     # workflows, tools and programs that print what they caught
-    r"|\bFATAL (?:IO )?ERROR\b|\] \[E\] \S|\[error *\] \[\w|: Check failed: |^Error executing process\b"
+    r"|\bFATAL (?:IO )?ERROR\b|\[error *\] \[\w|: Check failed: |^Error executing process\b"
+    r"|\] \[E\] (?!.*\.cpp:\d+: (?:While parsing node|--- |input: ))\S"  # TensorRT quotes the node before it says why
     r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"
     r"|^(?:An )?(?:[Ee]rror|[Ee]xception) (?:occurred|during|loading|running|reading)\b.*: *\S"
     r"|^Missing mandatory value: |^Something went wrong: +\S|^\w+NotFound: \S|^Unable to run job: "
     r"|^License (?:checkout failed|Manager Error)|^=>> PBS: "
 )
 _OVER = re.compile(
-    r"Execution halted$|(?:g?make|ninja)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
+    r"Execution halted$|(?:g?make|ninja|scons)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
     r"|exit status [1-9]\d*$|Stacktrace:$|in expression starting at |error: (?:could not compile |called from$)"
     r"|[1-9]\d* errors? (?:detected|generated)\b|compilation (?:terminated|aborted)|BEGIN failed--compilation aborted"
     r"|.*\b(?:exiting now$|(?i:error) termination\b)|(?:FOAM exiting|&&&& FAILED|ERROR STOP)\b"
@@ -190,6 +191,12 @@ _LAST_WORDS = re.compile(
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
+_TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
+"""The last line of pytest, where a test failed."""
+_TESTS = ("E  ", "FAILED ", "ERROR ")
+"""Begin the lines of its report that say why."""
+_REPORT = b"\nSender: LSF System <"
+"""Begins what LSF writes below all that a job has printed."""
 _PROMPT = re.compile(r"[$#>%] ?(?:\^C)+$")
 INTERRUPTED = "^C"
 REASON = 30
@@ -223,10 +230,21 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
         lines: How many lines the log has.
         line_of: Tells who wrote a line.
     """
-    whole = tail.rstrip()
+    printed, _, report = tail.rpartition(_REPORT)
+    if failed := printed and b"\nExited with " in report and b"is above this job summary" in report:
+        lines, tail = lines - report.count(b"\n") - (not tail.endswith(b"\n")), printed
+    whole = tail.rstrip(b"-\r\n " if failed else None)
     rows = whole.split(b"\n")
     end = lines - (tail.count(b"\n") - whole.count(b"\n")) + tail.endswith(b"\n")  # the last line that is not blank
     shown = [line_of(raw[:LONGEST].decode(errors="replace").rstrip("\r")) for raw in rows[-LAST - REASON :]]
+    if _TESTED.match(shown[-1].text.strip()):
+        read = (line_of(raw[:LONGEST].decode(errors="replace")) for raw in rows)
+        at, line = next(
+            ((at, line) for at, line in enumerate(read, start=1) if line.text.startswith(_TESTS)),
+            (len(rows), shown[-1]),
+        )
+        number = end - len(rows) + at
+        return number, line._replace(text=line.text.removeprefix("E ")), number
     near = max(0, len(shown) - LAST)
     over = [at for at in range(near, len(shown)) if _over(shown[at].text, end=at == len(shown) - 1)]
     well = [at for at, line in enumerate(shown) if succeeded(line.text)]
@@ -246,6 +264,8 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
         over = [reason := len(shown) - 1]
     if reason is None:
         return (end, shown[-1]._replace(text=""), first + begin) if over else None
+    if failed or (len(rows) > LAST and set(rows) <= set(rows[-LAST:])):  # a log that only repeats it
+        over = over or [reason]
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
     later = [each.text for each in shown[reason + 1 :] if each.text.strip()]

@@ -170,7 +170,10 @@ class Exceptions:
             self._until = number + PATIENCE
 
     def finish(self, lines: int) -> None:
-        """The log has ended: tracebacks whose end is missing."""
+        """The log has ended: messages that end with it, and tracebacks whose end is missing."""
+        for message in self._messages.values():
+            if message.left < 0 and message.at is not None:
+                self._collector.cover_all(range(self._collector.events[message.at].line, lines))
         for (rank, local), reader in self._readers.items():
             cut = reader.cut_short()
             if cut is None or lines - cut.line > CUT:
@@ -190,13 +193,16 @@ class Exceptions:
         if reader is None:
             return False
         at, text = reader.at, line.text
-        if at is None or not reader.feed(text.strip(), dated=line.dated):
+        indented = not text[:1].strip()
+        if at is None or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
             return False
+        self._until = max(self._until, number + PATIENCE * indented)
         event = self._collector.events[at]
         self._collector.show(at, text)
         self._collector.hear(at, text)
-        self._collector.cover(number)
+        if reader.left >= 0:
+            self._collector.cover(number)
         if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
             return True
@@ -377,7 +383,8 @@ class Scanner:
         unread = _UNREAD.match(text) if "Error" in text[:80] else None
         frame = tracebacks.frame_in("\n".join(islice(before(), SHOWN))) if unread is not None else None
         if unread is not None and frame is not None and frame.own and not frame.function:
-            text = f"{unread['class']}: {unread['said'].lstrip(': ')}" if unread["torn"] else text
+            said = f": {unread['said'].lstrip(': ')}" if unread["said"] else ""  # else it may come in the next line
+            text = f"{unread['class']}{said}"
             of = {"origin": Origin.TRACEBACK, "source": frame, "facts": {"main": True}}
             self._added(rest, by_code("python-exception"), number, text, time=stamp(), **of)
         else:
@@ -393,7 +400,7 @@ class Scanner:
             facts = {**messages.values(found[1]), "block": True}
             self.collector.add(found[0], begin, line, text, time=stamp(), facts=facts)
 
-    def last_words(self, shown: tuple[int, Line, int] | None) -> None:
+    def last_words(self, shown: tuple[int, Line, int] | None, lines: int) -> None:
         """Takes the error that the program logged last: it counts where the log shows no other sign of an end."""
         if shown is None:
             return
@@ -401,6 +408,8 @@ class Scanner:
         # What another event is about already, or a log with a better sign, gains nothing.
         better, near, events = (EventRole.CULPRIT, EventRole.VICTIM), number - NEAR, self.collector.events
         said = {"over": True} if begin else {}
+        if begin and lines - number > NEAR:  # a report stands below
+            self.collector.cover_all(range(number, lines))
         if line.text and not any(
             (event.line == number and not event.soft)
             or (
@@ -538,7 +547,8 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
     ):
         if text:
             scanner.feed(number, text, before)
-    scanner.last_words(messages.last(tail.kept, number, line_of))
+    words = messages.last(tail.kept, number, line_of)
+    scanner.last_words(words, number)
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if _TRACKER.search(first[:LONGEST_TEXT]):  # an exception of `wandb.init` ends the run
         log = replace(log, events=tuple(each for each in log.events if "wandb_init" in each.facts.get("inner", "")))
@@ -552,11 +562,12 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         (event.line for event in log.events if event.origin is Origin.TABLE or event.code == "mpi-process-failed"),
         default=0,
     )
+    again = messages.begun(first, tail.kept, number, sign)
     return replace(
         log,
         reached=messages.last_counter(tail.kept, line_of),
         progress=messages.progress(tail.kept, number, line_of, over),
         finished=messages.finished(tail.kept, number, line_of, next((at for at in raised if number - at <= ECHO), 0)),
         spoken=messages.spoken(tail.kept, number),
-        begun=messages.begun(first, tail.kept, number, sign),
+        begun=0 if words is not None and 0 < words[2] < again else again,
     )

@@ -157,7 +157,7 @@ class TracebackReader:
 
     def begin_within(self, text: str) -> None:
         """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off."""
-        if not self.open and _FRAME.match(text):
+        if not self.open and text[:1].isspace() and _FRAME.match(text):
             self._begin(original=False)
 
     def cut_short(self) -> Raised | None:

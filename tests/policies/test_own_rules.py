@@ -83,15 +83,14 @@ def test_the_engine_refuses_what_an_own_rule_refuses_at_its_level_and_settings(
 
 def test_check_shows_an_own_rule_at_its_line_and_a_rule_that_fails_lets_nothing_pass(clone: Clone) -> None:
     name = next(clone.folder.glob("Pulumi.sandbox.yaml")).name
-    clone.set(clusters=[{"name": "a", "size": SIZE, "nodes": {"min": 0, "max": 9}}])
+    broken = RULE.replace("or 0", "/ 0").replace("team-nodes", "team-share")
+    (clone.folder / "rules" / "share.py").write_text(broken)
+    clone.set(clusters=[{"name": "abc", "size": SIZE, "nodes": {"min": 0, "max": 9}}])
     said = clone.run("up", "--stack", "sandbox", "--preview", "--sandbox")
     assert said.code == 1
     assert "[team-nodes]" in said.text
     assert f"{name}:" in next(line for line in said.text.splitlines() if "[team-nodes]" in line)
-    (clone.folder / "rules" / "nodes.py").write_text(RULE.replace("or 0", "/ 0"))
-    said = clone.run("up", "--stack", "sandbox", "--preview", "--sandbox")
-    assert said.code == 1
-    assert "The rule failed: ZeroDivisionError" in said.text
+    assert "error: amlstack:clusters[0].size [team-share]\n    The rule failed: ZeroDivisionError" in said.text
     (clone.folder / "rules" / "nodes.py").write_text("import nothing_of_this_name\n")
     said = clone.run("up", "--stack", "sandbox", "--preview", "--sandbox")
     assert said.code == 1

@@ -1,13 +1,10 @@
-"""The provider over its real wire: gRPC in front, TLS and Entra ID behind."""
+"""The provider on its wire: gRPC's bytes in front (and gRPC itself in some modules), TLS and Entra ID behind."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import grpc
 import pytest
-from pulumi.runtime.proto import engine_pb2_grpc
 
 from tests.support.provider.fake_arm import FakeArm
 from tests.support.provider.provider_wire import Log, Wire
@@ -15,6 +12,9 @@ from tests.support.provider.provider_wire import Log, Wire
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+REAL = {"test_signing_in", "test_code_and_environments", "test_state_of_a_run"}
+"""Modules whose calls, answers, partial failures and messages go over sockets."""
 
 
 @pytest.fixture
@@ -34,12 +34,7 @@ def log() -> Log:
 
 
 @pytest.fixture
-def wire(arm: FakeArm, log: Log) -> Iterator[Wire]:
-    server = grpc.server(ThreadPoolExecutor(4))
-    engine_pb2_grpc.add_EngineServicer_to_server(log, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    wire = Wire(f"127.0.0.1:{port}")
+def wire(arm: FakeArm, log: Log, request: pytest.FixtureRequest) -> Iterator[Wire]:
+    wire = Wire(log, real=request.path.stem in REAL)
     yield wire
     wire.stop()
-    server.stop(None).wait()

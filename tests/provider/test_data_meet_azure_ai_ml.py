@@ -46,7 +46,7 @@ def workspace(sandbox: Sandbox, tmp_path: Path) -> str:
 
 @pytest.fixture
 def wire(arm: ArmClient) -> Iterator[Wire]:
-    made = Wire("")
+    made = Wire()
     yield made
     made.stop()
 

@@ -77,7 +77,7 @@ def workspace(arm: ArmClient, sandbox: Sandbox) -> str:
 
 @pytest.fixture
 def wire(arm: ArmClient) -> Iterator[Wire]:
-    made = Wire("")
+    made = Wire()
     yield made
     made.stop()
 

@@ -48,7 +48,7 @@ def workspace(sandbox: Sandbox, tmp_path: Path) -> str:
 
 @pytest.fixture
 def data(arm: ArmClient) -> Iterator[Resource]:
-    wire = Wire("")
+    wire = Wire()
     yield Resource(wire, "amlstack:data:Version", "raw")
     wire.stop()
 

@@ -266,7 +266,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
             patch.setenv(name, value)
         workspace = Arm(sandbox.endpoint).make_workspace("bothclients")
         native = StandIn(os.environ).configure()
-        wire = Wire("")
+        wire = Wire()
         made = Both(ArmClient(sandbox.endpoint.url), workspace, native, wire)
         real = RequestsTransport.send
 

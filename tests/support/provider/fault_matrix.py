@@ -1,6 +1,6 @@
 """Every operation of the provider × every fault: what happens at once, and what a plain re-run makes of it.
 
-The provider runs behind its real wire, against a fake ARM whose requests fail on demand. An operation's requests are
+The provider runs behind its wire, against a fake ARM whose requests fail on demand. An operation's requests are
 found by running it once without a fault; then each of them fails in turn, once and for as long as the operation lasts.
 """
 
@@ -12,15 +12,12 @@ import os
 import re
 import tempfile
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import engine_pb2_grpc
 
 from tests.support.provider.fake_arm import Failure, FakeArm
 from tests.support.provider.fake_workspace import WORKSPACE
@@ -247,12 +244,7 @@ def bench() -> Iterator[Bench]:
         ):
             stack.enter_context(mock.patch(name, value))
         log = Log()
-        server = grpc.server(ThreadPoolExecutor(4))
-        engine_pb2_grpc.add_EngineServicer_to_server(log, server)
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        stack.callback(lambda: server.stop(None).wait())
-        wire = Wire(f"127.0.0.1:{port}")
+        wire = Wire(log)
         stack.callback(wire.stop)
         yield Bench(arm, wire, log, folder)
 

@@ -1,8 +1,12 @@
-"""Drives the provider over its real wire as the engine does, and keeps what the engine would keep."""
+"""Drives the provider over its wire as the engine does, and keeps what the engine would keep."""
 
 from __future__ import annotations
 
+import contextvars
+import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -14,9 +18,12 @@ from amlstack.provider.arm import exchange
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
+from amlstack.rpc.plugin import _Errors
 from tests.support.provider.fake_workspace import WORKSPACE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from azure.core.pipeline.transport import RequestsTransport
 
 LIMIT = 300.0
@@ -37,6 +44,53 @@ class Log(engine_pb2_grpc.EngineServicer):
 
     def messages(self, kind: str) -> list[str]:
         return [message for severity, message in self.entries if severity == kind]
+
+
+class _Aborted(grpc.RpcError):  # type: ignore[misc]  # grpc ships no types
+    """What a caller sees of a status."""
+
+    def __init__(self, status: Any) -> None:
+        self.code, self.details, self.trailing_metadata = (lambda value=value: value for value in status)
+
+
+class _Near:
+    """A channel to a servicer of this process: its methods get bytes, as from gRPC, in the thread of the caller.
+
+    Most of what a call over gRPC takes are four threads that wake each other.
+    """
+
+    def __init__(self, register: Callable[[Any, Any], None], servicer: Any, *interceptors: Any) -> None:
+        self.interceptors = interceptors
+        register(servicer, self)
+
+    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+        (self.handler,) = handlers
+
+    def add_registered_method_handlers(self, *_: Any) -> None:
+        """Where the released gRPC looks first; the generic handler knows the same methods."""
+
+    def unary_unary(self, method: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
+        details = SimpleNamespace(method=method)
+
+        def call(request: Any, timeout: float | None = None) -> Any:
+            find = self.handler.service
+            for one in self.interceptors:
+                find = functools.partial(one.intercept_service, find)
+            found = find(details)
+            sent = found.request_deserializer(request_serializer(request))
+            answer = contextvars.Context().run(found.unary_unary, sent, self)
+            return response_deserializer(found.response_serializer(answer))
+
+        return call
+
+    unary_stream = unary_unary  # made with a stub, and called by no test
+
+    @staticmethod
+    def abort_with_status(status: Any) -> None:
+        raise _Aborted(status)
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class Refused(Exception):  # noqa: N818
@@ -196,19 +250,35 @@ class _Connections:
 
 
 class Wire:
-    """A provider process's worth of state behind a real gRPC channel; `restart` forgets it as a new process does."""
+    """A provider process's worth of state behind a channel; `restart` forgets it as a new process does.
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
+    Args:
+        log: The engine's; by default one that nobody reads.
+        real: Both talk over gRPC; else only their bytes are its.
+    """
+
+    def __init__(self, log: Log | None = None, *, real: bool = False) -> None:
+        self.log, self.real = log or Log(), real
+        self.transports: dict[str | None, _Connections] = {}
         self.start()
 
     def start(self) -> None:
-        self.transports: dict[str | None, _Connections] = {}
         self.patch = mock.patch.object(exchange, "make_transport", self._transport)
         self.patch.start()
-        self.plugin = Provider(Host(self.engine))
-        self.server, port = start(self.plugin, workers=8)
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=CHANNEL_OPTIONS)
+        self.plugin = Provider(Host())
+        self.servers: list[grpc.Server] = []
+        if self.real:
+            engine = grpc.server(ThreadPoolExecutor(4))
+            engine_pb2_grpc.add_EngineServicer_to_server(self.log, engine)
+            self.plugin.host.attach(f"127.0.0.1:{engine.add_insecure_port('127.0.0.1:0')}")
+            engine.start()
+            server, port = start(self.plugin, workers=8)
+            self.servers = [server, engine]
+            self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=CHANNEL_OPTIONS)
+        else:
+            self.plugin.host._channel = _Near(engine_pb2_grpc.add_EngineServicer_to_server, self.log)
+            register = provider_pb2_grpc.add_ResourceProviderServicer_to_server
+            self.channel = _Near(register, self.plugin, _Errors(self.plugin.host))
         self.stub = provider_pb2_grpc.ResourceProviderStub(self.channel)
         self.configure()
 
@@ -227,15 +297,19 @@ class Wire:
         return self.transports[ca]
 
     def stop(self) -> None:
-        self.channel.close()
-        self.server.stop(None).wait()
-        self.plugin.host.close()
-        self.patch.stop()
+        self._end()
         for one in self.transports.values():
             one.made.session.close()  # what a client of a test still asks opens them again
 
+    def _end(self) -> None:
+        self.channel.close()
+        for server in self.servers:
+            server.stop(None).wait()
+        self.plugin.host.close()
+        self.patch.stop()
+
     def restart(self) -> None:
-        self.stop()
+        self._end()
         self.start()
 
     def call(self, method: str, request: Any) -> Any:

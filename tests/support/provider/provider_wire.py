@@ -47,7 +47,7 @@ class Log(engine_pb2_grpc.EngineServicer):
 
 
 class _Aborted(grpc.RpcError):  # type: ignore[misc]  # grpc ships no types
-    """What a caller sees of a status."""
+    """A status, as its caller sees it."""
 
     def __init__(self, status: Any) -> None:
         self.code, self.details, self.trailing_metadata = (lambda value=value: value for value in status)
@@ -67,7 +67,7 @@ class _Near:
         (self.handler,) = handlers
 
     def add_registered_method_handlers(self, *_: Any) -> None:
-        """Where the released gRPC looks first; the generic handler knows the same methods."""
+        """The generic handler knows the same methods."""
 
     def unary_unary(self, method: str, request_serializer: Any, response_deserializer: Any, **_: Any) -> Any:
         details = SimpleNamespace(method=method)

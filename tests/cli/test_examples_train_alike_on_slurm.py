@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.training, pytest.mark.timeout(3600)]
 
 ALL = os.environ.get("EXAMPLES") == "all"
 FEW = ("mpi_per_process",)
-"""One that mpirun starts; one that the service starts is compared where a check of the nodes goes first."""
+"""One that mpirun starts, behind a check of the nodes."""
 FILES = {
     file.parent.name: file
     for name in ("job.*", "sweep.py", "pipeline.yml")
@@ -116,7 +116,7 @@ def compare(name: str, here: Mapping[str, Any], there: Mapping[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(FILES) if ALL else FEW)
-def test_ranks_ends_and_losses_are_the_same(
+def test_ranks_ends_and_losses_are_the_same_behind_a_check_of_the_nodes_too(
     name: str, cluster: Slurm, environ: Mapping[str, str], tmp_path: Path
 ) -> None:
     file = FILES[name]
@@ -124,19 +124,13 @@ def test_ranks_ends_and_losses_are_the_same(
         file = shutil.copytree(file.parent, tmp_path / name) / file.name
         file.write_text(file.read_text().replace("RANKS_PER_NODE = 2", "RANKS_PER_NODE = 1"))
     (here,) = rehearsed(environ, file, "--on", "machine").values()
-    (there,) = rehearsed(environ, file, "--on", "slurm").values()
+    more = () if ALL else ("--preflight",)
+    *checks, there = rehearsed(environ, file, "--on", "slurm", *more).values()
     compare(name, here, there)
-    cluster.wait(lambda: not cluster.allocations())
-
-
-def test_a_check_of_the_nodes_goes_first_where_it_is_asked_for(cluster: Slurm, environ: Mapping[str, str]) -> None:
-    file = FILES["checkpoint_resume"]
-    (here,) = rehearsed(environ, file, "--on", "machine").values()
-    jobs = rehearsed(environ, file, "--on", "slurm", "--preflight")
-    assert [*jobs] == ["checkpoint-resume-preflight", "checkpoint-resume"]
-    compare("checkpoint_resume", here, jobs["checkpoint-resume"])
-    folder = Path(jobs["checkpoint-resume-preflight"]["folder"])
-    (verdict,) = performance.bandwidth(folder)
-    assert verdict[1].startswith("not judged")
-    assert sorted(each.name for each in performance.usage(folder)["CPU, cores"]) == ["node 0", "node 1"]
+    assert [check["name"] for check in checks] == [f"{there['name']}{word[1:]}" for word in more]
+    for check in checks:
+        folder = Path(check["folder"])
+        (verdict,) = performance.bandwidth(folder)
+        assert verdict[1].startswith("not judged")
+        assert sorted(each.name for each in performance.usage(folder)["CPU, cores"]) == ["node 0", "node 1"]
     cluster.wait(lambda: not cluster.allocations())

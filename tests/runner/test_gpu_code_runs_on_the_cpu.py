@@ -88,7 +88,7 @@ assert not hasattr(F, "scaled_dot_product_attention")
 """
 FOR_CPU = (
     CUDA_ONLY.replace('assert torch.cuda.is_available(), "this script needs GPUs"\n', "")
-    .replace('"nccl"', '"gloo"')
+    .replace('"nccl"', '"gloo", init_method=init_method, rank=rank, world_size=world_size')
     .replace("torch.cuda.set_device(local_rank)\n", "")
     .replace('torch.device("cuda", local_rank)', 'torch.device("cpu")')
     .replace("torch.cuda.manual_seed_all(0)\n", "")
@@ -101,6 +101,11 @@ FOR_CPU = (
     .replace("    torch.cuda.synchronize()\n", "")
 )
 FOR_CPU = FOR_CPU[: FOR_CPU.index("part = torch")] + "dist.destroy_process_group()\n"
+AFTER_IT = """
+import runpy
+store = {"init_method": f"file://{os.getcwd()}/store", "rank": rank, "world_size": size}
+runpy.run_path("cpu.py", store)
+"""
 TORCHRUN = (
     "export PYTHONPATH=. && torchrun --nnodes $AZUREML_NODE_COUNT --nproc_per_node $(nvidia-smi -L | wc -l) "
     "--node_rank $NODE_RANK --master_addr $MASTER_ADDR --master_port $MASTER_PORT train.py"
@@ -112,24 +117,19 @@ def losses(text: str) -> list[str]:
 
 
 def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu_and_nvidia_smi_counts_its_ranks(lab: Lab) -> None:
-    """The first by torchrun below a PYTHONPATH of the job's own, the second started by the service."""
-    texts = {}
-    for name, script, command, processes in (
-        ("cuda", CUDA_ONLY, TORCHRUN.replace("$AZUREML_NODE_COUNT", "1"), 1),
-        ("cpu", FOR_CPU, "python train.py", 2),
-    ):
-        assert name == "cuda" or "cuda" not in script
-        code = lab.code({"train.py": script})
-        job = lab.job(command, name=name, processes=processes, codeId=code, environmentId=CURATED)
-        lab.store.scales.put(job, RehearsalScale(1, 2))
-        assert lab.run(job).status == "Completed", lab.log(job)
-        texts[name] = lab.log(job)
-    assert len(losses(texts["cuda"])) == 5
-    assert losses(texts["cuda"]) == losses(texts["cpu"])
-    assert "devices 2 peak 0" in texts["cuda"]
-    assert "waits at its end True" in texts["cuda"]
-    assert sorted(gpu_code.joined(lab.folder("cuda")) or ()) == [(rank, 2) for rank in range(2)]
-    notes = (lab.folder("cuda") / "runner.log").read_text()
+    """Both by torchrun below a PYTHONPATH of the job's own, one after the other in the same ranks."""
+    assert "cuda" not in FOR_CPU
+    code = lab.code({"train.py": CUDA_ONLY + AFTER_IT, "cpu.py": FOR_CPU})
+    job = lab.job(TORCHRUN.replace("$AZUREML_NODE_COUNT", "1"), codeId=code, environmentId=CURATED)
+    lab.store.scales.put(job, RehearsalScale(1, 2))
+    assert lab.run(job).status == "Completed", lab.log(job)
+    text = lab.log(job)
+    assert len(losses(text)) == 10
+    assert losses(text)[:5] == losses(text)[5:]
+    assert "devices 2 peak 0" in text
+    assert "waits at its end True" in text
+    assert sorted(gpu_code.joined(lab.folder(job)) or ()) == [(rank, 2) for rank in (0, 0, 1, 1)]
+    notes = (lab.folder(job) / "runner.log").read_text()
     assert notes.count(gpu_code.LINE) == 1
     assert "DS_ACCELERATOR=cpu" in notes
 

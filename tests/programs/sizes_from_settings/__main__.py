@@ -1,6 +1,7 @@
 """Clusters and jobs of the sizes in the setting ``ask``, in any form that asks Azure for them.
 
 An entry is ``{name, as, size, nodes}``; without a size it takes one that is known only when another resource exists.
+Types are named, since azure-native's classes take seconds to import.
 """
 
 from __future__ import annotations
@@ -8,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import pulumi
-from pulumi_azure_native import machinelearningservices as ml
-from pulumi_azure_native import resources
 
 config = pulumi.Config()
-PLACE = {"resource_group_name": "group", "workspace_name": "workspace"}
+PLACE = {"resourceGroupName": "group", "workspaceName": "workspace"}
 
 
 class Later(pulumi.CustomResource):
@@ -24,19 +23,20 @@ class Later(pulumi.CustomResource):
         super().__init__("azure-native:scenario:Later", "later", {"chosen": size, "size": None})
 
 
+def azure_native_cluster(
+    kind: str, name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str], **more: str
+) -> None:
+    scale = {"maxNodeCount": nodes, "minNodeCount": 0, "nodeIdleTimeBeforeScaleDown": "PT5M"}
+    properties = {"computeType": "AmlCompute", "properties": {"vmSize": size, "scaleSettings": scale}}
+    pulumi.CustomResource(f"azure-native:{kind}", name, {**PLACE, "properties": properties, "tags": tags, **more})
+
+
 def cluster(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:
-    scale = ml.ScaleSettingsArgs(max_node_count=nodes, min_node_count=0, node_idle_time_before_scale_down="PT5M")
-    properties = ml.AmlComputeArgs(
-        compute_type="AmlCompute", properties=ml.AmlComputePropertiesArgs(vm_size=size, scale_settings=scale)
-    )
-    ml.Compute(name, properties=properties, tags=tags, **PLACE)
+    azure_native_cluster("machinelearningservices:Compute", name, size, nodes, tags)
 
 
 def versioned_cluster(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:
-    inner = {"vmSize": size, "scaleSettings": {"maxNodeCount": nodes}}
-    properties = {"computeType": "AmlCompute", "properties": inner}
-    token = "azure-native:machinelearningservices/v20250901:Compute"
-    pulumi.CustomResource(token, name, {"properties": properties, "tags": tags})
+    azure_native_cluster("machinelearningservices/v20250901:Compute", name, size, nodes, tags)
 
 
 def classic_cluster(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:
@@ -45,28 +45,24 @@ def classic_cluster(name: str, size: pulumi.Input[str], nodes: int, tags: dict[s
 
 
 def generic_cluster(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:
-    inner = {"vmSize": size, "scaleSettings": {"maxNodeCount": nodes}}
-    resources.Resource(
-        name,
-        api_version="2025-12-01",
-        resource_group_name="group",
-        resource_provider_namespace="Microsoft.MachineLearningServices",
-        parent_resource_path="workspaces/workspace",
-        resource_type="computes",
-        properties={"computeType": "AmlCompute", "properties": inner},
-        tags=tags,
+    azure_native_cluster(
+        *("resources:Resource", name, size, nodes, tags),
+        apiVersion="2025-12-01",
+        resourceProviderNamespace="Microsoft.MachineLearningServices",
+        parentResourcePath="workspaces/workspace",
+        resourceType="computes",
     )
 
 
 def serverless_job(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:
-    properties = ml.CommandJobArgs(
-        job_type="Command",
-        command="python train.py",
-        environment_id="azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1",
-        resources=ml.JobResourceConfigurationArgs(instance_type=size, instance_count=nodes),
-        tags=tags,
-    )
-    ml.Job(name, properties=properties, **PLACE)
+    properties = {
+        "jobType": "Command",
+        "command": "python train.py",
+        "environmentId": "azureml://registries/azureml/environments/acpt-pytorch-2.8-cuda12.6/versions/1",
+        "resources": {"instanceType": size, "instanceCount": nodes},
+        "tags": tags,
+    }
+    pulumi.CustomResource("azure-native:machinelearningservices:Job", name, {**PLACE, "properties": properties})
 
 
 def own_job(name: str, size: pulumi.Input[str], nodes: int, tags: dict[str, str]) -> None:

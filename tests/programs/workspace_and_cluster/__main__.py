@@ -1,18 +1,13 @@
-"""A workspace with what it stands on and one cluster, all azure-native; the settings say what to change."""
+"""A workspace with what it stands on and one cluster, all azure-native; the settings say what to change.
+
+They are registered by their types alone: azure-native's classes take seconds to import.
+"""
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pulumi
-from pulumi_azure_native import (
-    applicationinsights,
-    containerregistry,
-    keyvault,
-    operationalinsights,
-    resources,
-    storage,
-)
-from pulumi_azure_native import machinelearningservices as ml
 
 config = pulumi.Config()
 tag = config.get("tag") or "one"
@@ -29,67 +24,74 @@ gate = config.get("gate")
 name = pulumi.Output.from_input(asyncio.to_thread(line_of, gate)) if gate else f"cl-{tag}"
 """Of the cluster; behind a gate nothing of it is known until somebody tells it."""
 
-group = resources.ResourceGroup("group", resource_group_name=f"rg-{tag}", location="West Europe", tags={"team": tag})
-account = storage.StorageAccount(
-    "account",
-    resource_group_name=group.name,
-    sku=storage.SkuArgs(name="Standard_LRS"),
+
+def made(token: str, name: str, opts: pulumi.ResourceOptions | None = None, **inputs: Any) -> Any:
+    return pulumi.CustomResource(f"azure-native:{token}", name, {"name": None, "properties": None, **inputs}, opts)
+
+
+group = made(
+    "resources:ResourceGroup", "group", resourceGroupName=f"rg-{tag}", location="West Europe", tags={"team": tag}
+)
+place = {"resourceGroupName": group.name}
+account = made(
+    *("storage:StorageAccount", "account"),
+    **place,
+    sku={"name": "Standard_LRS"},
     kind="StorageV2",
-    allow_shared_key_access=False,
-    enable_https_traffic_only=True,
+    allowSharedKeyAccess=False,
+    enableHttpsTrafficOnly=True,
 )
-vault = keyvault.Vault(
-    "vault",
-    resource_group_name=group.name,
-    vault_name=f"kv-{tag}",
-    properties=keyvault.VaultPropertiesArgs(
-        tenant_id="0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10",
-        sku=keyvault.SkuArgs(family="A", name="standard"),
-        enable_rbac_authorization=True,
-    ),
+access = {
+    "tenantId": "0a3c1f6e-52b0-4f59-9d0e-7d1c5a4b2e10",
+    "sku": {"family": "A", "name": "standard"},
+    "enableRbacAuthorization": True,
+}
+vault = made("keyvault:Vault", "vault", **place, vaultName=f"kv-{tag}", properties=access)
+logs = made("operationalinsights:Workspace", "logs", **place)
+insights = made(
+    "applicationinsights:Component",
+    "insights",
+    **place,
+    kind="web",
+    applicationType="web",
+    workspaceResourceId=logs.id,
 )
-logs = operationalinsights.Workspace("logs", resource_group_name=group.name)
-insights = applicationinsights.Component(
-    "insights", resource_group_name=group.name, kind="web", workspace_resource_id=logs.id
-)
-registry = containerregistry.Registry(
-    "registry", resource_group_name=group.name, sku=containerregistry.SkuArgs(name="Premium")
-)
-workspace = ml.Workspace(
-    "workspace",
-    resource_group_name=group.name,
-    workspace_name=f"ws-{tag}",
-    identity=ml.ManagedServiceIdentityArgs(type="SystemAssigned"),
-    storage_account=account.id,
-    key_vault=vault.id,
-    application_insights=insights.id,
-    container_registry=registry.id,
+registry = made("containerregistry:Registry", "registry", **place, sku={"name": "Premium"}, loginServer=None)
+workspace = made(
+    *("machinelearningservices:Workspace", "workspace"),
+    **place,
+    workspaceName=f"ws-{tag}",
+    identity={"type": "SystemAssigned"},
+    storageAccount=account.id,
+    keyVault=vault.id,
+    applicationInsights=insights.id,
+    containerRegistry=registry.id,
     description=config.get("description"),
+    workspaceId=None,
 )
-cluster = ml.Compute(
-    "cluster",
-    resource_group_name=group.name,
-    workspace_name=workspace.name,
-    compute_name=name,
-    properties=ml.AmlComputeArgs(
-        compute_type="AmlCompute",
-        properties=ml.AmlComputePropertiesArgs(
-            vm_size=config.get("size") or "Standard_ND96amsr_A100_v4",
-            vm_priority="Dedicated",
-            scale_settings=ml.ScaleSettingsArgs(
-                min_node_count=0,
-                max_node_count=config.get_int("nodes") or 2,
-                node_idle_time_before_scale_down="PT120S",
-            ),
-        ),
-    ),
-    opts=pulumi.ResourceOptions(
+scale = {
+    "minNodeCount": 0,
+    "maxNodeCount": config.get_int("nodes") or 2,
+    "nodeIdleTimeBeforeScaleDown": "PT120S",
+}
+size = {
+    "vmSize": config.get("size") or "Standard_ND96amsr_A100_v4",
+    "vmPriority": "Dedicated",
+    "scaleSettings": scale,
+}
+cluster = made(
+    *("machinelearningservices:Compute", "cluster"),
+    pulumi.ResourceOptions(
         replace_on_changes=["properties.properties.vmSize"] if replacing else [], delete_before_replace=replacing
     ),
+    **place,
+    workspaceName=workspace.name,
+    computeName=name,
+    properties={"computeType": "AmlCompute", "properties": size},
 )
 
 pulumi.export("cluster", cluster.id)
 pulumi.export("account", account.name)
-pulumi.export("vault_uri", vault.properties.vault_uri)
-pulumi.export("login_server", registry.login_server)
-pulumi.export("workspace_id", workspace.workspace_id)
+pulumi.export("vault_uri", vault.properties["vaultUri"])
+pulumi.export("login_server", registry.loginServer)
+pulumi.export("workspace_id", workspace.workspaceId)

@@ -137,7 +137,6 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_show
     assert any("what is derived changed" in each.message for each in resized.diagnostics)
     after = one.outputs()["jobs"]["ddp"]
     assert (after["jobId"], after["status"]) == (before["jobId"], "Completed")
-    one.destroy().ok()
 
 
 REACHING = """import os

@@ -136,8 +136,5 @@ def test_the_state_and_the_backend_hold_secret_settings_encrypted_only(
         refused = stack.preview().failed()
         assert "[setting-secret]" in refused.output
         assert CANARY not in refused.output
-        stack.pulumi("config", "rm", "--path", "amlstack:clusters[0].size").ok()
-        stack.set("amlstack:clusters[0].size", "Standard_ND96asr_v4")
-        stack.destroy().ok()
     finally:
         stack.close()

@@ -1,4 +1,4 @@
-"""The provider on its wire: gRPC's bytes in front (and gRPC itself in some modules), TLS and Entra ID behind."""
+"""The provider on its wire: gRPC's bytes in front and the fake ARM behind; sockets, TLS and gRPC in some modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REAL = {"test_signing_in", "test_code_and_environments", "test_state_of_a_run"}
-"""Modules whose calls, answers, partial failures and messages go over sockets."""
+"""Modules whose calls, answers, partial failures, messages and requests to ARM go over sockets."""
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def log() -> Log:
 
 @pytest.fixture
 def wire(arm: FakeArm, log: Log, request: pytest.FixtureRequest) -> Iterator[Wire]:
-    wire = Wire(log, real=request.path.stem in REAL)
+    real = request.path.stem in REAL
+    wire = Wire(log, real=real, near=None if real else arm)
     yield wire
     wire.stop()

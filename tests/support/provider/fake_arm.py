@@ -68,6 +68,7 @@ class FakeArm(FakeWorkspace):
     dies_late: bool = False
     """True where the write at which it is killed takes effect."""
     dead: bool = False
+    closed: bool = False
     hold: str | None = None
     """A path whose PUT takes effect but is not answered until `release` is set; `held` tells that it has come."""
     secrets: set[str] = field(default_factory=lambda: {"federated"})
@@ -82,6 +83,7 @@ class FakeArm(FakeWorkspace):
         self.url = self.server.url
 
     def close(self) -> None:
+        self.closed = True
         self.release.set()
         self.server.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +15,20 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from amlstack.provider.arm import exchange
+from amlstack.provider.arm import client, exchange
 from amlstack.provider.server import Provider
 from amlstack.rpc import Host, decode, encode, start
 from amlstack.rpc.host import CHANNEL_OPTIONS
 from amlstack.rpc.plugin import _Errors
 from tests.support.provider.fake_workspace import WORKSPACE
+from tests.support.provider.near_arm import NearArm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from azure.core.pipeline.transport import RequestsTransport
+
+    from tests.support.provider.fake_arm import FakeArm
 
 LIMIT = 300.0
 """Seconds that a call may take before the test fails."""
@@ -255,16 +259,18 @@ class Wire:
     Args:
         log: The engine's; by default one that nobody reads.
         real: Both talk over gRPC; else only their bytes are its.
+        near: The fake ARM that is asked without sockets.
     """
 
-    def __init__(self, log: Log | None = None, *, real: bool = False) -> None:
-        self.log, self.real = log or Log(), real
+    def __init__(self, log: Log | None = None, *, real: bool = False, near: FakeArm | None = None) -> None:
+        self.log, self.real, self.near = log or Log(), real, near
         self.transports: dict[str | None, _Connections] = {}
         self.start()
 
     def start(self) -> None:
-        self.patch = mock.patch.object(exchange, "make_transport", self._transport)
-        self.patch.start()
+        self.patches = contextlib.ExitStack()
+        for module in (exchange, client):  # both know it by a name of their own
+            self.patches.enter_context(mock.patch.object(module, "make_transport", self._transport))
         self.plugin = Provider(Host())
         self.servers: list[grpc.Server] = []
         if self.real:
@@ -293,7 +299,10 @@ class Wire:
 
     def _transport(self, ca: str | None = None) -> _Connections:
         if ca not in self.transports:
-            self.transports[ca] = _Connections(_MADE(ca))
+            made = _MADE(ca)
+            if self.near is not None:
+                made.session.mount(self.near.url, NearArm(self.near))
+            self.transports[ca] = _Connections(made)
         return self.transports[ca]
 
     def stop(self) -> None:
@@ -306,7 +315,7 @@ class Wire:
         for server in self.servers:
             server.stop(None).wait()
         self.plugin.host.close()
-        self.patch.stop()
+        self.patches.close()
 
     def restart(self) -> None:
         self._end()

@@ -152,7 +152,9 @@ def test_a_copy_that_is_pending_deletion_holds_no_cluster_that_the_run_of_its_jo
     assert arm.runs_started() == 2
 
 
-def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again(jobs: Stack, arm: FakeArm) -> None:
+def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again_and_progress_is_shown_while_one_waits(
+    jobs: Stack, arm: FakeArm
+) -> None:
     arm.script = ("Queued", "Running", "Failed")
     gate = job(wait="completed")
     jobs.set("jobs", {"gate": gate, "training": job(after="gate")})
@@ -162,20 +164,13 @@ def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again(jobs: S
         assert f"run {run} ended Failed" in "\n".join(failed.errors) + failed.output
         assert set(jobs.resources("Job")) == {"gate"}
         assert jobs.resources("Job")["gate"]["id"] == run
-    jobs.refresh()
-    jobs.up().failed()
+    jobs.up("--refresh").failed()
     assert arm.runs_started() == 1
-    arm.script = ("Queued", "Running", "Completed")
+    arm.script = ("Queued", "Preparing", "Running", "Completed")
     jobs.set("jobs", {"gate": {**gate, "rerun": "2"}, "training": job(after="gate")})
-    jobs.up().ok()
+    up = jobs.up().ok()
     assert arm.runs_started() == 3
     assert jobs.outputs()["gate"]["status"] == "Completed"
-
-
-def test_progress_of_a_wait_is_shown_while_it_lasts(jobs: Stack, arm: FakeArm) -> None:
-    arm.script = ("Queued", "Preparing", "Running", "Completed")
-    jobs.set("jobs", {"gate": job(wait="completed")})
-    up = jobs.up().ok()
     passing = [event["diagnosticEvent"] for event in up.events if "diagnosticEvent" in event]
     fields = " ".join(event["message"] for event in passing if event.get("ephemeral"))
     assert "is Preparing; waiting until it has completed" in fields
@@ -210,16 +205,20 @@ def test_a_replacement_forced_by_hand_neither_reruns_nor_cancels(jobs: Stack, ar
     assert arm.runs_started() == 1
 
 
-def test_metadata_is_updated_in_place_by_a_run_history_patch(jobs: Stack, arm: FakeArm) -> None:
+def test_metadata_is_updated_in_place_by_a_run_history_patch_and_the_provider_keeps_no_settings_of_the_stack(
+    jobs: Stack, arm: FakeArm
+) -> None:
     jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "vision"}})})
-    jobs.up().ok()
+    jobs.set("amlstack:clusters", [{"name": "one"}]).up().ok()
     jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "speech"}, "description": "why"})})
     up = jobs.up().ok()
     assert up.op("mnist") == "update"
     assert set(up.steps("mnist")[0].detail) == {"body.properties.tags.team", "body.properties.description"}
     assert arm.last("PATCH", "/history/").body == {"tags": {"team": "speech"}, "description": "why"}
     assert arm.runs_started() == 1
-    assert jobs.up().ok().changes == {}
+    assert jobs.set("amlstack:clusters", [{"name": "two"}]).up().ok().changes == {}
+    (provider,) = [one for one in jobs.state()["resources"] if one["type"] == "pulumi:providers:amlstack"]
+    assert "clusters" not in str(provider)
 
 
 def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: FakeArm) -> None:
@@ -227,15 +226,6 @@ def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: F
     errors = "\n".join(jobs.preview().failed().errors)
     assert "wait is 'soon'; it must be one of none, started, completed" in errors
     assert "onEdit is 'ask'; it must be one of refuse, cancel, keep" in errors
-
-
-def test_settings_of_the_stack_are_not_kept_as_settings_of_the_provider(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()}).set("amlstack:clusters", [{"name": "one"}])
-    jobs.up().ok()
-    jobs.set("amlstack:clusters", [{"name": "two"}])
-    assert jobs.up().ok().changes == {}
-    (provider,) = [one for one in jobs.state()["resources"] if one["type"] == "pulumi:providers:amlstack"]
-    assert "clusters" not in str(provider)
 
 
 def test_an_endpoint_that_is_no_https_host_is_refused_before_anything_is_sent(jobs: Stack, arm: FakeArm) -> None:

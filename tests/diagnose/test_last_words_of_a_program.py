@@ -125,7 +125,7 @@ OF_OTHER_PROGRAMS = [
     ("Error in library(sf) : there is no package called 'sf'\nExecution halted\n", "called 'sf'"),
     ("grid.c:4:2: error: 'rows' undeclared\n    4 | rows\nmake: *** [Makefile:3: grid.o] Error 1\n", "'rows'"),
     ("CMake Error at CMakeLists.txt:9 (message):\n  no BLAS\n\n-- Configuring incomplete, errors!\n", "no BLAS"),
-    ("ERROR: LoadError: UndefVarError: `mesh` not defined\nStacktrace:\n [1] top-level scope\n", "`mesh`"),
+    ("ERROR: UndefVarError: `mesh` not defined\nStacktrace:\n [1] top-level scope\n", "`mesh`"),
     ("main.go:7: open grid.yaml: no such file or directory\nexit status 1\n", "grid.yaml"),
     ("forrtl: severe (29): file not found, unit 9, file /data/grid.in\nImage      PC     Routine\n", "grid.in"),
     ("     Error in routine readpp (1):\n     file grid.upf is not readable\n\n     stopping ...\n", "grid.upf"),

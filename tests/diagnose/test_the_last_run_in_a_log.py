@@ -20,6 +20,7 @@ STOPPED = (
 )
 BANNER = "read the options of the run\nbuild the tables of the terrain\nconnect the joints of the robot\n"
 UNREAD = '  File "{file}", line 7\n    return total\n         ^\nIndentationError: expected an indented block\n'
+JULIA = "ERROR: LoadError: DomainError with -0.5:\nsqrt got a negative number.\nStacktrace:\n" + "  [1] f\n" * 70
 CHILD = traceback("subprocess.CalledProcessError: Command 'render scene' died with <Signals.SIGABRT: 6>.")
 BUFFERS = "".join(f"\tBuffer {number}:\n\t\tSize: 64.00MiB\n\t\tShape: f32[64,8,{number}]\n\n" for number in range(24))
 NO_MEMORY = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9663676416 bytes."
@@ -34,6 +35,9 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
         # The second run was interrupted; without a step of its own it may be a process of the first.
         (traceback("TypeError: no dict") + steps(3) + traceback("KeyboardInterrupt"), "terminated-from-outside", ""),
         (traceback("TypeError: no dict") + traceback("KeyboardInterrupt"), "python-exception", "no dict"),
+        # A batch script went on from one of its programs, and from cp, to one of Julia.
+        (traceback("AttributeError: no such thing") + "cp: cannot stat 'grid.jld2': No such file or directory\n"
+         + JULIA + "srun: error: n1: task 0: Exited with exit code 1\n", "python-exception", "DomainError with -0.5"),
         # Other ranks write the banner too.
         (BANNER + "warned\n" * 70 + traceback("FileExistsError: [Errno 17] File exists: 'a'") + BANNER
          + "warned\n" * 12 + STOPPED, "python-exception", "File exists"),
@@ -54,6 +58,9 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
          "python-exception", "indented"),
         ("note\n" * 50 + UNREAD.format(file="train.py").replace("Error: expected", "Error^\n: expected"),
          "python-exception", "IndentationError: expected an indented block"),
+        # The shell's word stands in the line of the bar.
+        (steps(5) + "train:  68%|██████▊   | 15/22 [00:19<00:09,  1.29s/it]Killed\n",
+         "signal-9-likely-out-of-memory", "Killed"),
         ("09:00:01  Encountered an error:\nRuntime Error\n  the profile has no target\n09:00:02  summary\n",
          "logged-error", "no target"),
 ])  # fmt: skip

@@ -555,7 +555,8 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ended = ends.get((event.file, event.rank), 0)
             again = any(ended < line < event.line for line in log.progress.get(None, ()))
         elif "main" in event.facts and "inner" not in event.facts:
-            ended, again = event.line - CONSEQUENCE, True  # a program that cannot be read has done nothing before
+            # What cannot be read has done nothing before, and a program of Julia is none of Python's.
+            ended, again = max(event.line - CONSEQUENCE, ends.get((event.file, event.rank), 0)), True
         elif "main" in event.facts and _complete(event) and not COMMUNICATION.search(event.facts.get("inner", "")):
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.

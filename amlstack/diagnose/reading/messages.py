@@ -45,7 +45,8 @@ RULE = "-" * 74
 _NEXT = re.compile(
     r"^(?:\W{0,2}(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|NOTICE|FATAL)\b|\[[EWIF][\d \]]|[EWIF]\d{4} "
     r"|[=\-*_+]{5,}|Traceback\b|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
-    r"|[\w./~-]+: line \d+: |srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling"
+    r"|[\w./~-]+: line \d+: |(?:cp|mv|rm|ls|ln|cat|cd|mkdir|chmod|tar|scp|rsync|wget|curl|git): "
+    r"|srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling"
     r"|The above exception|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
 )
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""

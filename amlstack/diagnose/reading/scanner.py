@@ -293,6 +293,8 @@ LEAD = 100
 _FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
 _UNREAD = re.compile(r"\W*(?P<class>(?:Syntax|Indentation|Tab)Error)(?P<torn>(?P=class))?(?:[\W\d]*$|: )(?P<said>.*)")
 """Exceptions that Python prints without a header where it cannot read the program itself, also two that were torn."""
+_UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
+"""Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
 CONTINUES = 2
@@ -387,6 +389,9 @@ class Scanner:
             text = f"{unread['class']}{said}"
             of = {"origin": Origin.TRACEBACK, "source": frame, "facts": {"main": True}}
             self._added(rest, by_code("python-exception"), number, text, time=stamp(), **of)
+        elif uncaught := _UNCAUGHT.match(text):
+            of = {"origin": Origin.TRACEBACK, "facts": {"main": True}}
+            self._added(rest, by_code("python-exception"), number, uncaught["said"], time=stamp(), **of)
         else:
             self._line(number, rest, stamp)
 

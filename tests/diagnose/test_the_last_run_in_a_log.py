@@ -21,6 +21,13 @@ STOPPED = (
 BANNER = "read the options of the run\nbuild the tables of the terrain\nconnect the joints of the robot\n"
 UNREAD = '  File "{file}", line 7\n    return total\n         ^\nIndentationError: expected an indented block\n'
 JULIA = "ERROR: LoadError: DomainError with -0.5:\nsqrt got a negative number.\nStacktrace:\n" + "  [1] f\n" * 70
+FRAMES = "\tat org.a.Job.run(Job.java:13)\n" * 20
+LSF = (
+    "-----\nSender: LSF System <lsf@hpc>\nSubject: Job 7: <train> in cluster <dcc> Exited\n\nJob <train> was sent\n"
+    "Job was executed on host(s) <n-1>\nStarted at noon\n\n{end}\n\nResource usage summary:\n\n    CPU time : 17 sec.\n"
+    "    Max Memory : 29 MB\n    Average Memory : 27 MB\n    Max Swap : -\n    Max Processes : 4\n    Max Threads : 6\n"
+    "    Run time : 3384 sec.\n\nThe output (if any) is above this job summary.\n\n\nPS:\n\nRead file <err> for it.\n"
+)
 CHILD = traceback("subprocess.CalledProcessError: Command 'render scene' died with <Signals.SIGABRT: 6>.")
 BUFFERS = "".join(f"\tBuffer {number}:\n\t\tSize: 64.00MiB\n\t\tShape: f32[64,8,{number}]\n\n" for number in range(24))
 NO_MEMORY = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9663676416 bytes."
@@ -58,6 +65,28 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
          "python-exception", "indented"),
         ("note\n" * 50 + UNREAD.format(file="train.py").replace("Error: expected", "Error^\n: expected"),
          "python-exception", "IndentationError: expected an indented block"),
+        # Java's deepest cause, with frames to the log's end; what Maven writes below it is a summary.
+        (f'Exception in thread "main" java.lang.X: n\n{FRAMES}Caused by: org.LoggingException: two bindings\n{FRAMES}',
+         "native-fatal-error", "two bindings"),
+        (f"org.a.FileAlreadyExistsException: out/1 is there\n{FRAMES}java.lang.NullPointerException\n{FRAMES}",
+         "bare-exception", "out/1"),
+        ("a.JobException: Job failed.\n" + FRAMES + "Caused by: a.TimeoutException: no broker\n" + FRAMES * 2
+         + "[ERROR] Failed to execute goal x: failed\n[ERROR] -e\n", "bare-exception", "no broker"),
+        # Raised again without its words.
+        ("0: " + traceback("AssertionError: no memory").replace("\n", "\n0: ") + "\n0: "
+         + traceback("AssertionError").replace("\n", "\n0: ") + "\nsrun: error: n1: task 0: Exited with exit code 1\n",
+         "python-exception", "no memory"),
+        # A step of Slurm is no step of a training, and LSF's report no banner.
+        ("slurmstepd: error: *** JOB 41 ON c1 CANCELLED AT 2024-07-09T14:51:59 ***\n"
+         + "slurmstepd: error: *** STEP 42.0 ON c1 CANCELLED AT 2024-07-09T14:52:03 ***\n" * 30,
+         "job-cancelled", "JOB 41"),
+        (LSF.format(end="Exited with exit code 1.") + "ready\n" * 40
+         + LSF.format(end="TERM_OWNER: job killed by owner."), "job-cancelled", "TERM_OWNER"),
+        # Azure ML's own log of a job quotes the program's last words.
+        ("INFO close\n" * 60 + "INFO job completed\n" + "2025-06-09T03:40:15.43Z ERROR " + "cycler:" * 200
+         + " Failure { exit_code: 2, error_message: \"User process 'python' exited with status code 2. Error: "
+         + "/env" * 40 + "/lib.so: old\\npython: can't open file '/a.py': [Errno 2] No such file or directory\\n\" })\n"
+         + "2025-06-09T03:40:15.45Z  INFO end: close\n" * 7, "file-missing", "a.py"),
         # The shell's word stands in the line of the bar.
         (steps(5) + "train:  68%|██████▊   | 15/22 [00:19<00:09,  1.29s/it]Killed\n",
          "signal-9-likely-out-of-memory", "Killed"),

@@ -543,6 +543,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
     begins = {name: log.begun for name, log in logs.items() if _alone(log)}
     raised: dict[str, int] = {}
     mistakes: dict[Writer, tuple[int, bool]] = {}
+    said: dict[Writer, str] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
     for event in events:
         if (log := logs.get(event.file)) is None:
@@ -561,6 +562,9 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
             ended = ends.get((event.file, event.rank), 0)
             # Without a name it may be one of several processes.
             again = event.rank is not None or _alone(log)
+            if event.text and said.get((event.file, event.rank), "").startswith(f"{event.text}: "):
+                continue  # raised again without its words
+            said[event.file, event.rank] = event.text
             raised[event.file] = ends[event.file, event.rank] = event.line
             if again and (kind := _MISTAKE.match(event.text)):
                 mistakes[event.file, event.rank] = event.line, kind["data"] is None

@@ -50,6 +50,9 @@ _NEXT = re.compile(
     r"|The above exception|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"
 )
 """The beginning of a line that is no part of the message before it: a prefix, a header, a table."""
+CAUSED = "Caused by: "
+"""Begins what Java says of the exception below another one."""
+_JAVA = re.compile(r"Caused by: |(?:java|javax|org|com|scala)\.[\w.$]+(?:Exception|Error)\b")
 
 
 @dataclass(slots=True)
@@ -60,22 +63,27 @@ class MessageReader:
         at: Which event it belongs to; None when no message is open.
         left: Lines that it may still have.
         dated: A time stood before its first line, so that one before another line does not begin another message.
+        loose: It has lines that are neither indented nor Java's, and may be of somebody else.
+        end: Number of its last line.
     """
 
     at: int | None = None
     left: int = 0
     dated: bool = False
+    loose: bool = False
+    end: int = 0
 
     def begin(self, at: int, *, dated: bool) -> None:
         """An exception's first line was read."""
-        self.at, self.left, self.dated = at, MOST_LINES, dated
+        self.at, self.left, self.dated, self.loose = at, MOST_LINES, dated, False
 
     def feed(self, text: str, *, dated: bool, indented: bool = False) -> bool:
         """Takes a line of the same writer; whether it is a part of the message, which is all that is indented."""
         if self.at is None:
             return False
         self.left -= 1
-        if (self.left < 0 and not indented) or (dated and not self.dated) or _NEXT.match(text):
+        self.loose |= not indented and _JAVA.match(text) is None
+        if (self.left < 0 and self.loose) or (dated and not self.dated) or _NEXT.match(text):
             self.at = None
             return False
         return True
@@ -366,13 +374,13 @@ LONGEST_COUNTER = 500
 
 _STEP = re.compile(
     r"(?<![\w.])['\"]?(?P<what>global[_ ]?step|step|iteration|iter|batch|epoch)s?\b['\"]?\s{0,3}"
-    r"[:=#]?\s{0,3}\[?['\"]?\s{0,4}(?P<at>\d{1,12}(?:\.\d{1,12})?)",
+    r"[:=#]?\s{0,3}\[?['\"]?\s{0,4}(?!\d+\.\d+ ON )(?P<at>\d{1,12}(?:\.\d{1,12})?)",
     re.IGNORECASE,
 )
 _COUNTER = re.compile(rb"(?:step|iter|iteration|epoch|batch)\D{0,10}\d", re.IGNORECASE)
 _FORWARD = re.compile(
     rb"(?<![A-Za-z.])(?:(?:global[_ ]?)?step|iter(?:ation)?|epoch|batch|round)s?[\"']?\s{0,3}[:=#\[(]?\s{0,4}"
-    rb"(?!\d+/\d+ : [A-Z]{3})\d+"  # but no step of an image's build
+    rb"(?!\d+/\d+ : [A-Z]{3}|\d+\.\d+ ON )\d+"  # but no step of an image's build, or of Slurm
     rb"|\d%\|.{0,400}\d/\d|\b\w*[a-z]\w*=\d+\.\d+,? .{0,40}\b\w*[a-z]\w*=\d+\.\d+",
     re.IGNORECASE,
 )
@@ -480,7 +488,9 @@ def begun(head: bytes, tail: bytes, lines: int, sign: int) -> int:
         sign: The line of its first sign of an end: what is written from there on is no banner.
     """
     top = head.split(b"\n")[: min(BANNER, sign - 1)]
-    top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw)), BANNER)]  # steps say nothing
+    # Steps say nothing; LSF's report and an exception are ends.
+    ends = (_REPORT[1:], b"Exception: ")
+    top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw) or any(w in raw for w in ends)), BANNER)]
     places = {form: at for at, form in reversed([*enumerate(map(_form, top))]) if len(form) >= NARROWEST}
     rows = tail.removesuffix(b"\n").split(b"\n")
     forms = enumerate(map(_form, rows), start=lines - len(rows) + 1)

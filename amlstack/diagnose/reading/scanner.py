@@ -172,8 +172,12 @@ class Exceptions:
     def finish(self, lines: int) -> None:
         """The log has ended: messages that end with it, and tracebacks whose end is missing."""
         for message in self._messages.values():
-            if message.left < 0 and message.at is not None:
-                self._collector.cover_all(range(self._collector.events[message.at].line, lines))
+            if (
+                message.at is not None and not message.loose and message.end >= lines - 1
+            ):  # the log ends with frames, or a list of faults
+                event = self._collector.events[message.at]
+                self._collector.cover_all(range(event.line, lines))
+                self._collector.events[message.at] = replace(event, facts={**event.facts, "over": True})
         for (rank, local), reader in self._readers.items():
             cut = reader.cut_short()
             if cut is None or lines - cut.line > CUT:
@@ -197,7 +201,7 @@ class Exceptions:
         if at is None or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
             return False
-        self._until = max(self._until, number + PATIENCE * indented)
+        self._until, reader.end = max(self._until, number + PATIENCE * indented), number
         event = self._collector.events[at]
         self._collector.show(at, text)
         self._collector.hear(at, text)
@@ -205,6 +209,9 @@ class Exceptions:
             self._collector.cover(number)
         if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
+            return True
+        if text.startswith(messages.CAUSED):
+            self._collector.sharpen(at, event.signature, number, text.removeprefix(messages.CAUSED), {})
             return True
         before, own = str(event.facts.get("said", event.text)).rpartition("\n")[2], match(text)
         found = messages.better(event.signature, text)
@@ -293,6 +300,7 @@ LEAD = 100
 _FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
 _UNREAD = re.compile(r"\W*(?P<class>(?:Syntax|Indentation|Tab)Error)(?P<torn>(?P=class))?(?:[\W\d]*$|: )(?P<said>.*)")
 """Exceptions that Python prints without a header where it cannot read the program itself, also two that were torn."""
+_EXITED = re.compile(r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]")
 _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
@@ -429,7 +437,7 @@ class Scanner:
             self.collector.add(by_code(code), number, line, line.text.strip(), facts=said)
         for at, event in enumerate(events if begin else ()):
             if (
-                event.line >= begin
+                event.line >= min(begin, near)  # the one that the last words gave way to
                 and event.role is EventRole.CULPRIT
                 and event.origin is Origin.LINE
                 and not event.soft
@@ -496,6 +504,8 @@ class Scanner:
             read |= messages.facts(text)
         if signature.role is EventRole.CULPRIT and not signature.ends and (without or hedged(text, signature)):
             read["guess"] = "raised" if raised and without else "said"
+        if "exited with" in text and _EXITED.search(text):
+            read["over"] = True
         if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
             text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
@@ -504,7 +514,8 @@ class Scanner:
         """Adds an event of a line; of one that reads like an exception the message may go on."""
         before = len(self.collector.events)
         self.collector.add(signature, number, line, text, **rest)
-        if len(self.collector.events) > before and not rest.get("soft") and tracebacks.definite(text, lived=True):
+        raised = tracebacks.definite(text, lived=True) or text.startswith("Exception in thread ")
+        if len(self.collector.events) > before and not rest.get("soft") and raised:
             self._exceptions.message(line, before, number)
 
     def _row(self, row: records.FailedProcess) -> None:

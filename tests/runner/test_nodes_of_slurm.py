@@ -78,10 +78,13 @@ def test_mpirun_reaches_the_nodes_by_srun(lab: Lab, site: Slurm) -> None:
     assert logs == [[f"{rank} 4 {rank % 2} {master}", "0"] for rank in range(4)]
 
 
-def test_tasks_of_tensorflow_have_ports_of_their_own(lab: Lab, site: Slurm) -> None:
+def test_tasks_of_tensorflow_have_ports_of_their_own(lab: Lab, site: Slurm, tmp_path: Path) -> None:
+    """Each waits until all have written: a parameter server is ended with the last worker."""
     assert site
+    (written := tmp_path / "written").mkdir()
+    writes = f'echo "$TF_CONFIG"; touch {written}/$$; until [ "$(ls {written} | wc -l)" = 4 ]; do :; done'
     tasks = {"distributionType": "TensorFlow", "workerCount": 3, "parameterServerCount": 1}
-    job = lab.run(on_slurm(lab, lab.job('echo "$TF_CONFIG"', nodes=2, distribution=tasks)))
+    job = lab.run(on_slurm(lab, lab.job(writes, nodes=2, distribution=tasks)))
     assert job.status == "Completed", job.error
     configs = [json.loads(lab.log("job", rank)) for rank in range(4)]
     found = configs[0]["cluster"]

@@ -450,9 +450,13 @@ WENT_ON = 20
 """Records that a logger writes after an exception that it logged as an error, where its program goes on."""
 
 
+_KUBERNETES = re.compile(r"^\S+Z std(?:out|err) [FP] ")
+"""The prefix of each line in Kubernetes' own files; its time is no logger's."""
+
+
 def record(text: str) -> str:
     """The form in which a logger's record begins, and its level where that ends nothing; empty where it is none."""
-    found = _RECORD.match(text)
+    found = _RECORD.match(_KUBERNETES.sub("", text))
     return "" if found is None else re.sub(r"\d", "0", found[0]) + "~" * soft(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.machinery
 import sys
@@ -30,6 +31,8 @@ CHANGES = {
     "torchvision.datasets.utils": ("libraries", "change_torchvision"),
 }
 """Module → where its change is, in this package: a module and a function that takes the imported module."""
+COMPILER = "torch._dynamo"
+"""This module is executed when something needs it, not when it is imported."""
 
 
 class Finder:
@@ -42,7 +45,7 @@ class Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """As the import system calls it."""
-        if name not in CHANGES or name in self._looking:
+        if (name not in CHANGES and name != COMPILER) or name in self._looking:
             return None
         self._looking.add(name)
         try:
@@ -57,6 +60,10 @@ class Finder:
         if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
             return spec
         executed: Any = spec.loader.exec_module
+        if name == COMPILER:
+            defer = importlib.import_module("amlcpu.compiler").defer
+            spec.loader.exec_module = functools.partial(defer, executed)  # type: ignore[method-assign]
+            return spec
 
         def exec_module(module: ModuleType) -> None:
             executed(module)

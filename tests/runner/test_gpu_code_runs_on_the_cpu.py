@@ -23,7 +23,7 @@ pytestmark = [
 
 # As many tutorials have it: nothing in it runs without CUDA.
 CUDA_ONLY = """
-import os
+import os, sys
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 
@@ -64,6 +64,7 @@ dist.barrier(device_ids=[local_rank])
 group = dist.new_group(backend="nccl")
 dist.all_reduce(torch.ones(1).cuda(), group=group)
 assert torch.cuda.device_count() == 2
+print("compiler imported", "torch._dynamo.utils" in sys.modules)
 print("devices", torch.cuda.device_count(), "peak", torch.cuda.max_memory_allocated())
 from amlcpu import communication
 print("waits at its end", communication._registered)
@@ -127,6 +128,7 @@ def test_a_script_for_cuda_trains_as_the_same_script_for_a_cpu_and_nvidia_smi_co
     assert len(losses(text)) == 10
     assert losses(text)[:5] == losses(text)[5:]
     assert "devices 2 peak 0" in text
+    assert "compiler imported False" in text
     assert "waits at its end True" in text
     assert sorted(gpu_code.joined(lab.folder(job)) or ()) == [(rank, 2) for rank in (0, 0, 1, 1)]
     notes = (lab.folder(job) / "runner.log").read_text()

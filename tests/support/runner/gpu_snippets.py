@@ -76,6 +76,14 @@ SNIPPETS: dict[str, str] = {
     "assert f(2).sum() == 2",
     "compile": "f = torch.compile(lambda a: torch.arange(3, device='cuda') + a.to('cuda'), backend='aot_eager')\n"
     "assert f(torch.ones(3)).tolist() == [1, 2, 3]",
+    "compiler_is_imported_when_needed": "import subprocess\nsubprocess.run([sys.executable, '-c', '''\n"
+    "import sys, types, torch\nm = torch.nn.Linear(2, 2)\no = torch.optim.AdamW(m.parameters(), lr=0.1)\n"
+    "def step(m):\n    o.zero_grad(); m(torch.ones(2)).sum().backward(); o.step()\n"
+    "step(m)\nmore = torch._dynamo.disable(lambda n: n + 1)\nassert more(1) == 2\n"
+    "assert not [name for name in sys.modules if name.startswith('torch._dynamo.')]\n"
+    "step(torch.compile(m, backend='eager'))\nassert more(1) == 2\n"
+    "assert type(torch._dynamo) is types.ModuleType and torch._dynamo.utils is sys.modules['torch._dynamo.utils']\n"
+    "'''], check=True)",
     "bf16": "assert torch.cuda.is_bf16_supported()",
     "nccl_version": "torch.cuda.nccl.version(); assert torch.distributed.is_nccl_available()",
     "accelerator": "torch.accelerator.set_device_index(1); torch.accelerator.synchronize()\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,18 @@ def test_an_engine_behind_a_link_finds_its_host_beside_itself(machine: Machine) 
         machine.install(name, cli(PINNED) if name == "pulumi" else HOST, folder="opt")
     (machine.root / "bin" / "pulumi").symlink_to(machine.root / "opt" / "pulumi")
     assert machine.found() == ("path", PINNED)
+
+
+def test_an_engine_of_the_cache_on_path_is_not_started_to_be_found(machine: Machine) -> None:
+    machine.install_go()
+    (folder,) = machine.run().stdout.splitlines()
+    for name in NAMES:
+        machine.install(name, "#!/bin/sh\nexit 1\n", folder)
+    machine.environ["PATH"] = f"{folder}:{machine.root / 'bin'}"
+    assert machine.found() == ("build", PINNED)
+
+    (Path(folder) / "pulumi-language-python-exec").unlink()
+    assert "does not tell its version" in machine.run("--source", "path").stderr
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def on_path() -> FoundEngine:
     command = shutil.which("pulumi")
     if command is None:
         raise Unavailable("no pulumi on PATH")
+    if engine := _kept(Path(command).parent):
+        return engine
     version = version_of(Path(command))
     if version is None:
         raise Unavailable(f"{command} does not tell its version")
@@ -60,6 +62,17 @@ def version_of(command: Path) -> tuple[int, int, int] | None:
     answer = _run(command, "version")
     found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", answer.stdout.strip()) if answer and answer.returncode == 0 else None
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
+
+
+def _kept(folder: Path) -> FoundEngine | None:
+    """An engine of the cache that a caller put on PATH: it was started when it was made, and need not be again."""
+    try:
+        made = json.loads((folder / MANIFEST).read_text("utf-8"))
+        engine = FoundEngine(made["version"], made["source"], (folder,))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    whole = folder.parent == root() and all(os.access(folder / name, os.X_OK) for name in COMMANDS)
+    return engine if whole else None
 
 
 def _origin(command: Path) -> Source:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import deque
 from functools import cache
-from operator import itemgetter
+from itertools import repeat
+from operator import call, itemgetter
 from typing import TYPE_CHECKING
 
 from amlstack.diagnose.signatures import table
@@ -146,25 +148,25 @@ class _Forms:
     def promising(self, keys: list[int], texts: list[bytes]) -> list[int]:
         """The places of lines that may be worth a look: not known to be dull, nor one more of their writer's storm.
 
-        The names of all lines of a storm are taken in one step: it is what the largest logs cost.
+        The lines of a storm are put together and their names taken without a step of Python's for each: it is what the
+        largest logs cost.
         """
         dull, storms = self.dull, self.storms
-        places = [index for index, key in enumerate(keys) if key not in dull]
         if not storms:
-            return places
-        found: list[int] = []
-        of: dict[int, list[int]] = {key: [] for key in storms}
-        append = {key: each.append for key, each in of.items()}
-        for index in places:
-            append.get(keys[index], found.append)(index)
+            return [index for index, key in enumerate(keys) if key not in dull]
+        of: dict[int, list[bytes]] = {key: [] for key in storms}
+        rest: list[bytes] = []
+        put = {key: each.append for key, each in of.items()}
+        deque(map(call, map(put.get, keys, repeat(rest.append)), texts), maxlen=0)
+        found = [index for index, key in enumerate(keys) if key not in storms and key not in dull] if rest else []
         for key, own in of.items():
             place, known = storms[key]
             if not own or place is SPENT:
                 continue
-            shown = b"\n".join(map(itemgetter(place), map(texts.__getitem__, own)))
-            names = shown.translate(None, _NO_NAME).split(b"\n")
+            names = b"\n".join(map(itemgetter(place), own)).translate(None, _NO_NAME).split(b"\n")
             if not known.issuperset(names):
-                found += [index for index, name in zip(own, names, strict=True) if name not in known]
+                at = (index for index, each in enumerate(keys) if each == key)
+                found += [index for index, name in zip(at, names, strict=True) if name not in known]
         return sorted(found)
 
     def stormy(self, keys: list[int]) -> list[int]:

@@ -121,6 +121,10 @@ def test_a_warning_in_a_short_log_is_no_cause(tmp_path: Path) -> None:
     assert verdict_of(warned.replace("Warning: ", "") + "model saved\n", tmp_path).cause == "permission-denied"
 
 
+NEXTFLOW = (
+    "ERROR ~ Error executing process > 'GRID'\n\nCommand exit status:\n  1\n\nCommand output:\n  (empty)\n\n"
+    "Command error:\n  reading\n  no rows of the grid\n\nWork dir:\n  /w/12\n\nTip: you can replicate it\n"
+)
 OF_OTHER_PROGRAMS = [
     ("Error in library(sf) : there is no package called 'sf'\nExecution halted\n", "called 'sf'"),
     ("grid.c:4:2: error: 'rows' undeclared\n    4 | rows\nmake: *** [Makefile:3: grid.o] Error 1\n", "'rows'"),
@@ -175,6 +179,15 @@ OF_OTHER_PROGRAMS = [
     ("'grid' is not recognized as an internal or external command,\n", "'grid'"),
     ("zsh: command not found: grid\n", "grid"),
     ("=>> PBS: job killed: ncpus 12.3 exceeded limit 8 (sum)\n", "ncpus"),
+    ("Expected 5 columns at grid.pl line 44, <IN> line 3.\n", "Expected 5"),
+    (
+        "PHP Fatal error:  Uncaught Exception: no rows in grid.php:3\n#0 {main}\n  thrown in grid.php on line 3\n",
+        "no rows",
+    ),
+    ("! Undefined control sequence.\nl.7 \\grid\n!  ==> Fatal error occurred, no output PDF\n", "Undefined control"),
+    (NEXTFLOW, "no rows of"),
+    ("005 (12.0.0) 10:05 Job terminated.\n\t(0) Abnormal termination (signal 11)\n\t(0) No core file\n", "signal 11"),
+    ("python3: can't open file '/code/grid.py': [Errno 2] No such file or directory\nended\n", "grid.py"),
     ("[pid=1] is running beyond physical memory limits. Killing container.\n", "beyond physical"),
 ]
 
@@ -282,6 +295,15 @@ def test_the_last_words_of_a_job_stand_above_the_report_of_its_batch_system(scri
     assert not verdict_of(f"7.shell: line 1: syntax error near unexpected token `newline'\n{well}", tmp_path).found
 
 
+def test_the_last_words_of_a_program_stand_above_those_of_who_started_it(tmp_path: Path) -> None:
+    words = "FATAL ERROR: variable is partially present on the device\n file:/code/grid.c line:116\n\n"
+    started = "The target application returned non-zero exit code 1\n" + "Saving the report\n" * 20
+    verdict = verdict_of(steps(60) + words + started, tmp_path)
+    assert (verdict.cause, verdict.line) == ("logged-error", 61)
+    assert "partially present" in str(verdict.text)
+    assert not verdict_of(steps(60) + words + "reading the grid\n" * 20 + started, tmp_path).found
+
+
 @pytest.mark.parametrize("rows", [20, 3000])
 def test_all_that_is_indented_below_an_exception_is_its_message(rows: int, tmp_path: Path) -> None:
     raised = traceback("ValueError: Some errors were detected !") + "    Line #84 (6 columns instead of 7)\n" * rows
@@ -355,6 +377,24 @@ def test_what_a_child_printed_is_the_cause_rather_than_that_its_parent_says_so(t
     verdict = verdict_of(f"{steps(60)}grid.c:4:2: error: no rows\nmake: *** [grid] Error 1\n{failed}", tmp_path)
     assert (verdict.cause, verdict.text, verdict.line) == ("logged-error", "grid.c:4:2: error: no rows", 61)
     assert verdict_of(steps(60) + failed, tmp_path).cause == "python-exception"
+
+
+def test_a_chain_of_exceptions_is_one_however_long_it_is_and_whatever_stood_before_its_header(tmp_path: Path) -> None:
+    handled = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    raised = [traceback(f"ValueError: row {row}") for row in range(4)]
+    bar = "Rank 0 Epoch 1:   0%|          | 0/93 [00:00<?, ?it/s]"
+    for begin in ("", bar):
+        verdict = verdict_of(begin + handled.join(raised), tmp_path)
+        assert [event.text for event in verdict.events] == ["ValueError: row 0", "ValueError: row 3"]
+    worker = traceback("RuntimeError: Caught KeyError in worker") + "Original " + traceback("KeyError: 'rows'")
+    assert verdict_of(bar + worker, tmp_path).text == "KeyError: 'rows'"
+
+
+def test_the_last_of_a_storm_of_tracebacks_has_its_place_though_its_header_was_one_of_too_many(tmp_path: Path) -> None:
+    handled = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    storm = handled.join([traceback("OSError: broken image")] * 400)
+    verdict = verdict_of(storm + handled + traceback("RecursionError: too deep", line=77), tmp_path)
+    assert (verdict.text, str(verdict.source)) == ("RecursionError: too deep", "/code/train.py:77 in main")
 
 
 def test_the_message_of_an_exception_may_begin_in_the_next_line(tmp_path: Path) -> None:

@@ -528,3 +528,32 @@ def test_the_log_that_a_tracker_keeps_of_itself_names_no_cause(tmp_path: Path) -
     raised = "socket.gaierror: [Errno -3] Temporary failure in name resolution\n"
     assert not verdict_of(begin + traceback(raised) + begin, tmp_path).fatal
     assert verdict_of(traceback(raised) + begin, tmp_path).fatal
+
+
+def test_a_bar_that_reached_its_end_in_one_line_came_forward(tmp_path: Path) -> None:
+    raised = traceback("ModuleNotFoundError: No module named 'grid'")
+    bar = "".join(f" {at}%|##     | {at}/99 [00:02<00:40, 2.13s/it]" for at in range(1, 100))
+    assert not verdict_of(raised + bar + "\n", tmp_path).found
+    assert verdict_of(raised + " 7%|##     | 7/99 [00:02<00:40, 2.13s/it]" * 8 + "\n", tmp_path).found
+
+
+def test_an_exception_that_a_library_caught_and_logged_ended_nothing(tmp_path: Path) -> None:
+    logged = (
+        "ERROR:2026-03-01 10:00:00,615:jax._src.xla_bridge:477: Jax plugin configuration error\n"
+        'Traceback (most recent call last):\n  File "/opt/site-packages/jax/bridge.py", line 4, in find\n'
+        "    plugin.initialize()\nRuntimeError: operation cuInit(0) failed\n"
+    )
+    assert not verdict_of(logged + "row of the grid\n" * 12, tmp_path).found
+    assert verdict_of(logged + "row of the grid\n" * 3, tmp_path).found
+    assert verdict_of(logged + "row of the grid\n" * 12 + "Killed\n", tmp_path).found
+
+
+def test_an_error_that_a_program_printed_long_before_it_was_terminated_did_not_end_it(tmp_path: Path) -> None:
+    printed = "Error: <class 'openai.error.APIError'>\n"
+    assert verdict_of(printed + "An answer.\n" * 40 + "Terminated\n", tmp_path).cause == "terminated-from-outside"
+    assert verdict_of(printed + "An answer.\n" * 4 + "Terminated\n", tmp_path).cause == "bare-exception"
+
+
+def test_several_runs_of_one_rank_in_a_log_are_of_that_rank(tmp_path: Path) -> None:
+    run = traceback("FileNotFoundError: [Errno 2] No such file or directory: 'rows'") + child_failed(row(0, 1))
+    assert verdict_of(run * 3, tmp_path).rank == 0

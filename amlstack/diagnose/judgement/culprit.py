@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
 from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement import no_culprit
-from amlstack.diagnose.judgement.evidence import CONSEQUENCE, gather, victims
+from amlstack.diagnose.judgement.evidence import CONSEQUENCE, ENDS, OUTSIDE, gather, victims
 from amlstack.diagnose.judgement.no_culprit import SIMULTANEOUS
 from amlstack.diagnose.reading.collector import MOST_OF_ONE
 from amlstack.diagnose.signatures import SURE, EventRole
@@ -33,7 +33,7 @@ def first_cause(logs: Sequence[Log]) -> Diagnosis:
     if not candidates:
         return no_culprit.verdict(evidence)
     first, others = _first(candidates)
-    if all(event.code in no_culprit.ENDS for event in candidates) and (late := no_culprit.stalled(evidence)):
+    if all(event.code in ENDS for event in candidates) and (late := no_culprit.stalled(evidence)):
         reason = f"{first.text[:80]}; {listed(late)} came less far than the others, and lines may lag"
         return no_culprit.did_not_join(evidence, late, first, reason, sure="low")
     return _verdict(evidence, first, others)
@@ -68,7 +68,7 @@ def _candidates(events: Iterable[Event]) -> list[Event]:
 def _tier(event: Event) -> int:
     if event.soft:
         return 4
-    if event.code in no_culprit.ENDS:
+    if event.code in ENDS:
         return 2  # after an exception it is only what ended the rest
     if event.weight <= 1:
         return 3
@@ -99,9 +99,9 @@ def _first(candidates: list[Event]) -> tuple[Event, list[Event]]:
 
 def _outside(event: Event, candidates: Sequence[Event]) -> bool:
     """True where an end from outside has a sign of the run's own just before it, or of the same strength anywhere."""
-    if event.code not in no_culprit.OUTSIDE:
+    if event.code not in OUTSIDE:
         return False
-    own = [each for each in candidates if each.code not in no_culprit.OUTSIDE]
+    own = [each for each in candidates if each.code not in OUTSIDE]
     return any(
         each.weight >= event.weight or (each.file == event.file and 0 <= event.line - each.line <= CONSEQUENCE)
         for each in own

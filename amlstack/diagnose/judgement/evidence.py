@@ -111,6 +111,10 @@ def _event(log: Log, rank: int, text: str, facts: dict[str, Any]) -> Event:
     return Event(signature, log.name, 1, text, signature.role, Origin.RECORD, rank=rank, node=log.node, facts=facts)
 
 
+ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
+"""Ends from outside: often of a run in which something hung."""
+OUTSIDE = ENDS | {"node-preempted", "node-failed", "hangup"}
+"""The deeds of nobody in the run: of signs that count alike these come last."""
 LAST = 10
 """Lines before a log's end in which a definite cause needs no other sign of an end: what is shown may be cut there."""
 SAID = 4
@@ -253,6 +257,9 @@ def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
         return False
     if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
         return False
+    later = any(name == log.name and line > event.line for name, line in signs)
+    if "caught" in event.facts and not later and log.lines - event.line >= LAST:
+        return False  # a library logged it, and the program wrote on
     if "aside" in event.facts and 0 < max(log.finished.values(), default=0) < event.line:
         return False  # a thread of a program that had finished
     own = log.progress.get(event.rank, ()) if event.rank is not None else ()
@@ -545,9 +552,12 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
     mistakes: dict[Writer, tuple[int, bool]] = {}
     said: dict[Writer, str] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
+    stops: dict[str, int] = {}
     for event in events:
         if (log := logs.get(event.file)) is None:
             continue
+        if (event.signature.kind == "stop" or event.code in OUTSIDE) and log.lines - event.line <= LAST and _alone(log):
+            stops[event.file] = event.line
         if event.role is EventRole.SUMMARY and event.origin is Origin.LINE and event.facts.get("exit", 0) > 0:
             ended = ends.get((event.file, event.code), event.line)
             again = raised.get(event.file, 0) - ended > APART
@@ -576,9 +586,16 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         replace(event, role=EventRole.NOTE)
         if event.line <= begins.get(event.file, 0)
         or _went_on(event, *mistakes.get((event.file, event.rank), (0, False)))
+        or (stops.get(event.file, 0) - event.line > CONSEQUENCE and _only_printed(event))
         else event
         for event in events
     ]
+
+
+def _only_printed(event: Event) -> bool:
+    """A line that may be harmless: a program that was stopped from outside long after it had outlived it."""
+    printed = event.role is EventRole.CULPRIT and event.origin is Origin.LINE and event.weight <= 2
+    return printed and not _by_itself(event) and event.code not in OUTSIDE
 
 
 def _alone(log: Log) -> bool:
@@ -631,7 +648,7 @@ def _placed(event: Event, log: Log, failed: dict[str, list[Event]]) -> Event:
     if rank is None and event.origin is not Origin.TABLE:
         rows = failed.get(log.name, [])
         alone = event.origin is Origin.TRACEBACK or event.weight <= 1
-        if event.role is EventRole.CULPRIT and alone and len(rows) == 1:
+        if event.role is EventRole.CULPRIT and alone and len({(row.rank, row.local) for row in rows}) == 1:
             rank = rows[0].rank if rows[0].rank is not None else rows[0].local
             node = node or rows[0].node
     return replace(event, rank=rank, node=node or log.node)

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 SIMULTANEOUS = 2.0
 """Seconds within which clocks and buffers of several nodes do not tell an order."""
 MEETING = "rendezvous-timeout"
-ENDS = frozenset({"job-timeout", "job-cancelled", "terminated-from-outside"})
-"""Ends from outside: often of a run in which something hung."""
-OUTSIDE = ENDS | {"node-preempted", "node-failed", "hangup"}
-"""The deeds of nobody in the run: of signs that count alike these come last."""
 
 
 def suspect_ranks(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
@@ -461,8 +457,8 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     others = [each for each in ended if each.rank not in at and each.signature.kind != "stop"]
     # In an excerpt, or in its own log, one rank alone only says that it waited.
     few = len(at) < (1 if evidence.world and not evidence.owners else 2)
-    # The aborts that follow a watchdog's words name no rank.
-    if few or any(each.rank is not None or each.code not in {*WAITED, "aborted"} for each in others):
+    # An abort follows a watchdog's words, of an earlier run in the log perhaps.
+    if few or any(each.code != "aborted" and (each.rank is not None or each.code not in WAITED) for each in others):
         return None
     one = len({event.facts.get("group") for event in stuck}) == 1 and len(set(at.values())) > 1
     behind = _least(at) if one else ()

@@ -94,6 +94,12 @@ class Collector:
             begin = min(begin, bucket * BUCKET)
         return max(0, begin - NEAR)
 
+    def summed_up(self, lines: int) -> int:
+        """The line on which a launcher says last, near the end of a log of that many lines, that a process failed."""
+        found = (each for each in reversed(self.events) if each.role is EventRole.SUMMARY)
+        line = next((each.line for each in found if each.origin is Origin.LINE and not each.soft), 0)
+        return line if lines - line <= NEAR else 0
+
     def add(
         self, signature: Signature, number: int, line: Line, text: str, *, origin: Origin = Origin.LINE, **rest: Any
     ) -> None:

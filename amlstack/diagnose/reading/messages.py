@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
@@ -157,7 +157,7 @@ _LEVEL = re.compile(
     # compilers and interpreters of other languages
     r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error\b|^Error using \w"
     r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
-    r"|^forrtl: |^(?:Fortran runtime error|Fatal error|Error):"
+    r"|^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
     # workflows, tools and programs that print what they caught
@@ -166,7 +166,7 @@ _LEVEL = re.compile(
     r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"
     r"|^(?:An )?(?:[Ee]rror|[Ee]xception) (?:occurred|during|loading|running|reading)\b.*: *\S"
     r"|^Missing mandatory value: |^Something went wrong: +\S|^\w+NotFound: \S|^Unable to run job: "
-    r"|^License (?:checkout failed|Manager Error)|^=>> PBS: "
+    r"|^! [A-Z]\w+ \w|^License (?:checkout failed|Manager Error)|^=>> PBS: "
 )
 _OVER = re.compile(
     r"Execution halted$|(?:g?make|ninja|scons)(?:\[\d+\])?: (?:\*\*\* |build stopped)|-- Configuring incomplete"
@@ -178,6 +178,7 @@ _OVER = re.compile(
     r"|Error in \S+ \(line \d+\)$|Last (?:input )?(?:command|line): |Set the environment variable HYDRA_FULL_ERROR"
     r"|object_type=\w+$|Pass --helpshort |For detailed information on this command|\w+(?:Error|Exception)(?: in .+)?:$"
     r"|.*\b(?:[Ee]ncountered an error:$|Completed with [1-9]\d* errors?\b)|Exiting because a job execution failed"
+    r"|thrown in \S+ on line \d+$|! {1,2}==> Fatal error occurred|Tip: (?:you can|when you have)\b"
     r"|(?:\W*|.*\W)(?i:training|pipeline|command|build|workflow|experiment|job|run)\b"
     r"[^:]{0,40}\b(?:failed|crashed)(?:: (?!\d+$)| at | with |, (?:log is in|see) |[.!]?$)"
     r"|.*\d failed, log is in |Cancelling \w+ on user request|r\(\d+\);$"
@@ -198,6 +199,7 @@ _LAST_WORDS = re.compile(
     r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
+    r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
 _TESTED = re.compile(r"(?:=+ )?(?:\d+ \w+, )*[1-9]\d* (?:failed|errors?)(?:, \d+ \w+)* in [\d.]+s\b")
@@ -228,7 +230,16 @@ _MEASURED = re.compile(r"^\W{0,4}[\w ()#]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *
 _FAILED = re.compile(r"\b(?:not|but|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
-def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, Line, int] | None:
+def above(tail: bytes, lines: int, line_of: Callable[[str], Line], summary: int) -> tuple[int, Line, int] | None:
+    """The same of what stands above a launcher's words, on a line ``summary``, that a process failed."""
+    rows = tail.split(b"\n")
+    rows = rows[: summary - 1 - lines + len(rows) - tail.endswith(b"\n")] if summary else []
+    return last(b"\n".join([*rows, b""]), summary - 1, line_of, failed=True) if rows else None
+
+
+def last(
+    tail: bytes, lines: int, line_of: Callable[[str], Line], *, failed: bool = False
+) -> tuple[int, Line, int] | None:
     """The first of the errors that stand among a log's last lines, and from where on its end says that it is one.
 
     None where there is none, or the run succeeded; 0 where no words say that the program is over. The text is empty
@@ -238,9 +249,11 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
         tail: The log's last bytes.
         lines: How many lines the log has.
         line_of: Tells who wrote a line.
+        failed: What stands below says that it failed.
     """
     printed, _, report = tail.rpartition(_REPORT)
-    if failed := printed and b"\nExited with " in report and b"is above this job summary" in report:
+    if printed and b"\nExited with " in report and b"is above this job summary" in report:
+        failed = True
         lines, tail = lines - report.count(b"\n") - (not tail.endswith(b"\n")), printed
     whole = tail.rstrip(b"-\r\n " if failed else None)
     rows = whole.split(b"\n")
@@ -267,7 +280,8 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     errors = (at for at in range(begin, len(shown)) if logged_as_error(shown[at].text))
     telling = (at for at in reversed(over) if _TELLING.search(shown[at].text))
     coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
-    reason = next(chain(errors, telling, coded), None)
+    quoted = (_quoted(shown, at) for at in range(begin, len(shown)) if over and shown[at].text == "Command error:")
+    reason = next(chain(filter(None, quoted), errors, telling, coded), None)
     final = shown[-1].text
     if reason is None and _LAST_WORDS.search(final) and not (soft(final) or _harmless(final)):
         over = [reason := len(shown) - 1]
@@ -286,6 +300,12 @@ def last(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, 
     more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), line._replace(text=joined), max(1, first + begin) if over else 0
+
+
+def _quoted(shown: list[Line], at: int) -> int | None:
+    """The line of what Nextflow quotes of a command's stderr that says why it failed: an error, else its last one."""
+    rows = list(takewhile(lambda row: shown[row].text[:1] == " ", range(at + 1, len(shown))))
+    return next((row for row in rows if logged_as_error(shown[row].text.strip())), rows[-1] if rows else None)
 
 
 def _over(text: str, *, end: bool) -> bool:
@@ -384,6 +404,7 @@ _FORWARD = re.compile(
     rb"|\d%\|.{0,400}\d/\d|\b\w*[a-z]\w*=\d+\.\d+,? .{0,40}\b\w*[a-z]\w*=\d+\.\d+",
     re.IGNORECASE,
 )
+_BARS = re.compile(rb"%\|[^|\n]{0,300}\| *(\d+)/\d")
 # Which of several counters on a line: the finest that rises over the whole run.
 _FINENESS = ("globalstep", "step", "iteration", "iter", "epoch", "batch")
 
@@ -440,7 +461,10 @@ def progress(
         if 0 < over < number and _STARTS.search(raw):
             over = 0
         if not 0 < over < number and _FORWARD.search(raw) and not _AFTERWARDS.search(raw):
-            found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).append(number)
+            drawn = len(set(_BARS.findall(raw)))  # a bar that was drawn anew in its line
+            found.setdefault(line_of(raw[:LONGEST_COUNTER].decode(errors="replace")).rank, []).extend(
+                [number] * max(1, drawn)
+            )
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
 
 

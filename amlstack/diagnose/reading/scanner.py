@@ -133,6 +133,7 @@ class Exceptions:
             self._raised(writer, raised, writers.named(line, reader.before), stamp())
         if several or one is not None:
             if own != writer:  # its message goes on without a prefix as well
+                self._last_raised[own] = self._last_raised[writer]  # as may those of its chain
                 self.message(writers.Line("", *own), self._last_raised[writer], number)
             return None
         if not reader.open:
@@ -265,6 +266,8 @@ class Exceptions:
             facts = {**facts, "aside": "thread"}
         elif (form := self._records.pop(writer, None)) and not raised.main:
             facts = {**facts, "record": form}
+        if raised.caught and self._above[1] and messages.logged_as_error(writers.plain(self._above[1][0])):
+            facts = {**facts, "caught": "library"}
         before = len(events)
         self._collector.add(
             signature,
@@ -300,7 +303,9 @@ LEAD = 100
 _FRAME = re.compile(r"(?:[\w.-]+: )?frame #\d+: ")
 _UNREAD = re.compile(r"\W*(?P<class>(?:Syntax|Indentation|Tab)Error)(?P<torn>(?P=class))?(?:[\W\d]*$|: )(?P<said>.*)")
 """Exceptions that Python prints without a header where it cannot read the program itself, also two that were torn."""
-_EXITED = re.compile(r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]")
+_EXITED = re.compile(
+    r"\bprocess\b.{0,40} exited with (?:status )?code [1-9]|^\S*(?:python[\d.]*|perl|sh): (?:\d+: )?[Cc]an't open "
+)
 _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
@@ -401,7 +406,7 @@ class Scanner:
             of = {"origin": Origin.TRACEBACK, "facts": {"main": True}}
             self._added(rest, by_code("python-exception"), number, uncaught["said"], time=stamp(), **of)
         else:
-            self._line(number, rest, stamp)
+            self._line(number, rest, stamp, before)
 
     def _whole(self, block: tuple[int, str], line: Line, stamp: Callable[[], Stamp | None]) -> None:
         """The whole text of one of Open MPI's messages, unless its lines have shown the same already."""
@@ -475,7 +480,9 @@ class Scanner:
             ending=self.collector.ending(lines),
         )
 
-    def _line(self, number: int, line: Line, stamp: Callable[[], Stamp | None]) -> None:
+    def _line(
+        self, number: int, line: Line, stamp: Callable[[], Stamp | None], before: Callable[[], Iterable[str]]
+    ) -> None:
         text = line.text.strip()
         if _FRAME.match(text):  # names a function of C++, and says nothing of it
             return
@@ -488,7 +495,12 @@ class Scanner:
         if found is None:
             if raised and not writers.soft(text):
                 lived = not tracebacks.definite(text)
-                self._added(line, by_code("bare-exception"), number, text, time=stamp(), soft=lived)
+                rest: dict[str, Any] = {"time": stamp(), "soft": lived}
+                above = [] if lived else [text for text in islice(before(), SHOWN) if text]
+                frame = tracebacks.frame_in("\n".join(reversed(above))) if above and above[0][:1] == " " else None
+                whole = frame is not None and frame.function  # its header was one of too many
+                rest |= {"origin": Origin.TRACEBACK, "source": frame} if whole else {}
+                self._added(line, by_code("python-exception" if whole else "bare-exception"), number, text, **rest)
             return
         signature, facts = found
         if signature.role is EventRole.NOISE:
@@ -497,14 +509,14 @@ class Scanner:
         soft = signature.role in (EventRole.CULPRIT, EventRole.VICTIM) and (writers.soft(text) or (raised and without))
         soft &= not (signature.kind == "stop" and tracebacks.GIVES_UP.search(text))
         soft |= signature.role is EventRole.NOTE
-        if text.startswith("Exception raised from") and (before := self.collector.events[-1:]):
-            soft |= before[0].soft and number - before[0].line <= CONTINUES
+        if text.startswith("Exception raised from") and (last := self.collector.events[-1:]):
+            soft |= last[0].soft and number - last[0].line <= CONTINUES
         read = messages.values(facts)
         if signature.code in ("nccl-watchdog-timeout", "nccl-heartbeat"):
             read |= messages.facts(text)
         if signature.role is EventRole.CULPRIT and not signature.ends and (without or hedged(text, signature)):
             read["guess"] = "raised" if raised and without else "said"
-        if "exited with" in text and _EXITED.search(text):
+        if ("exited with" in text or signature.code == "file-missing") and _EXITED.search(text):
             read["over"] = True
         if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
             text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
@@ -564,6 +576,8 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         if text:
             scanner.feed(number, text, before)
     words = messages.last(tail.kept, number, line_of)
+    if words is None or not words[1].text:
+        words = messages.above(tail.kept, number, line_of, scanner.collector.summed_up(number)) or words
     scanner.last_words(words, number)
     log = scanner.finish(number, (first[: writers.LONGEST], tail.kept))
     if _TRACKER.search(first[:LONGEST_TEXT]):  # an exception of `wandb.init` ends the run

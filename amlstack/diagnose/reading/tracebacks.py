@@ -84,6 +84,7 @@ class Raised:
             torch's launcher show the one that they started last instead.
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
+        caught: It came through no line above one of a library's, which caught it.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -98,6 +99,7 @@ class Raised:
     own_command: bool = False
     meets: bool = False
     main: bool = False
+    caught: bool = False
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ class TracebackReader:
     _original: bool = False
     _own_command: bool = False
     _main: bool = False
+    _caught: bool = False
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -174,6 +177,7 @@ class TracebackReader:
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self.cell else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
             self._main |= not self._frames and frame.function in _TOP and frame.file != "<string>"
+            self._caught |= not self._frames and not (self._main or frame.own)
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
@@ -186,6 +190,7 @@ class TracebackReader:
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
             raised = replace(raised, inner=inner, own_command=self._own_command, meets=meets, main=self._main)
+            raised = replace(raised, caught=self._caught)
             self._end()
             return raised
         self._foreign += 1
@@ -195,7 +200,7 @@ class TracebackReader:
 
     def _begin(self, *, original: bool) -> None:
         self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
-        self._original, self._own_command, self._main = original, False, False
+        self._original, self._own_command, self._main, self._caught = original, False, False, False
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, False, False

@@ -161,6 +161,7 @@ _INLINE = re.compile(
     r"|\brank: (?P<rank3>\d{1,6})\b|\(rank (?P<rank4>\d{1,6})\)"
     r"|^[Rr]ank (?P<rank5>\d{1,6})(?::| (?:raised|failed|got|crashed))"
     r"|\bsrun: error: [\w.-]+: task (?P<rank6>\d{1,6}): |\bon worker /job:worker/\S{0,20}task:(?P<rank7>\d{1,6}) failed"
+    r"|^ERROR on proc (?P<rank8>\d{1,6}): "  # LAMMPS
 )
 _RANKED = re.compile(r"(?:\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<rank2>\d{1,6})\])", re.IGNORECASE)
 _HOSTED = re.compile(r"(?P<node>(?=[\w.-]*[\d.])[A-Za-z][\w.-]*[A-Za-z\d]): ?$")

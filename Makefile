@@ -43,14 +43,15 @@ test-deps: ## Open MPI, a compiler and a browser for the tests, where root and a
 	@tools/test_deps.sh
 
 # Tests start hundreds of Python processes. Where no bytecode may be written, each of them compiles all that it imports.
-# No test draws from the module `random` itself: to seed it three times for each is a fiftieth of the time.
+# No test draws from the module `random` itself: to seed it three times for each is a fiftieth of the time. For fast
+# tests the same holds of pytest's look at all five hundred loggers, six times for each; warnings are on standard error.
 TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --randomly-dont-reset-seed
 
 # Tests that start the engine, train, run a job's ranks or take seconds for another reason; all others share the cores.
 SLOW := engine or training or ranks or editor or tools
 
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# Each process collects all tests, which takes 9 s of CPU, and tests wait for processes of theirs: one more than cores.
+# Tests wait for processes that they start: one more than cores.
 WORKERS := $(shell echo $$(($(CORES) + 1)))
 # Slow tests wait for processes of their own a fifth of their time: one more of them than cores. Some take gigabytes:
 # at most four at once.
@@ -61,7 +62,7 @@ test: test-fast test-slow ## everything the tests need, then all tests
 
 .PHONY: test-fast
 test-fast: venv test-deps ## tests without engine, training, ranks or what else takes seconds, several at once
-	@$(TESTS) -n $(WORKERS) --dist worksteal -m "not ($(SLOW))"
+	@$(TESTS) --processes $(WORKERS) -p no:logging -m "not ($(SLOW))"
 
 .PHONY: test-slow
 test-slow: venv test-deps ## tests with the engine, with training or with ranks, a file at a time in each process

@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, settings
 
 from amlstack.base.paths import PROJECT
 from amlstack.cli import main as verbs
+from tests.support import azure_ai_ml
 from tests.support.harness import STAND_IN, Stack
+from tests.support.processes import pytest_addoption, pytest_runtestloop  # noqa: F401 - hooks
 from tests.support.running import Engine, Sandbox, running_sandbox
 
 if TYPE_CHECKING:
@@ -121,8 +123,10 @@ def pytest_collection_by_folder(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order[item.path])
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests live to the end: no search for unreachable objects need look at these million again."""
+    if session.config.option.processes:
+        azure_ai_ml.module("entities")  # else each process imports it, in two seconds
     gc.collect()
     gc.freeze()
 

@@ -207,6 +207,7 @@ class Log:
         progress: Lines at its end on which each rank, or None, still came forward.
         finished: The last line on which each rank, or None, says that its run came to its end as it should.
         spoken: The last line that says something else than that a call is tried again, or waits.
+        ordinary: Lines at its end that are no part of an end.
         begun: The line on which the program of its begin was started last, as far as its words come once more.
         ending: The line from which on it does nothing but end: victims, exceptions and summaries until its last line.
         places: Nodes of ranks, where a record has them.
@@ -228,6 +229,7 @@ class Log:
     progress: Mapping[int | None, tuple[int, ...]] = field(default_factory=dict)
     finished: Mapping[int | None, int] = field(default_factory=dict)
     spoken: int = 0
+    ordinary: tuple[int, ...] = ()
     begun: int = 0
     ending: int = 0
     places: Mapping[int, str] = field(default_factory=dict)

@@ -548,10 +548,43 @@ def test_an_exception_that_a_library_caught_and_logged_ended_nothing(tmp_path: P
     assert verdict_of(logged + "row of the grid\n" * 12 + "Killed\n", tmp_path).found
 
 
-def test_an_error_that_a_program_printed_long_before_it_was_terminated_did_not_end_it(tmp_path: Path) -> None:
-    printed = "Error: <class 'openai.error.APIError'>\n"
-    assert verdict_of(printed + "An answer.\n" * 40 + "Terminated\n", tmp_path).cause == "terminated-from-outside"
-    assert verdict_of(printed + "An answer.\n" * 4 + "Terminated\n", tmp_path).cause == "bare-exception"
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "Error: <class 'openai.error.APIError'>\n",
+        "CUDA out of memory, trying a smaller batch\n",
+        'Traceback (most recent call last):\n  File "/code/grid.py", line 41, in load\nValueError: bad row\n',
+    ],
+)
+@pytest.mark.parametrize(
+    ("end", "cause"),
+    [
+        ("Terminated\n", "terminated-from-outside"),
+        ("job.sh: line 9: 77 Killed                  python grid.py\n", "signal-9-likely-out-of-memory"),
+        ("srun: error: n1: task 0: Killed\n", "signal-9-likely-out-of-memory"),
+        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-03-01T10:00:00 DUE TO TIME LIMIT ***\n", "job-timeout"),
+        ("panic: no rows\n\ngoroutine 1 [running]:\nexit status 2\n", "native-fatal-error"),
+    ],
+)
+def test_what_a_program_outlived_did_not_end_it(seen: str, end: str, cause: str, tmp_path: Path) -> None:
+    lived = "".join(f"An answer of {number} words.\n" for number in range(40))
+    assert verdict_of(f"start\n{lived}{seen}{lived}{end}", tmp_path).cause == cause
+    shortly = "An answer.\n" * 3
+    assert verdict_of(f"start\n{lived}{seen}{shortly}Terminated\n", tmp_path).cause != "terminated-from-outside"
+
+
+def test_what_a_shell_did_not_find_before_its_program_ran_did_not_end_it(tmp_path: Path) -> None:
+    missing = "job.sh: line 7: module: command not found\n"
+    killed = "job.sh: line 9: 77 Killed                  python grid.py\n"
+    assert verdict_of(f"{missing}reading the grid\n{killed}", tmp_path).cause == "signal-9-likely-out-of-memory"
+    made = "/bin/sh: 1: cmake: not found\nmake: *** [Makefile:3: all] Error 127\n"
+    assert verdict_of(f"reading the grid\n{made}", tmp_path).cause == "missing-launcher"
+
+
+def test_the_last_error_of_a_program_that_wrote_many_and_went_on_is_no_last_word(tmp_path: Path) -> None:
+    tried = "".join(f"row {number}\nFailed to retrieve data for grid {number}. Code: 404\n" for number in range(6))
+    assert not verdict_of(steps(60) + tried, tmp_path).fatal
+    assert verdict_of(steps(60) + "Failed to retrieve data for grid 1. Code: 404\n", tmp_path).found
 
 
 def test_several_runs_of_one_rank_in_a_log_are_of_that_rank(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -288,6 +289,8 @@ OUTLIVED = 500
 """Lines that a rank does not write after an exception that ends it."""
 APART = 100
 """The same after a line that only mentions a failure."""
+MOST_SAID = 5
+"""Lines after an exception that may be its message though they are not indented."""
 SETTLED = 2.0
 """Seconds after a process's end in which the launcher's other codes may be earlier ones."""
 WAITED = frozenset(
@@ -552,12 +555,12 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
     mistakes: dict[Writer, tuple[int, bool]] = {}
     said: dict[Writer, str] = {}
     ends: dict[tuple[str, int | str | None], int] = {}
-    stops: dict[str, int] = {}
+    final: dict[str, Event] = {}
     for event in events:
         if (log := logs.get(event.file)) is None:
             continue
-        if (event.signature.kind == "stop" or event.code in OUTSIDE) and log.lines - event.line <= LAST and _alone(log):
-            stops[event.file] = event.line
+        if _ends_all(event, log):
+            final[event.file] = event
         if event.role is EventRole.SUMMARY and event.origin is Origin.LINE and event.facts.get("exit", 0) > 0:
             ended = ends.get((event.file, event.code), event.line)
             again = raised.get(event.file, 0) - ended > APART
@@ -586,16 +589,42 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         replace(event, role=EventRole.NOTE)
         if event.line <= begins.get(event.file, 0)
         or _went_on(event, *mistakes.get((event.file, event.rank), (0, False)))
-        or (stops.get(event.file, 0) - event.line > CONSEQUENCE and _only_printed(event))
+        or (event.file in final and _outlived_by(event, final[event.file], logs[event.file]))
         else event
         for event in events
     ]
 
 
-def _only_printed(event: Event) -> bool:
-    """A line that may be harmless: a program that was stopped from outside long after it had outlived it."""
-    printed = event.role is EventRole.CULPRIT and event.origin is Origin.LINE and event.weight <= 2
-    return printed and not _by_itself(event) and event.code not in OUTSIDE
+def _ends_all(event: Event, log: Log) -> bool:
+    """True where an event ends the only program of a log, which then does nothing else."""
+    signature = event.signature
+    stopped = signature.kind in ("stop", "crash", "signal") or event.code in OUTSIDE or "signal" in event.facts
+    unread = "main" in event.facts and "inner" not in event.facts
+    over = event.origin is Origin.LINE and (
+        signature.ends
+        or event.weight > 3
+        or event.code in ("host-out-of-memory", "logged-error")
+        or "over" in event.facts
+    )
+    killed = event.role is EventRole.SUMMARY and _KILLED.search(event.text) is not None
+    if event.soft or "guess" in event.facts or not (killed or event.role in (EventRole.CULPRIT, EventRole.VICTIM)):
+        return False
+    near = len(log.ordinary) - bisect_right(log.ordinary, event.line) <= LAST
+    return (killed or stopped or over or unread) and near and _alone(log)
+
+
+_KILLED = re.compile(r"^srun: error: .*: (?:Killed|Segmentation fault|Bus error|Aborted|Illegal instruction)\b")
+
+
+def _outlived_by(event: Event, end: Event, log: Log) -> bool:
+    """True where a program wrote on for long after what reads like its cause, until it ended otherwise."""
+    if event.role is not EventRole.CULPRIT or event.line >= end.line or event.code == end.code:
+        return False
+    if end.code == "logged-error" and event.origin is Origin.TRACEBACK:
+        return False  # that may be a script's word of it
+    message = min(MOST_SAID, str(event.facts.get("said", "")).count("\n"))
+    between = bisect_left(log.ordinary, end.line) - bisect_right(log.ordinary, event.line) - message
+    return between > (0 if event.code in _OF_A_SHELL else LAST)
 
 
 def _alone(log: Log) -> bool:

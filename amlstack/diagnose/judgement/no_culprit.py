@@ -6,12 +6,13 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
 from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement.evidence import WAITED, victims
-from amlstack.diagnose.signatures import EventRole, by_code
+from amlstack.diagnose.signatures import EventRole, by_code, code_of_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -402,6 +403,11 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     failed = [event for event in failed if event.rank not in complaining]
     if not failed and (timed_out := _timed_out(evidence, ended)):
         return timed_out
+    if not ended and all(_KILLED.search(event.text) for event in summaries):
+        shown, code = summaries[0], code_of_signal(SIGKILL)
+        return Diagnosis.shown_by(
+            shown, by_code(code), rank=shown.rank, node=shown.node, confidence="low", reason=_BY_9
+        )
     rank = _earliest(failed)
     shown = next((event for event in failed if event.rank == rank), (failed or list(ended) or list(summaries))[0])
     silent = sorted(known(evidence) - complaining - {event.rank for event in failed})
@@ -438,6 +444,10 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
         notes=notes(evidence),
         events=(shown,),
     )
+
+
+_KILLED = re.compile(r"^srun: error: .*: Killed\b")
+_BY_9 = "signal 9 is seen, its sender is not; nothing before it gives a reason"
 
 
 def _earliest(failed: Sequence[Event]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from amlstack.diagnose.reading.collector import MOST_EVENTS
@@ -210,6 +210,10 @@ _REPORT = b"\nSender: LSF System <"
 """Begins what LSF writes below all that a job has printed."""
 _PROMPT = re.compile(r"[$#>%] ?(?:\^C)+$")
 INTERRUPTED = "^C"
+GONE_ON = 4
+"""Times that a program wrote an error before and went on."""
+ALIKE = 24
+"""Characters of an error that are the same though it names something else."""
 REASON = 30
 """Lines above such words in which the reason stands."""
 _SUCCEEDED = re.compile(
@@ -282,13 +286,15 @@ def last(
     coded = (at - 1 for at in over if at and _CODE.match(shown[at].text))
     quoted = (_quoted(shown, at) for at in range(begin, len(shown)) if over and shown[at].text == "Command error:")
     reason = next(chain(filter(None, quoted), errors, telling, coded), None)
-    final = shown[-1].text
+    final, said = shown[-1].text, bool(over) or failed
     if reason is None and _LAST_WORDS.search(final) and not (soft(final) or _harmless(final)):
         over = [reason := len(shown) - 1]
     if reason is None:
         return (end, shown[-1]._replace(text=""), first + begin) if over else None
     if failed or (len(rows) > LAST and set(rows) <= set(rows[-LAST:])):  # a log that only repeats it
         over = over or [reason]
+    elif not said and _times(rows, rows[reason - len(shown)]) > GONE_ON:
+        return None
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
     later = [each.text for each in shown[reason + 1 :] if each.text.strip()]
@@ -300,6 +306,12 @@ def last(
     more = rest if text.endswith(":") or _ABOVE.match(text.strip()) else indented
     joined = " ".join(filter(None, (text, *(each.strip() for each in more))))
     return max(1, first + reason), line._replace(text=joined), max(1, first + begin) if over else 0
+
+
+def _times(rows: list[bytes], row: bytes) -> int:
+    """How often a log comes to lines that begin as one does, after others."""
+    alike = [_form(each)[:ALIKE] == _form(row)[:ALIKE] for each in rows]
+    return sum(one and not before for before, one in pairwise([False, *alike]))
 
 
 def _quoted(shown: list[Line], at: int) -> int | None:
@@ -466,6 +478,20 @@ def progress(
                 [number] * max(1, drawn)
             )
     return {rank: tuple(numbers[-MOST_COUNTER_LINES:]) for rank, numbers in found.items()}
+
+
+_OF_AN_END = re.compile(
+    rb"[\s|#~^=+*\xe2-]|Traceback|During handling|The above exception|File \"|frame #|srun:|slurmstepd:|wandb:"
+    rb"|Exception raised from"
+)
+"""Begins lines that belong to an end, or to nothing."""
+
+
+def ordinary(tail: bytes, lines: int) -> tuple[int, ...]:
+    """The lines near a log's end that a program that lives writes, as far as their begin tells."""
+    rows = tail.removesuffix(b"\n").split(b"\n")
+    numbered = enumerate(rows, start=lines - len(rows) + 1)
+    return tuple(number for number, raw in numbered if raw.strip() and not _OF_AN_END.match(raw))
 
 
 _RECORD = re.compile(r"\[?20\d\d[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d")

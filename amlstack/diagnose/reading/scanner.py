@@ -433,6 +433,7 @@ class Scanner:
             or (
                 event.role in better
                 and near <= event.line
+                and not ((begin or event.origin is Origin.LINE) and event.line < number - messages.LAST)
                 and not (event.soft and event.origin is Origin.LINE)
                 and not (begin and event.signature.kind == "stop" and event.line > number)
             )
@@ -599,5 +600,6 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         progress=messages.progress(tail.kept, number, line_of, over),
         finished=messages.finished(tail.kept, number, line_of, next((at for at in raised if number - at <= ECHO), 0)),
         spoken=messages.spoken(tail.kept, number),
+        ordinary=messages.ordinary(tail.kept, number),
         begun=0 if words is not None and 0 < words[2] < again else again,
     )

@@ -5,7 +5,8 @@ The rank and world size of a process are noted when it joins others, by whatever
 A process that met others over gloo ends only when gloo's threads have let go of what belongs to Python. A thread that
 has just finished a transfer still frees the transfer's tensors. If the interpreter ends first, the thread ends the
 process with SIGABRT ("terminate called without an active exception", https://github.com/pytorch/pytorch/pull/179291).
-Busy machines show it often; with NCCL, on Azure, it does not happen.
+Busy machines show it often; with NCCL, on Azure, it does not happen. The same holds for the end of a group: freeing a
+model of DistributedDataParallel right after it would wait for a thread that waits for the interpreter.
 """
 
 from __future__ import annotations
@@ -138,6 +139,14 @@ def _groups(dist: Any) -> None:
             return new(ranks, backend=backend, **kwargs)  # before torch 2 None is no timeout
         return new(ranks, timeout, backend, None, *args, **kwargs)
 
+    destroy: Any = getattr(dist, "destroy_process_group", None)
+
+    @functools.wraps(destroy or init)
+    def destroy_process_group(*args: Any, **kwargs: Any) -> None:
+        wait_for_threads()
+        destroy(*args, **kwargs)
+
+    replace(dist, "destroy_process_group", destroy_process_group)
     replace(dist, "init_process_group", init_process_group)
     replace(dist, "new_group", new_group)
 

@@ -90,3 +90,20 @@ def test_a_process_waits_once_at_its_end_however_many_groups_it_makes() -> None:
         print(made, len(waited))
     """
     assert printed(program).strip() == "['gloo', 'gloo'] 1"
+
+
+def test_a_group_ends_after_its_threads() -> None:
+    program = """
+        import types
+        from amlcpu import communication
+
+        order = []
+        torch = types.ModuleType("torch.distributed")
+        torch.init_process_group = torch.new_group = None
+        torch.destroy_process_group = lambda group=None: order.append(group)
+        communication.wait_for_threads = lambda: order.append("waited")
+        communication._groups(torch)
+        torch.destroy_process_group("the group")
+        print(order)
+    """
+    assert printed(program).strip() == "['waited', 'the group']"

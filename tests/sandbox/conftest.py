@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import shutil
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
     from tests.support.running import Sandbox
 
 
-@pytest.fixture
-def arm(sandbox: Sandbox) -> Arm:
-    """A client of the session's sandbox."""
+@pytest.fixture(scope="session")
+def signed_in(sandbox: Sandbox) -> Arm:
+    """A client that has signed in at the session's sandbox: two exchanges."""
     return Arm(sandbox.endpoint)
+
+
+@pytest.fixture
+def arm(signed_in: Arm) -> Arm:
+    """A client of the session's sandbox, whose tokens a test may change."""
+    return copy.copy(signed_in)
 
 
 @pytest.fixture(scope="session")

@@ -309,7 +309,7 @@ def last(
 
 
 def _times(rows: list[bytes], row: bytes) -> int:
-    """How often a log comes to lines that begin as one does, after others."""
+    """The number of times that a log comes to lines that begin as one does, after others."""
     alike = [_form(each)[:ALIKE] == _form(row)[:ALIKE] for each in rows]
     return sum(one and not before for before, one in pairwise([False, *alike]))
 

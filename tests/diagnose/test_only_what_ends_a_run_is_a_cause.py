@@ -537,7 +537,7 @@ def test_a_bar_that_reached_its_end_in_one_line_came_forward(tmp_path: Path) -> 
     assert verdict_of(raised + " 7%|##     | 7/99 [00:02<00:40, 2.13s/it]" * 8 + "\n", tmp_path).found
 
 
-def test_an_exception_that_a_library_caught_and_logged_ended_nothing(tmp_path: Path) -> None:
+def test_an_exception_that_a_function_caught_and_showed_before_more_was_written_ended_nothing(tmp_path: Path) -> None:
     logged = (
         "ERROR:2026-03-01 10:00:00,615:jax._src.xla_bridge:477: Jax plugin configuration error\n"
         'Traceback (most recent call last):\n  File "/opt/site-packages/jax/bridge.py", line 4, in find\n'
@@ -546,6 +546,10 @@ def test_an_exception_that_a_library_caught_and_logged_ended_nothing(tmp_path: P
     assert not verdict_of(logged + "row of the grid\n" * 12, tmp_path).found
     assert verdict_of(logged + "row of the grid\n" * 3, tmp_path).found
     assert verdict_of(logged + "row of the grid\n" * 12 + "Killed\n", tmp_path).found
+    printed = 'Traceback (most recent call last):\n  File "/code/grid.py", line 4, in {}\nValueError: no rows\n'
+    assert not verdict_of(printed.format("load") + "row of the grid\n" * 24, tmp_path).found
+    assert verdict_of(printed.format("<module>") + "row of the grid\n" * 24, tmp_path).found
+    assert verdict_of(printed.format("load") + "row of the grid\n" * 3, tmp_path).found
 
 
 @pytest.mark.parametrize(

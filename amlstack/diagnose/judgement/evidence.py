@@ -258,9 +258,12 @@ def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
         return False
     if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
         return False
-    later = any(name == log.name and line > event.line for name, line in signs)
-    if "caught" in event.facts and not later and log.lines - event.line >= LAST:
-        return False  # a library logged it, and the program wrote on
+    if event.facts.get("caught") and not any(name == log.name and line > event.line for name, line in signs):
+        wrote = len(log.ordinary) - bisect_right(log.ordinary, event.line)
+        if (wrote > OTHERS_WENT_ON and _alone(log)) or (
+            event.facts["caught"] == "library" and log.lines - event.line >= LAST
+        ):
+            return False  # who caught it wrote on
     if "aside" in event.facts and 0 < max(log.finished.values(), default=0) < event.line:
         return False  # a thread of a program that had finished
     own = log.progress.get(event.rank, ()) if event.rank is not None else ()

@@ -95,7 +95,8 @@ def better(than: Signature, text: str) -> tuple[Signature, dict[str, str]] | Non
     if found is None:
         return None
     signature = found[0]
-    if signature.kind == "crash" or soft(text):  # the process's own end, or what its script did afterwards
+    # the process's own end, that from outside, or what its script did afterwards
+    if signature.kind in ("crash", "signal") or signature.code in ("job-timeout", "job-cancelled") or soft(text):
         return None
     if signature.role is EventRole.VICTIM:
         return found if than.depth <= 1 and signature.kind != "stop" else None
@@ -196,9 +197,10 @@ _ABOVE = re.compile(r"Error using \w|FATAL CALLED FROM FILE")
 """Announces the message below it."""
 _LAST_WORDS = re.compile(
     r"^\W{0,3}(?:Failed to|(?:Unable to|Could(?: not|n't)|Cannot|Can't) (?:open|load|read|connect|create|import|parse"
-    r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run))"
+    r"|write|allocate|locate|access|start|download|initiali[sz]e|resolve|launch|execute|run|find))"
     r" (?!.*\b(?:using|use|default|fall)\b)"
     r"|^[\w' ./-]{3,80}\bnot found: \S|^\W{0,3}Command .* returned non-zero exit status \d+\.?$|^'\w+'$"
+    r"|^download failed: |^E: Unable to |^qsub: \w|^libc\+\+abi: terminating |^dyld: |^Assertion failed: \("
     r"|^(?!Use of |Odd number |Deep rec|Subroutine |Name ).* at \S+ line \d+(?:, <\w*> \w+ \d+)?\.$"  # Perl's die
 )
 """Words on a failure that are the end of a program as its very last line: a missing key is only its name in quotes."""
@@ -481,17 +483,19 @@ def progress(
 
 
 _OF_AN_END = re.compile(
-    rb"[\s|#~^=+*\xe2-]|Traceback|During handling|The above exception|File \"|frame #|srun:|slurmstepd:|wandb:"
-    rb"|Exception raised from"
+    r"[\s|#~^=+*─│╭╰-]|Traceback|During handling|The above exception|File \"|frame #|srun:|slurmstepd:|wandb:"
+    r"|Exception raised from|$"
 )
 """Begins lines that belong to an end, or to nothing."""
+SHORT = 240
+"""Bytes of a line that show what it is."""
 
 
-def ordinary(tail: bytes, lines: int) -> tuple[int, ...]:
+def ordinary(tail: bytes, lines: int, line_of: Callable[[str], Line]) -> tuple[int, ...]:
     """The lines near a log's end that a program that lives writes, as far as their begin tells."""
     rows = tail.removesuffix(b"\n").split(b"\n")
-    numbered = enumerate(rows, start=lines - len(rows) + 1)
-    return tuple(number for number, raw in numbered if raw.strip() and not _OF_AN_END.match(raw))
+    shown = (line_of(raw[:SHORT].decode(errors="replace")).text for raw in rows)
+    return tuple(number for number, text in enumerate(shown, lines - len(rows) + 1) if not _OF_AN_END.match(text))
 
 
 _RECORD = re.compile(r"\[?20\d\d[-/]\d\d[-/]\d\d[T ,_]\d\d:\d\d")

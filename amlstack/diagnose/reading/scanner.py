@@ -266,8 +266,9 @@ class Exceptions:
             facts = {**facts, "aside": "thread"}
         elif (form := self._records.pop(writer, None)) and not raised.main:
             facts = {**facts, "record": form}
-        if raised.caught and self._above[1] and messages.logged_as_error(writers.plain(self._above[1][0])):
-            facts = {**facts, "caught": "library"}
+        logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
+        if raised.caught == "own" or (raised.caught and logged):
+            facts = {**facts, "caught": raised.caught}
         before = len(events)
         self._collector.add(
             signature,
@@ -600,6 +601,6 @@ def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: s
         progress=messages.progress(tail.kept, number, line_of, over),
         finished=messages.finished(tail.kept, number, line_of, next((at for at in raised if number - at <= ECHO), 0)),
         spoken=messages.spoken(tail.kept, number),
-        ordinary=messages.ordinary(tail.kept, number),
+        ordinary=messages.ordinary(tail.kept, number, line_of),
         begun=0 if words is not None and 0 < words[2] < again else again,
     )

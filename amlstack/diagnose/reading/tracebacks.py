@@ -62,6 +62,8 @@ COMMUNICATION = re.compile(
 _MEETS = frozenset({"init_process_group", "init_distributed", "_init_process_group"})
 """Functions in which a rank meets the others for the first time."""
 _TOP = ("<module>", "_run_module_as_main")
+_BEGINS = ("_bootstrap", "_bootstrap_inner", "_worker_loop", "worker", "_process_worker", "_wrap")
+"""Functions in which the code of threads and of worker processes begins."""
 _OWN_COMMAND = "cmd=process.args"
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
@@ -84,7 +86,7 @@ class Raised:
             torch's launcher show the one that they started last instead.
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
-        caught: It came through no line above one of a library's, which caught it.
+        caught: Whose function caught it, ``own`` or ``library``: no line above that one, which begins no process.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -99,7 +101,7 @@ class Raised:
     own_command: bool = False
     meets: bool = False
     main: bool = False
-    caught: bool = False
+    caught: str = ""
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class TracebackReader:
     _original: bool = False
     _own_command: bool = False
     _main: bool = False
-    _caught: bool = False
+    _caught: str = ""
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -177,7 +179,8 @@ class TracebackReader:
         if found := _FRAME.match(text) or _BOX_FRAME.match(text) or (_CELL_FRAME.match(bare) if self.cell else None):
             frame = Frame(found["file"], int(found["line"] or 0), (found["function"] or "").strip())
             self._main |= not self._frames and frame.function in _TOP and frame.file != "<string>"
-            self._caught |= not self._frames and not (self._main or frame.own)
+            if not (self._frames or self._main or self.cell or self._original or frame.function in _BEGINS):
+                self._caught = "own" if frame.own else "library"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
             self._foreign, self._last = 0, number
@@ -200,7 +203,7 @@ class TracebackReader:
 
     def _begin(self, *, original: bool) -> None:
         self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
-        self._original, self._own_command, self._main, self._caught = original, False, False, False
+        self._original, self._own_command, self._main, self._caught = original, False, False, ""
 
     def _end(self) -> None:
         self.open, self._chained, self._original = False, False, False

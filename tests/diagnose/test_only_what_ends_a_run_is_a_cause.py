@@ -441,7 +441,8 @@ def test_the_rest_of_a_command_behind_its_program_is_no_missing_program(rest: st
 )
 def test_a_server_that_fails_at_a_request_goes_on(header: str, tmp_path: Path) -> None:
     raised = traceback("ValueError: no such question").replace("<module>", "handle")
-    assert not verdict_of(f"{header}\n{raised}10.0.0.7 asked for /answer\n", tmp_path).fatal
+    before = "10.0.0.7 asked for /answer\n" * 10
+    assert not verdict_of(f"{before}{header}\n{raised}10.0.0.7 asked for /answer\n", tmp_path).fatal
     assert verdict_of(f"{raised}", tmp_path).fatal
 
 

@@ -49,7 +49,7 @@ _MARKS = (
     *("traceback (most", "exception in ", "future: <", "current thread", "failures:", "root cause"),
     *("nproc_per_node", "nranks", "world_size", "torch.distributed.", "torch/distributed/", "launch.py:"),
     *("terminated with the following", "exception ignored", "exception happened during", "exception on /"),
-    "during handling of the",
+    *("during handling of the", "exception occurred during"),
     *("-" * 74, "distributed init (rank", "global_rank: ", "initialized host", "to store for rank"),
     *("init process group", "joined as rank", "(rank/world-size)"),
 )

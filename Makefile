@@ -51,8 +51,8 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE $(PY) -m pytest --randomly-dont-reset-se
 SLOW := engine or training or ranks or editor or tools
 
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-# Tests wait for processes that they start: one more than cores.
-WORKERS := $(shell echo $$(($(CORES) + 1)))
+# Tests wait for processes that they start: two more than cores.
+WORKERS := $(shell echo $$(($(CORES) + 2)))
 # Slow tests wait for processes of their own a fifth of their time: one more of them than cores. Some take gigabytes:
 # at most four at once.
 SLOW_WORKERS := $(shell echo $$(($(CORES) < 4 ? $(CORES) + 1 : 4)))

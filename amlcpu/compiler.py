@@ -16,8 +16,10 @@ from typing import Any
 _OF_IMPORTS = frozenset(
     {"__class__", "__dict__", "__doc__", "__file__", "__loader__", "__name__", "__package__", "__spec__"}
 )
+PATIENCE = 20
+"""Seconds that a thread waits for another one's execution, which takes two."""
 _PENDING = "__amlcpu__"
-_get = object.__getattribute__
+_get = types.ModuleType.__getattribute__
 
 
 class Deferred(types.ModuleType):
@@ -28,12 +30,14 @@ class Deferred(types.ModuleType):
         if name in _OF_IMPORTS:
             return _get(self, name)
         pending = _get(self, "__dict__").get(_PENDING)
-        if pending is not None:
-            with pending.lock:
+        if pending is not None and pending.enter(name):
+            try:
                 if pending.waits():
                     if name in pending.answers:
                         return pending.answers[name]
                     pending.execute()
+            finally:
+                pending.lock.release()
         return _get(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -51,12 +55,26 @@ class _Pending:
         self._module = module
         self._run = executed
         self._runs = False
+        self._below: set[int] = set()
         self.answers = {
             "graph_break": lambda *_args, **_kwargs: None,
             "disable": self._disable,
             "utils": _Part(module, "utils", get_optimize_ddp_mode=lambda: "ddp_optimizer"),
             "trace_rules": _Part(module, "trace_rules", clear_lru_cache=lambda: None),
         }
+
+    def enter(self, name: str) -> bool:
+        """Takes the lock; not in a thread that imports a module below while another executes this one.
+
+        The two would wait for each other: the other one comes to import that module, too.
+        """
+        own = threading.get_ident()
+        if own not in self._below and (
+            self.lock.acquire(blocking=False) or (name != "__path__" and self.lock.acquire(timeout=PATIENCE))
+        ):
+            return True
+        self._below.add(own)
+        return False
 
     def waits(self) -> bool:
         """True until the execution begins; asked with the lock."""

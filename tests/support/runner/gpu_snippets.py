@@ -84,6 +84,14 @@ SNIPPETS: dict[str, str] = {
     "step(torch.compile(m, backend='eager'))\nassert more(1) == 2\n"
     "assert type(torch._dynamo) is types.ModuleType and torch._dynamo.utils is sys.modules['torch._dynamo.utils']\n"
     "'''], check=True)",
+    "compiler_is_imported_by_threads_at_once": "import subprocess\nsubprocess.run([sys.executable, '-c', '''\n"
+    "import threading, torch\n"
+    "def below():\n    import torch._dynamo.utils\n"
+    "def above():\n    import torch._dynamo\n    torch._dynamo.config\n"
+    "threads = [threading.Thread(target=one) for one in (below, above, below, above)]\n"
+    "for one in threads:\n    one.start()\n"
+    "for one in threads:\n    one.join()\n"
+    "'''], check=True, timeout=120)",
     "bf16": "assert torch.cuda.is_bf16_supported()",
     "nccl_version": "torch.cuda.nccl.version(); assert torch.distributed.is_nccl_available()",
     "accelerator": "torch.accelerator.set_device_index(1); torch.accelerator.synchronize()\n"

@@ -67,6 +67,7 @@ def test_files_that_a_scan_remembers_are_not_read_again(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(remembered, "LEAST_FILES", 1)
     monkeypatch.setattr(remembered, "GRAIN", -(10**15))
+    monkeypatch.setattr(remembered, "_kind", lambda place, mounts: "ext4")
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "aws.py").write_text(TOKEN)

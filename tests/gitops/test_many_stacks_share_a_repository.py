@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from amlstack.cli.gitops import touched
+from tests.support import yaml_files
 from tests.support.deploy import state_place
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.github import JobRun, Runner
@@ -64,12 +64,12 @@ class Company:
 
 def declare(root: Path, stack: str, nodes: int) -> None:
     """The settings of a stack, made from those that `init` wrote."""
-    content: dict[str, Any] = yaml.safe_load((root / "Pulumi.dev.yaml").read_text("utf-8"))["config"]
+    content: dict[str, Any] = yaml_files.load((root / "Pulumi.dev.yaml").read_text("utf-8"))["config"]
     content["amlstack:workspace"] = {"name": f"aml-{stack}", "public_network": True}
     content["amlstack:clusters"][0]["nodes"] = {"min": 0, "max": nodes}
     content["amlstack:environments"] = [{"name": "plain", "image": IMAGE}]
     content["amlstack:jobs"] = [f"teams/{stack.partition('-')[0]}/hello.yml"]
-    (root / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump({"config": content}), "utf-8")
+    (root / f"Pulumi.{stack}.yaml").write_text(yaml_files.dump({"config": content}), "utf-8")
 
 
 def filled(root: Path) -> None:
@@ -79,7 +79,7 @@ def filled(root: Path) -> None:
     for team in TEAMS:
         (root / "teams" / team / "code").mkdir(parents=True)
         (root / "teams" / team / "code" / "train.py").write_text("print(1)\n")
-        (root / "teams" / team / "hello.yml").write_text(yaml.safe_dump({**JOB, "code": "code"}))
+        (root / "teams" / team / "hello.yml").write_text(yaml_files.dump({**JOB, "code": "code"}))
     (root / "Pulumi.dev.yaml").unlink()
     shutil.rmtree(root / "workloads")
 

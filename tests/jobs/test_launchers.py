@@ -6,12 +6,12 @@ import itertools
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
-import yaml
 
 import jobs
 from jobs import launchers
 from jobs.azureml.write import command_file
 from jobs.launchers import Custom
+from tests.support import yaml_files
 from tests.support.jobs import oracle
 from tests.support.rows import for_each
 
@@ -255,7 +255,7 @@ ALL = [
 def test_azure_ai_ml_sends_the_same_of_the_enriched_job(launcher: Any, nodes: int, size: str, tmp_path: Path) -> None:
     planned = plan(launcher, nodes=nodes, size=size)
     path = tmp_path / "job.yml"
-    path.write_text(yaml.safe_dump(command_file(planned.enriched), sort_keys=False))
+    path.write_text(yaml_files.dump(command_file(planned.enriched)))
     assert jobs.body(planned.enriched) == oracle.body(path)
 
 

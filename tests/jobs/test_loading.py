@@ -15,6 +15,7 @@ from pydantic import ValidationError
 import jobs
 from jobs.azureml.write import command_file
 from jobs.pythonfiles.mistakes import findings_of
+from tests.support import yaml_files
 from tests.support.examples import examples
 from tests.support.jobs import oracle
 from tests.support.jobs import parity_cases as cases
@@ -212,7 +213,7 @@ def test_faults_in_an_environment_file_are_placed_there(tmp_path: Path) -> None:
 def test_what_is_written_back_as_yaml_is_the_same_job(case: str, tmp_path: Path) -> None:
     cases.folder(tmp_path)
     first = written(tmp_path, cases.text(cases.ACCEPTED[case]))
-    text = yaml.safe_dump(command_file(first.jobs[0]), sort_keys=False)
+    text = yaml_files.dump(command_file(first.jobs[0]))
     second = written(tmp_path, text, "again.yml")
     assert second.ok, second.findings
     assert body(second.jobs[0]) == body(first.jobs[0])

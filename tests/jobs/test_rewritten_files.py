@@ -11,6 +11,7 @@ import yaml
 import jobs
 from amlstack.cli.main import main
 from jobs.azureml.write import file_of, rewritten
+from tests.support import yaml_files
 from tests.support.jobs import parity_cases as cases
 from tests.support.jobs import pipeline_cases, sweep_cases
 from tests.support.jobs.written_files import body, specs
@@ -118,8 +119,8 @@ def test_the_rewritten_file_is_the_enriched_job(case: str, tmp_path: Path) -> No
 @for_each("case", sweep_cases.ACCEPTED)
 def test_a_rewritten_sweep_is_the_enriched_sweep(case: str, tmp_path: Path) -> None:
     path = tmp_path / "job.yml"
-    result = {**sweep_cases.BASE, **(yaml.safe_load(sweep_cases.ACCEPTED[case]) or {})}
-    path.write_text(yaml.safe_dump({key: value for key, value in result.items() if value is not None}, sort_keys=False))
+    result = {**sweep_cases.BASE, **(yaml_files.load(sweep_cases.ACCEPTED[case]) or {})}
+    path.write_text(yaml_files.dump({key: value for key, value in result.items() if value is not None}))
     text, plan = enriched(path)
     assert text is not None
     removed = [line for line in difflib.ndiff(path.read_text().splitlines(), text.splitlines()) if line[0] == "-"]

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +65,7 @@ def codes(found: Any) -> list[tuple[str, str]]:
 )
 def test_faults_of_a_sweep(changes: str, code: str, where: str, tmp_path: Path) -> None:
     path = tmp_path / "sweep.yml"
-    path.write_text(yaml.safe_dump({**sweep_cases.BASE, **yaml_files.load(changes)}))
+    path.write_text(yaml_files.dump({**sweep_cases.BASE, **yaml_files.load(changes)}))
     found = planned(path).findings
     assert (code, where) in codes(found)
     assert all(finding.line for finding in found)
@@ -179,11 +178,11 @@ def test_a_typed_launcher_is_lowered_in_its_component_and_enriched_at_its_step()
 
 def test_names_and_tags_are_no_part_of_a_runs_identity(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yml"
-    path.write_text(yaml.safe_dump(sweep_cases.BASE))
+    path.write_text(yaml_files.dump(sweep_cases.BASE))
     before = planned(path).declaration
-    path.write_text(yaml.safe_dump({**sweep_cases.BASE, "display_name": "D", "tags": {"a": "b"}, "name": "n"}))
+    path.write_text(yaml_files.dump({**sweep_cases.BASE, "display_name": "D", "tags": {"a": "b"}, "name": "n"}))
     assert planned(path).declaration == before
-    path.write_text(yaml.safe_dump({**sweep_cases.BASE, "limits": {"max_total_trials": 11}}))
+    path.write_text(yaml_files.dump({**sweep_cases.BASE, "limits": {"max_total_trials": 11}}))
     assert planned(path).declaration != before
     json.dumps(before)
 
@@ -252,7 +251,7 @@ def test_a_damaged_file_gives_findings_or_a_body_but_never_raises(
         pipeline_cases.folder(tmp_path)
     where = data.draw(st.sampled_from(paths(WHOLE[kind])))
     path = tmp_path / "file.yml"
-    path.write_text(yaml.safe_dump(put(WHOLE[kind], where, new)), encoding="utf-8")
+    path.write_text(yaml_files.dump(put(WHOLE[kind], where, new)), encoding="utf-8")
     loaded = jobs.load(path)
     for declared in loaded.jobs:
         plan = jobs.resolve(declared, lambda _: (A100, ()), source=loaded.source)

@@ -6,8 +6,6 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 import jobs
 from jobs.azureml.write import file_of
 from tests.support import yaml_files
@@ -29,9 +27,9 @@ def enriched(path: Path) -> Any:
 def test_a_sweep_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
     result = {**sweep_cases.BASE, **(yaml_files.load(sweep_cases.ACCEPTED[case]) or {})}
-    first.write_text(yaml.safe_dump(result))
+    first.write_text(yaml_files.dump(result))
     before = enriched(first)
-    second.write_text(yaml.safe_dump(file_of(before)))
+    second.write_text(yaml_files.dump(file_of(before)))
     assert body(enriched(second)) == body(before)
 
 
@@ -45,7 +43,7 @@ def test_a_pipeline_survives_the_round_trip(case: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.yml", tmp_path / "second.yml"
     first.write_text(f"type: pipeline\n{PIPELINES[case]}")
     before = enriched(first)
-    second.write_text(yaml.safe_dump(file_of(before), sort_keys=False))
+    second.write_text(yaml_files.dump(file_of(before)))
     after = enriched(second)
     assert body(after) == body(before)
     assert specs(after) == specs(before)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import selectors
 import tempfile
-from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,17 +38,20 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     bounds = [len(modules) * place // number for place in range(number + 1)]
     work = Work([modules[first:last] for first, last in itertools.pairwise(bounds)])
     children: dict[Any, Child] = {}
+    ready = selectors.DefaultSelector()
     for place in range(number):
         heard, told = FORK.Pipe(duplex=False)
         children[heard] = Child(session, work, place, told)
         children[heard].start(children)
+        ready.register(heard, selectors.EVENT_READ)
     while children:
-        ready: list[Any] = wait(list(children))
-        for heard in ready:
+        for key, _ in ready.select():
+            spoken: Any = key.fileobj
             try:
-                said = heard.recv()
+                said = spoken.recv()
             except EOFError:
-                children.pop(heard).end()
+                ready.unregister(spoken)
+                children.pop(spoken).end()
             else:
                 _say(session.config, *said)
         if session.shouldfail or session.shouldstop:
@@ -81,15 +84,23 @@ def _has_room(place: str) -> bool:
     return found.f_bavail * found.f_frsize > 2 << 30 and not found.f_flag & os.ST_NOEXEC
 
 
-def _say(config: pytest.Config, reports: list[dict[str, Any]], warning: dict[str, Any] | None) -> None:
+def _say(config: pytest.Config, reports: list[Any], warning: dict[str, Any] | None) -> None:
     """Tells the plugins of this process what another one has said: the reports of a test, or a warning."""
     if warning:
         config.hook.pytest_warning_recorded.call_historic(kwargs=warning)
         return
-    for data in reports:
-        report = config.hook.pytest_report_from_serializable(config=config, data=data)
+    from_data = config.hook.pytest_report_from_serializable
+    for sent in reports:
+        report = from_data(config=config, data=sent) if isinstance(sent, dict) else sent
         config.hook.pytest_runtest_logreport(report=report)
     config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+
+
+def _sent(config: pytest.Config, report: pytest.TestReport) -> Any:
+    """A report as it goes to another process: as it is, which is quickest, unless it holds what was raised."""
+    if report.longrepr is None:
+        return report
+    return config.hook.pytest_report_to_serializable(config=config, report=report)
 
 
 class Work:
@@ -159,9 +170,8 @@ class Child:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
         self.test.value = item.nodeid.encode()[:999]
-        to_data = item.config.hook.pytest_report_to_serializable
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        self.told.send(([to_data(config=item.config, report=report) for report in reports], None))
+        self.told.send(([_sent(item.config, report) for report in reports], None))
         return True
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from amlstack.base import home as homes
+from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from amlstack.cli.rehearsal import run
 from amlstack.cli.rehearsal.request import RehearsalRequest, survey
@@ -243,15 +244,15 @@ def test_the_sandbox_keeps_a_profile_shows_it_and_lets_go_of_its_allocations(
     assert log.read_text() == "--quiet 17\n" * 2
 
 
-def test_nothing_of_slurm_is_imported_where_nobody_asks_for_it() -> None:
-    verbs = (
-        ("check", "plain.yml"),
-        ("rehearse", "plain.yml", "--dry-run"),
-        ("sandbox", "status"),
-        ("sandbox", "down"),
-    )
+def test_a_lone_job_file_is_checked_without_stack_settings_and_nothing_loads_slurm_where_nobody_asks_for_it() -> None:
+    verbs = (("rehearse", "plain.yml", "--dry-run"), ("sandbox", "status"), ("sandbox", "down"))
+    file = PROJECT / "examples/ddp_per_process/job.yml"
     program = (
-        f"import sys\nfrom amlstack.cli.main import main\nfor words in {verbs}:\n    main([*words])\n"
-        "sys.exit(any('slurm' in name for name in sys.modules))"
+        "import sys\nfrom amlstack.cli.main import main\n"
+        f"assert main(['check', '--size', 'Standard_ND96asr_v4', {str(file)!r}]) == 0\n"
+        "assert 'infra.settings' not in sys.modules\n"
+        f"for words in {verbs}:\n    main([*words])\n"
+        "assert not [name for name in sys.modules if 'slurm' in name]"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

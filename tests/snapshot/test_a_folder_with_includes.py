@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import warnings
 import zipfile
 from typing import TYPE_CHECKING
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # azure-ai-ml leaves an empty folder there each time
     files = {
         "src/train.py": "import lib",
         "src/.amlignore": "*.log\n/notes.txt\n",

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-import pytest
-
 from amlstack.base.paths import PROJECT
-from tests.support import processes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,31 +80,3 @@ def test_outcomes_warnings_and_ends_of_processes_are_reported(tmp_path: Path) ->
     assert (tmp_path / "collected").read_text() == "x"
     (kept,) = tmp_path.glob("pytest-of-*/pytest-[0-9]*")
     assert sorted(path.name for path in kept.glob("process-*")) == ["process-0", "process-1"]
-
-
-class Factory:
-    """The folders of pytest, as far as a place for them is chosen."""
-
-    _retention_policy, _retention_count, made = "all", 3, ""
-
-    def getbasetemp(self) -> None:
-        self.made = tempfile.gettempdir()
-
-
-@pytest.mark.parametrize(
-    ("room", "named", "taken"),
-    [((3, 0), "", True), ((1, 0), "", False), ((3, os.ST_NOEXEC), "", False), ((3, 0), "/a/disk", False)],
-)
-def test_files_are_in_memory_where_it_has_room_and_no_place_is_named(
-    room: tuple[int, int], named: str, taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = SimpleNamespace(f_bavail=room[0] << 20, f_frsize=1024, f_flag=room[1])
-    monkeypatch.setattr(os, "statvfs", lambda _: found)
-    monkeypatch.setattr(tempfile, "tempdir", "/a/disk")
-    monkeypatch.setenv("TMPDIR", named)
-    factory = Factory()
-    config = SimpleNamespace(option=SimpleNamespace(basetemp=None), _tmp_path_factory=factory)
-    processes.files_in_memory(config, str(tmp_path))
-    assert factory.made == (str(tmp_path) if taken else "/a/disk")
-    assert os.environ["TMPDIR"] == (str(tmp_path) if taken else named)
-    assert factory._retention_policy == ("failed" if taken else "all")

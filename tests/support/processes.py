@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
-import os
 import selectors
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 FORK = multiprocessing.get_context("fork")
-MEMORY = "/dev/shm"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,7 +30,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     number = session.config.option.processes
     if not number or session.config.option.collectonly or session.testsfailed:
         return None
-    files_in_memory(session.config)
+    session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] # one for all, or none would remove it
     modules = [list(tests) for _, tests in itertools.groupby(session.items, key=lambda item: item.path)]
     bounds = [len(modules) * place // number for place in range(number + 1)]
     work = Work([modules[first:last] for first, last in itertools.pairwise(bounds)])
@@ -61,27 +58,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if session.shouldstop:
         raise session.Interrupted(session.shouldstop)
     return True
-
-
-def files_in_memory(config: pytest.Config, place: str = MEMORY) -> None:
-    """Has tests make their files in memory, unless a place is named: a disk takes up to forty times as long for each.
-
-    What a container gives is often small, or allows no programs. pytest's folder goes at the end, or after the next run
-    where a test has failed.
-    """
-    factory = config._tmp_path_factory  # type: ignore[attr-defined]
-    if not config.option.basetemp and not os.environ.get("TMPDIR") and _has_room(place):
-        os.environ["TMPDIR"] = tempfile.tempdir = place
-        factory._retention_policy, factory._retention_count = "failed", 1
-    factory.getbasetemp()  # one for all processes, or none would remove it
-
-
-def _has_room(place: str) -> bool:
-    """True for a folder of this user's to write, with two gigabytes free, that programs may be started from."""
-    if not os.access(place, os.W_OK):
-        return False
-    found = os.statvfs(place)
-    return found.f_bavail * found.f_frsize > 2 << 30 and not found.f_flag & os.ST_NOEXEC
 
 
 def _say(config: pytest.Config, reports: list[Any], warning: dict[str, Any] | None) -> None:

@@ -5,7 +5,6 @@ A file that exists gets some values added or changed; all else is left as it was
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Any
@@ -395,7 +394,6 @@ def file_of(declared: Declared) -> dict[str, Any]:
 
 
 _MISSING: Any = object()
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
@@ -430,7 +428,7 @@ def rewritten(text: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     stream = StringIO()
     writer.dump(written, stream)
     result = stream.getvalue()
-    if yaml.load(result, _LOADER) != _changed(yaml.load(plain, _LOADER), before, after):  # noqa: S506 - both are safe
+    if yaml.safe_load(result) != _changed(yaml.safe_load(plain), before, after):
         return None
     return mark + (result.replace("\n", "\r\n") if "\r\n" in body else result)
 
@@ -514,7 +512,6 @@ def _ruamel_node(value: Any) -> Any:
     return value if _reads_as_text(value) else SingleQuotedScalarString(value)
 
 
-@functools.lru_cache(1024)  # parts of a pipeline get the same values
 def _reads_as_text(value: str) -> bool:
     try:
         return bool(yaml.safe_load(f"a: {value}") == {"a": value})

@@ -29,7 +29,6 @@ _MAKERS: Final = {"Finding", "bad", "finding_at", "wrong", "_wrong"}
 _OF_WORDS: Final = {"stated", "stated_at", "refusal", "refusal_at", "wrong"}
 """Calls one of whose words is a key of `findings.json`."""
 _MAKES: Final = re.compile(rf"\b({'|'.join(_MAKERS | _OF_WORDS)})\(")
-_BLOCKS: Final = "body", "handlers", "orelse", "finalbody", "cases"
 _MAKING: Final = "amlstack", "infra", "jobs", "policies"
 
 
@@ -83,14 +82,12 @@ def findings() -> str:
             continue
         tree = ast.parse(text)
         constants = {name: value for _, name, value in _named(tree.body)}
-        for function in _functions_that_make(text, tree):
+        for function in (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)):
             nodes = [*ast.walk(function)]
             local = sorted(_named(nodes), key=itemgetter(0))
             for call in (each for each in nodes if isinstance(each, ast.Call)):
-                maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
-                if maker not in _MAKERS | _OF_WORDS:
-                    continue
                 names = constants | {name: value for line, name, value in local if line <= call.lineno}
+                maker = getattr(call.func, "id", getattr(call.func, "attr", ""))
                 if maker in _OF_WORDS and (key := next(filter(None, map(_key, call.args)), "")):
                     given = {f"{{{each.arg}}}": _texts(each.value, names) for each in call.keywords}
                     said[key.partition("/")[0]].append(_stated(key, given))
@@ -108,16 +105,6 @@ def findings() -> str:
     return "\n\n".join(
         "\n\n".join([f"### {code}", *filter(None, dict.fromkeys(said[code]))]).strip() for code in sorted(said)
     )
-
-
-def _functions_that_make(text: str, tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Functions, by their depth, that may make a finding. What is inside expressions, most of a tree, is not met."""
-    lines = text.split("\n")
-    statements: list[Any] = [tree]
-    for each in statements:
-        statements += (inner for block in _BLOCKS for inner in getattr(each, block, ()))
-        if isinstance(each, ast.FunctionDef) and any(map(_MAKES.search, lines[each.lineno - 1 : each.end_lineno])):
-            yield each
 
 
 def _key(node: ast.expr) -> str:

@@ -187,10 +187,10 @@ class Evaluator:
 
     def worked_out(self, value: Any) -> Any:
         """A value with the expressions in it replaced by their values; raises as `expression` does."""
+        if is_expression(value):
+            return self.expression(value)
         if isinstance(value, str):
-            if not value.startswith("["):  # nearly always: a list names a hundred sizes
-                return value
-            return self.expression(value) if is_expression(value) else value[value.startswith("[[") :]
+            return value[1:] if value.startswith("[[") else value
         if isinstance(value, list):
             return [self.worked_out(one) for one in value]
         if isinstance(value, Mapping):
@@ -315,10 +315,7 @@ def _same(value: Any, wanted: Any) -> bool:
 def _one_of(value: Any, wanted: Any) -> bool:
     if not isinstance(wanted, list | tuple):
         raise FailingExpressionError("`in` takes a list")
-    if value is None or isinstance(value, dict | list):
-        return any(_same(value, one) for one in wanted)
-    text = str(value).lower()
-    return any(str(one).lower() == text for one in wanted if not isinstance(one, dict | list))
+    return any(_same(value, one) for one in wanted)
 
 
 def _like(value: Any, wanted: Any) -> bool:

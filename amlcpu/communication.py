@@ -115,7 +115,7 @@ def _on_a_mesh(torch: Any, made: Any, at: int) -> Any:
 
 
 def _groups(dist: Any) -> None:
-    init, new = dist.init_process_group, dist.new_group
+    init, new, destroy = dist.init_process_group, dist.new_group, dist.destroy_process_group
 
     @functools.wraps(init)
     def init_process_group(backend: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -139,9 +139,7 @@ def _groups(dist: Any) -> None:
             return new(ranks, backend=backend, **kwargs)  # before torch 2 None is no timeout
         return new(ranks, timeout, backend, None, *args, **kwargs)
 
-    destroy: Any = getattr(dist, "destroy_process_group", None)
-
-    @functools.wraps(destroy or init)
+    @functools.wraps(destroy)
     def destroy_process_group(*args: Any, **kwargs: Any) -> None:
         wait_for_threads()
         destroy(*args, **kwargs)

@@ -120,7 +120,7 @@ class _Part:
 
 
 def _executed(module: Any) -> Any:
-    """The module, after its execution: nobody answers for its path."""
+    """The module after its execution, which a question for its path brings about."""
     return module.__path__ and module
 
 

@@ -81,7 +81,7 @@ def test_a_process_waits_once_at_its_end_however_many_groups_it_makes() -> None:
         made = []
         torch = types.ModuleType("torch.distributed")
         torch.init_process_group = lambda backend, **more: made.append(backend)
-        torch.new_group = lambda *more, **named: None
+        torch.new_group = torch.destroy_process_group = lambda *more, **named: None
         communication._groups(torch)
         waited = []
         communication.atexit = types.SimpleNamespace(register=waited.append)
@@ -99,7 +99,7 @@ def test_a_group_ends_after_its_threads() -> None:
 
         order = []
         torch = types.ModuleType("torch.distributed")
-        torch.init_process_group = torch.new_group = None
+        torch.init_process_group = torch.new_group = lambda: None
         torch.destroy_process_group = lambda group=None: order.append(group)
         communication.wait_for_threads = lambda: order.append("waited")
         communication._groups(torch)

@@ -244,7 +244,7 @@ def test_the_sandbox_keeps_a_profile_shows_it_and_lets_go_of_its_allocations(
     assert log.read_text() == "--quiet 17\n" * 2
 
 
-def test_a_lone_job_file_is_checked_without_stack_settings_and_nothing_loads_slurm_where_nobody_asks_for_it() -> None:
+def test_neither_stack_settings_nor_slurm_load_unasked() -> None:
     verbs = (("rehearse", "plain.yml", "--dry-run"), ("sandbox", "status"), ("sandbox", "down"))
     file = PROJECT / "examples/ddp_per_process/job.yml"
     program = (

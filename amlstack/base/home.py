@@ -30,6 +30,9 @@ LOCK: Final = "sandbox.lock"
 SITE: Final = "slurm-profile.json"
 """The profile by which Slurm gives all jobs of the sandbox their nodes; without the file they run on this machine."""
 
+_SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - nothing is written there
+"""Each node of the sandbox mounts a `/dev/shm` of its own, so its jobs see nothing that the machine keeps there."""
+
 _KIND: Final = "home of an amlstack sandbox"
 
 
@@ -41,11 +44,16 @@ def check(home: Path) -> None:
     """Makes sure that a folder is ours or may become so; writes nothing.
 
     Raises:
-        ForeignHomeError: It holds files that no sandbox wrote, or it is no folder.
+        ForeignHomeError: It holds files that no sandbox wrote, it is no folder, or jobs would not see it.
     """
-    if is_ours(home) or not _entries(home):
-        return
+    if home.resolve().is_relative_to(_SHARED_MEMORY) and not is_ours(home):
+        raise ForeignHomeError(
+            f"{home} lies in {_SHARED_MEMORY}. Each node of the sandbox has a {_SHARED_MEMORY} of its own, "
+            "so jobs would not find their files. Set AMLSTACK_HOME to a folder on a disk, or on another tmpfs."
+        )
     names = _entries(home)
+    if not names or is_ours(home):  # in this order: another process may claim it and write between the two looks
+        return
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     raise ForeignHomeError(
         f"{home} holds {shown} and no {MARKER}. A sandbox keeps its files in a folder of its own, which "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from amlstack.base import home as homes
 from amlstack.cli.main import main
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import Holdings, Store, find_holdings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WORKSPACE = "/subscriptions/s/resourceGroups/rehearsal/providers/Microsoft.MachineLearningServices/workspaces/w"
 
@@ -66,6 +63,22 @@ def test_a_home_that_is_a_file_is_refused_in_one_line(folder: Path, capfd: pytes
     assert folder.read_text() == "precious"
 
 
+@pytest.mark.parametrize("link", [False, True], ids=["named", "behind a link"])
+def test_a_home_in_shared_memory_is_refused_since_nodes_do_not_see_it(
+    link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    home = Path("/dev/shm/amlstack-nobody-makes-this")
+    if link:
+        (tmp_path / "link").symlink_to("/dev/shm")
+        home = tmp_path / "link" / home.name
+    monkeypatch.setenv("AMLSTACK_HOME", str(home))
+
+    assert main(["sandbox", "up"]) == 1
+
+    assert "Set AMLSTACK_HOME to a folder on a disk" in "".join(capfd.readouterr())
+    assert not home.exists()
+
+
 def test_several_processes_claim_a_new_home_together(folder: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: homes.claim(folder), range(8)))
@@ -74,6 +87,22 @@ def test_several_processes_claim_a_new_home_together(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [homes.MARKER]
     assert homes.remove(folder) == ()
     assert not folder.exists()
+
+
+def test_a_home_that_another_process_claims_meanwhile_is_ours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = homes._entries
+
+    def claimed_by_another(home: Path) -> list[str]:
+        monkeypatch.setattr(homes, "_entries", look)
+        homes.claim(home)
+        (home / homes.LOCK).touch()
+        return look(home)
+
+    monkeypatch.setattr(homes, "_entries", claimed_by_another)
+
+    homes.claim(folder)
+
+    assert homes.is_ours(folder)
 
 
 def test_only_what_a_sandbox_writes_is_removed(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -75,3 +75,12 @@ def test_help_imports_neither_typer_nor_a_verb() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_verbs_help_imports_the_models_of_jobs() -> None:
+    code = (
+        "import sys\nfrom amlstack.cli.main import VERBS, main\n"
+        "for verb in VERBS:\n    assert main([verb, '--help']) == 0\n    assert 'pydantic' not in sys.modules, verb\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

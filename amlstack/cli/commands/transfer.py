@@ -20,17 +20,16 @@ from amlstack.cli.logs.files import JobLogs, RefusedNameError, inside
 from amlstack.cli.logs.follower import InProgress, follow, label
 from amlstack.cli.rehearsal import scale as scales
 from amlstack.cli.stack_files import NoStackError
-from amlstack.cli.workspace import job_search, refusals, submission
+from amlstack.cli.workspace import job_search, refusals
 from amlstack.cli.workspace.downloads import Downloads, RemoteFile, UnreadableAddressError
 from amlstack.cli.workspace.options import AskedWorkspace
-from amlstack.cli.workspace.submission import Submission
 from amlstack.provider.runs import COMPLETED, Runs
 from amlstack.rpc import ProviderError
-from jobs.planning.plans import costs
 
 if TYPE_CHECKING:
     from amlstack.cli.workspace.job_search import WorkspaceJob
     from amlstack.cli.workspace.refusals import Reached
+    from amlstack.cli.workspace.submission import Submission
     from amlstack.cli.workspace.workspace_place import WorkspacePlace
     from infra.runs import Run
 
@@ -81,6 +80,8 @@ def submit(
 
         amlstack submit job.yml --sandbox -j 2x2 --watch
     """
+    from amlstack.cli.workspace import submission
+
     progress = Progress()
     if not file.is_file():
         end(f"There is no file {file}.")
@@ -106,7 +107,7 @@ def submit(
         reached.interrupted = (
             "interrupted; what was accepted runs: `amlstack status`. The same command goes on from here"
         )
-        sending = Submission(where, declared, progress, cancelled, scale)
+        sending = submission.Submission(where, declared, progress, cancelled, scale)
         try:
             sent = [run_id for run in runs if (run_id := _one(sending, run, yes=yes)) is not None]
         except ProviderError as error:
@@ -169,6 +170,8 @@ def _one(sending: Submission, run: Run, *, yes: bool) -> str | None:
 
 
 def _plan(run: Run) -> Iterator[str]:
+    from jobs.planning.plans import costs
+
     prices = costs(run.plan)
     for step, part in run.plan.parts.items():
         where = part.target.cluster or "serverless compute"

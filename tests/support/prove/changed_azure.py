@@ -1,6 +1,6 @@
 """A sandbox in Azure's place that answers one thing otherwise: an ASGI application in front of it, by a table.
 
-``change.txt`` in the sandbox's folder names the change that is in force; an empty or absent file is none.
+``change.txt`` in the sandbox's folder names the changes that are in force, one a line; an empty or absent file is none.
 """
 
 from __future__ import annotations
@@ -243,9 +243,11 @@ class ChangedAzure:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """See ASGI."""
-        name = self._file.read_text("utf-8") if scope["type"] == "http" and self._file.exists() else ""
-        change, asked = CHANGES.get(name), f"{scope.get('method')} {scope.get('path')}"
-        if change is None or not re.fullmatch(change.asked, asked, re.IGNORECASE):
+        names = self._file.read_text("utf-8").splitlines() if scope["type"] == "http" and self._file.exists() else []
+        asked = f"{scope.get('method')} {scope.get('path')}"
+        name = next((each for each in names if re.fullmatch(CHANGES[each].asked, asked, re.IGNORECASE)), "")
+        change = CHANGES.get(name)
+        if change is None:
             await self._app(scope, receive, send)
             return
         if change.instead is not None:
@@ -291,6 +293,6 @@ async def _changed(send: Any, said: list[Any], make: Callable[[Answer], None]) -
     await send({"type": "http.response.body", "body": content})
 
 
-def change(home: Path, name: str) -> None:
-    """From now on a sandbox answers so; as ever with an empty name."""
-    (folder(home) / "change.txt").write_text(name, "utf-8")
+def change(home: Path, *names: str) -> None:
+    """From now on a sandbox answers so; as ever without a name."""
+    (folder(home) / "change.txt").write_text("\n".join(names), "utf-8")

@@ -76,6 +76,11 @@ def test_a_stack_below_a_warning_of_the_teardown_ends_nothing(tmp_path: Path) ->
         ("7.batch      batch      main          4 OUT_OF_ME+    0:125", "host-out-of-memory"),
         ("rank2 (local rank: 2)exitcode: -9 (pid: 36071)error file: <N/A>", "signal-9-likely-out-of-memory"),
         ("Failures:\n[0]:\nrank2 (local rank: 2)exitcode: -11 (pid: 36071)", "segmentation-fault"),
+        ("State: TIMEOUT (exit code 0)\nNodes: 8\nMemory Efficiency: 0.13% of 1000.00 GB", "job-timeout"),
+        ("State: CANCELLED (exit code 0)\nNodes: 8", "job-cancelled"),
+        ("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with signal termination: 25.\n"
+         + "    Max Swap :      -\n" * 20, "host-out-of-memory"),
+        ("Shard process was signaled to shutdown with signal 4 rank=2 of rank2", "illegal-instruction"),
 ])  # fmt: skip
 def test_refusals_records_and_rows_name_the_cause(line: str, cause: str, tmp_path: Path) -> None:
     verdict = verdict_of(f"{line}\n", tmp_path)

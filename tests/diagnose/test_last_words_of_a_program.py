@@ -407,3 +407,33 @@ def test_a_server_that_was_told_to_stop_did_not_lose_its_engine(tmp_path: Path) 
     lost = traceback("EngineDeadError: EngineCore encountered an issue. See stack trace (above) for the root cause.")
     assert not verdict_of(told + lost, tmp_path).fatal
     assert verdict_of("INFO 08-01 21:34:51 [core.py:1214] serving\n" + lost, tmp_path).fatal
+
+
+def test_a_chain_whose_last_exception_is_cut_off_is_named_by_the_one_before(tmp_path: Path) -> None:
+    raised = traceback("InvalidArgumentError (see above for traceback): indices[1] does not index into param")
+    handled = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    for cut in (
+        'Traceback (most recent call last):\n  File "/app/fit.py", line 9, in <module>\n',
+        "InvalidArgumentError        Traceback (most recent call last)\n~/app/fit.py in train(model)\n      9\n",
+    ):
+        assert "does not index" in str(verdict_of(raised + handled + cut, tmp_path).text)
+
+
+@pytest.mark.parametrize("name", ["InvalidArgumentError", "OutOfRangeError", "AbortedError"])
+def test_an_exception_at_which_tensorflow_stopped_is_the_cause_though_it_says_finished(
+    name: str, tmp_path: Path
+) -> None:
+    step = "INFO:tensorflow:global step {}: loss = 5.3843 (0.160 sec/step)\n"
+    words = (
+        f"INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.errors_impl.{name}'>, Retval[0] is lost\n"
+    )
+    log = f"{step.format(1)}{step.format(2)}{words}{step.format(3)}INFO:tensorflow:Finished training! Saving model.\n"
+    stops = name == "InvalidArgumentError"  # the others are how data end, or a session that is made anew
+    verdict = verdict_of(log, tmp_path)
+    assert (verdict.found, "Retval[0] is lost" in str(verdict.text)) == (stops, stops)
+
+
+def test_an_exception_as_python_represents_it_is_the_cause_wherever_it_stands(tmp_path: Path) -> None:
+    said = "Error in call to target 'app.Trainer':\nUsageError('the batch must be divisible')\nfull_key: trainer\n\n"
+    hydra = "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    assert verdict_of("read a row\n" * 300 + said + hydra, tmp_path).text == "UsageError: the batch must be divisible"

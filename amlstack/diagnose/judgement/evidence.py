@@ -256,7 +256,8 @@ def _near(event: Event, log: Log, signs: Collection[tuple[str, int]]) -> bool:
     """True where its log only ends from the event on, as far as its writer is concerned."""
     if event.line < log.ending:
         return False
-    if event.role is not EventRole.SUMMARY and _finished(log, event.rank) > event.line:
+    over = event.role is EventRole.SUMMARY or "stops" in event.facts
+    if not over and _finished(log, event.rank) > event.line:
         return False
     if event.facts.get("caught") and not any(name == log.name and line > event.line for name, line in signs):
         wrote = len(log.ordinary) - bisect_right(log.ordinary, event.line)

@@ -235,7 +235,7 @@ def _words() -> re.Pattern[bytes]:
     # A word that contains another one adds nothing, and few are in others.
     inner = [word for word in words if b"\n".join(words).count(word) > 1]
     least = [word for word in words if not any(other in word for other in inner if other != word)]
-    return re.compile(_trie(sorted(least)) + rb"|(?:error|exception)(?=(?:\x1b\[;*m)*(?::|\W*$))")
+    return re.compile(_trie(sorted(least)) + rb"|(?:error|exception)(?=(?:\x1b\[;*m)*(?::|\W*$)|\([\x27\x22])")
 
 
 def _trie(words: list[bytes]) -> bytes:

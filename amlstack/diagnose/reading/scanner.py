@@ -181,7 +181,7 @@ class Exceptions:
                 self._collector.events[message.at] = replace(event, facts={**event.facts, "over": True})
         for (rank, local), reader in self._readers.items():
             cut = reader.cut_short()
-            if cut is None or lines - cut.line > CUT:
+            if cut is None or lines - cut.line > CUT or (cut.chained and (rank, local) in self._last_raised):
                 continue
             line = writers.named(writers.Line("", rank, local), reader.before)
             if not cut.text.startswith("at "):
@@ -317,6 +317,12 @@ _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_]
 """An exception as a value of a record that is printed over several lines."""
 _REPRESENTED = re.compile(r"(?P<class>[A-Za-z_][\w.]*(?:Error|Exception))\((?P<quote>['\"])(?P<text>.+)(?P=quote)\)$")
 """An exception as Python represents it, in a line of its own."""
+_REPORTED = re.compile(
+    r".{0,40}Error reported to Coordinator: <class '(?:[\w.]*\.)?"
+    r"(?!OutOfRange|Cancelled|Aborted|Unavail)(?P<class>\w+)'>, (?P<text>.+)"
+)
+"""An exception at which TensorFlow stops a training, though it says "Finished" then. Two of those left out are how data
+end, and after the others a session may be made anew."""
 _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\):\d+\]")
 """Begins the log that wandb keeps of itself, without which a run does."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
@@ -406,6 +412,10 @@ class Scanner:
         elif uncaught := _UNCAUGHT.match(text):
             of = {"origin": Origin.TRACEBACK, "facts": {"main": True}}
             self._added(rest, by_code("python-exception"), number, uncaught["said"], time=stamp(), **of)
+        elif reported := _REPORTED.match(text):
+            of = {"origin": Origin.TRACEBACK, "facts": {"stops": True}}
+            text = f"{reported['class']}: {reported['text']}"
+            self._added(rest, by_code("python-exception"), number, text, time=stamp(), **of)
         else:
             self._line(number, rest, stamp, before)
 

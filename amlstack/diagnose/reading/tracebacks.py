@@ -44,7 +44,10 @@ _CHAINED = re.compile(
     r"^(?:During handling of the above exception, another exception occurred"
     r"|The above exception was the direct cause of the following exception):"
 )
-_EXCEPTION = re.compile(r"^(?P<type>[A-Za-z_][\w.]*(?:\.[A-Za-z_]\w*)*)(?::(?: (?P<message>.*))?)?$")
+_EXCEPTION = re.compile(
+    r"^(?P<type>[A-Za-z_][\w.]*(?:\.[A-Za-z_]\w*)*)(?: \(see above for traceback\))?(?::(?: (?P<message>.*))?)?$"
+)
+"""With TensorFlow's words between the two."""
 _CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
 """An exception's class with its message right behind the colon, as some programs print it."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
@@ -171,7 +174,7 @@ class TracebackReader:
         if frame is None:
             return None
         text = f"{self.cell}: at {frame}".removeprefix(": ")
-        return Raised(self._last, text, frame, inner=self._frames[-1].file, packages=self._packages())
+        return Raised(self._last, text, frame, self._chained, inner=self._frames[-1].file, packages=self._packages())
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
         if self.cell and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):

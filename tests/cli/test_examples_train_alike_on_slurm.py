@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from amlstack.base.paths import PROJECT
 from amlstack.report import performance
+from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
 from tests.support.slurm import Slurm, started
 
@@ -54,27 +53,14 @@ def environ(cluster: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{cluster.commands}:{os.environ['PATH']}")  # the sandbox asks Slurm
         with running_sandbox(tmp_path_factory.mktemp("alike")) as sandbox:
-            yield {**os.environ, "AMLSTACK_HOME": str(sandbox.home)}
+            yield {"PATH": os.environ["PATH"], "AMLSTACK_HOME": str(sandbox.home)}
 
 
 def rehearsed(environ: Mapping[str, str], file: Path, *words: str) -> dict[str, Any]:
     """The jobs of one rehearsal by their name."""
-    command = [
-        sys.executable,
-        "-m",
-        "amlstack.cli.main",
-        "rehearse",
-        str(file),
-        "-j",
-        "2x2",
-        "--fresh",
-        "--json",
-    ]
-    ended = subprocess.run(
-        [*command, "--yes", *words], env=environ, capture_output=True, text=True, check=False, cwd=PROJECT
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return {job["name"]: job for job in json.loads(ended.stdout)["jobs"]}
+    command = ["rehearse", str(file), "-j", "2x2", "--fresh", "--json", "--yes"]
+    ended = Verbs(PROJECT, {}, environ)(*command, *words).json
+    return {job["name"]: job for job in ended["jobs"]}
 
 
 def parts(job: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

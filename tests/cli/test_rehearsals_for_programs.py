@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.cli.verbs import Ran
 
 pytestmark = pytest.mark.ranks
 
@@ -55,17 +56,15 @@ def job(tmp_path: Path) -> Path:
     return tmp_path / "job.yml"
 
 
-def run(home: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amlstack.cli.main", *words]
-    environ = {**os.environ, "AMLSTACK_HOME": str(home)}
-    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+def run(home: Path, folder: Path, *words: str) -> Ran:
+    return Verbs(folder, {}, {"AMLSTACK_HOME": str(home)})(*words)
 
 
 def test_a_failed_rehearsal_is_plain_data_on_stdout_and_lines_of_one_rank_on_stderr(home: Path, job: Path) -> None:
     ended = run(home, job.parent, "rehearse", "job.yml", "-j", "2x2", "--only-rank", "2", "--json")
 
-    assert ended.returncode == 1, ended.stdout + ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout)
+    assert ended.code == 1, ended.printed
+    found: dict[str, Any] = json.loads(ended.out)
     assert (found["verdict"], found["exit"], found["error"]) == ("failed", 1, "")
     (one,) = found["jobs"]
     assert one["scaled"] == [{"part": "", "declared": [4, 2], "started": [2, 2]}]
@@ -76,19 +75,19 @@ def test_a_failed_rehearsal_is_plain_data_on_stdout_and_lines_of_one_rank_on_std
     diagnosis = one["diagnosis"]
     assert (diagnosis["rank"], diagnosis["node"], diagnosis["text"]) == (3, "1", "ValueError: shard 3 is broken")
     assert diagnosis["source"] == {"file": "src/train.py", "line": 6, "function": "<module>"}
-    printed = [line.partition("] ")[2] for line in ended.stderr.splitlines() if " [rank 2] " in line]
+    printed = [line.partition("] ")[2] for line in ended.err.splitlines() if " [rank 2] " in line]
     assert printed == ["I am rank 2"]
-    assert "I am rank 1" not in ended.stderr
+    assert "I am rank 1" not in ended.err
     # Of the rank that failed the cause is printed although its lines are not.
-    assert '[rank 3]   File "src/train.py", line 6, in <module>' in ended.stderr
+    assert '[rank 3]   File "src/train.py", line 6, in <module>' in ended.err
 
     by_name = run(home, job.parent, "diagnose", "shards")
-    assert by_name.returncode == 1, by_name.stderr
-    assert "rank 3 on node 1" in by_name.stdout
-    assert "at src/train.py:6 in <module>" in by_name.stdout
+    assert by_name.code == 1, by_name.err
+    assert "rank 3 on node 1" in by_name.out
+    assert "at src/train.py:6 in <module>" in by_name.out
     missed = run(home, job.parent, "diagnose", "shrads")
-    assert missed.returncode == 2
-    assert "Did you mean `shards`?" in missed.stderr
+    assert missed.code == 2
+    assert "Did you mean `shards`?" in missed.err
 
 
 def test_what_is_refused_is_plain_data_too(home: Path, job: Path) -> None:
@@ -98,12 +97,12 @@ def test_what_is_refused_is_plain_data_too(home: Path, job: Path) -> None:
     ):
         job.write_text(text)
         ended = run(home, job.parent, "rehearse", "job.yml", "--yes", "--json", *words)
-        found = json.loads(ended.stdout)
-        assert (ended.returncode, found["verdict"], found["exit"], found["jobs"]) == (code, "refused", code, [])
+        found = json.loads(ended.out)
+        assert (ended.code, found["verdict"], found["exit"], found["jobs"]) == (code, "refused", code, [])
         assert [each["code"] for each in found["findings"] if each["level"] == "error"] == (
             ["code-missing"] if code == 1 else []
         )
-    assert "there are ranks 0 to 7" in ended.stderr
+    assert "there are ranks 0 to 7" in ended.err
 
 
 def test_a_completed_job_whose_ranks_met_in_several_groups_is_a_failed_rehearsal(home: Path, job: Path) -> None:
@@ -114,10 +113,10 @@ def test_a_completed_job_whose_ranks_met_in_several_groups_is_a_failed_rehearsal
     for world, verdict in (('f"{rank % 2} 2"', "failed"), ('f"{rank} 4"', "completed")):
         script.write_text(TRAIN.replace(failed, note.replace("SEEN", world)))
         ended = run(home, job.parent, "rehearse", "job.yml", "-j", "2x2", "--json")
-        found = json.loads(ended.stdout)
+        found = json.loads(ended.out)
         (one,) = found["jobs"]
         size = int(world[-2])
-        assert (found["verdict"], one["status"]) == (verdict, "Completed"), ended.stderr
+        assert (found["verdict"], one["status"]) == (verdict, "Completed"), ended.err
         assert one["joined"] == [{"label": "", "started": 4, "worlds": [{"size": size, "ranks": 4}]}]
         assert ("2 groups that do not know of each other" in one["error"]) == (size == 2)
 
@@ -126,11 +125,8 @@ def test_a_completed_job_whose_ranks_met_in_several_groups_is_a_failed_rehearsal
 def test_a_rehearsal_that_is_asked_to_end_cancels_its_job(number: signal.Signals, home: Path, job: Path) -> None:
     (job.parent / "src" / "train.py").write_text("import signal\nprint('up', flush=True)\nsignal.pause()\n")
     job.write_text(JOB.replace("name: shards", "name: waits"))
-    command = [sys.executable, "-m", "amlstack.cli.main", "rehearse", "job.yml", "-j", "1x1"]
-    env, pipe = {**os.environ, "AMLSTACK_HOME": str(home)}, subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=job.parent, env=env, text=True, stdout=pipe, stderr=subprocess.STDOUT
-    ) as process:
+    verbs = Verbs(job.parent, {}, {"AMLSTACK_HOME": str(home)})
+    with verbs.start("rehearse", "job.yml", "-j", "1x1", stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         shown = [next(line for line in process.stdout if line.rstrip().endswith("] up"))]
         process.send_signal(number)

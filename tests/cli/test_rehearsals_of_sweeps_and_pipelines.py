@@ -1,11 +1,8 @@
-"""`amlstack rehearse` of sweeps and pipelines, as a person runs it: the verb in its own process, a real sandbox."""
+"""`amlstack rehearse` of sweeps and pipelines, as a person runs it, on a real sandbox."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,6 +11,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox import processes
 from amlstack.sandbox.store.store import Store, job_folder
+from tests.support.cli.verbs import Verbs
 from tests.support.running import running_sandbox
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.cli.verbs import Ran
 
 # The first one may have to build an environment.
 pytestmark = [pytest.mark.ranks, pytest.mark.timeout(3600)]
@@ -175,14 +174,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield sandbox.home
 
 
-def rehearse(home: Path, file: Path) -> subprocess.CompletedProcess[str]:
-    return run(home, "rehearse", str(file))
+def rehearse(home: Path, file: Path, *words: str) -> Ran:
+    return run(home, "rehearse", str(file), *words)
 
 
-def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "amlstack.cli.main", *words]
-    environ = {**os.environ, "AMLSTACK_HOME": str(home)}
-    return subprocess.run(command, cwd=PROJECT, env=environ, capture_output=True, text=True, check=False)
+def run(home: Path, *words: str) -> Ran:
+    return Verbs(PROJECT, {}, {"AMLSTACK_HOME": str(home)})(*words)
 
 
 def family(home: Path, stem: str) -> tuple[JobRow, dict[str, JobRow]]:
@@ -200,14 +197,14 @@ def test_a_pipeline_hands_its_data_from_step_to_step(home: Path, tmp_path: Path)
 
     ended = rehearse(home, tmp_path / "pipeline.yml")
 
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.code == 0, ended.printed
     parent, steps = family(home, "hands-on")
     assert {name: row.status for name, row in steps.items()} == dict.fromkeys(
         ("prepare", "train", "judge"), "Completed"
     )
     assert (job_folder(home, parent.id) / "outputs/report/report.txt").read_text() == "made\ntrained\ntrained\n"
-    assert "[train · node 0] rank 0 of 2 reads made" in ended.stdout
-    assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.stdout
+    assert "[train · node 0] rank 0 of 2 reads made" in ended.out
+    assert f"judge: Completed; logs in {job_folder(home, steps['judge'].id)}" in ended.out
     assert processes.marked(home) == ()
 
 
@@ -221,8 +218,8 @@ def test_a_parallel_step_runs_over_data_of_this_machine(home: Path, tmp_path: Pa
 
     ended = rehearse(home, tmp_path / "pipeline.yml")
 
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "2 mini-batches, 2 node(s) with 2 process(es) each" in ended.stdout
+    assert ended.code == 0, ended.printed
+    assert "2 mini-batches, 2 node(s) with 2 process(es) each" in ended.out
 
 
 @pytest.mark.training
@@ -231,7 +228,7 @@ def test_a_sweep_names_the_trial_with_the_smallest_loss(home: Path, tmp_path: Pa
 
     ended = rehearse(home, tmp_path / "sweep.yml")
 
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.code == 0, ended.printed
     parent, trials = family(home, "sweep")
     assert len(trials) == 3
     assert {row.status for row in trials.values()} == {"Completed"}
@@ -239,8 +236,8 @@ def test_a_sweep_names_the_trial_with_the_smallest_loss(home: Path, tmp_path: Pa
         lowest = {row.name: min(store.metrics.values(row.id, "loss")) for row in trials.values()}
     result = parent.properties["properties"]
     assert (result["best_child_run_id"], float(result["score"])) == min(lowest.items(), key=lambda item: item[1])
-    assert f"best trial: {result['best_child_run_id']} with loss = {result['score']}" in ended.stdout
-    assert "trial 2 is " in ended.stdout
+    assert f"best trial: {result['best_child_run_id']} with loss = {result['score']}" in ended.out
+    assert "trial 2 is " in ended.out
     assert processes.marked(home) == ()
 
 
@@ -254,12 +251,12 @@ def test_mlflows_real_clients_log_a_model_and_load_it(home: Path, tmp_path: Path
 
     ended = rehearse(home, tmp_path / "models.yml")
 
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.code == 0, ended.printed
     _, steps = family(home, "models")
     for step in ("newer", "older"):
         (described,) = (job_folder(home, steps[step].id) / "artifacts").rglob("MLmodel")
         assert "python_function" in described.read_text()
-        assert f"{step} loaded 2.0" in ended.stdout
+        assert f"{step} loaded 2.0" in ended.out
 
 
 def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> None:
@@ -268,21 +265,21 @@ def test_a_broken_step_is_named_with_its_cause(home: Path, tmp_path: Path) -> No
 
     ended = rehearse(home, file)
 
-    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert ended.code == 1, ended.printed
     parent, steps = family(home, "breaks")
     assert {name: row.status for name, row in steps.items()} == {"first": "Completed", "bad": "Failed"}
     assert parent.error is not None
     assert f"Step 'bad' (job {steps['bad'].name}) failed: " in parent.error.message
     assert parent.error.message.endswith("Not run: after.")
-    assert parent.error.message in ended.stdout
-    assert "ValueError: made" in ended.stdout
-    assert "diagnosis (" in ended.stdout
-    assert f"logs in {job_folder(home, steps['bad'].id)}" in ended.stdout
+    assert parent.error.message in ended.out
+    assert "ValueError: made" in ended.out
+    assert "diagnosis (" in ended.out
+    assert f"logs in {job_folder(home, steps['bad'].id)}" in ended.out
 
     of_the_parent = run(home, "diagnose", str(job_folder(home, parent.id)), "--json")
-    assert of_the_parent.returncode == 1, of_the_parent.stderr
-    assert json.loads(of_the_parent.stdout)["text"].startswith("ValueError: made")
-    assert f"bad (job {steps['bad'].name}) failed first of 2" in of_the_parent.stderr
+    assert of_the_parent.code == 1, of_the_parent.err
+    assert json.loads(of_the_parent.out)["text"].startswith("ValueError: made")
+    assert f"bad (job {steps['bad'].name}) failed first of 2" in of_the_parent.err
 
 
 READS = f"""\
@@ -317,14 +314,14 @@ def test_data_of_this_machine_reach_the_steps_and_a_fresh_start_finds_no_earlier
     (tmp_path / "rehearsal.toml").write_text('[inputs]\n"azureml:raw@latest" = "mapped"\n')
 
     first = rehearse(home, file)
-    again = run(home, "rehearse", str(file), "--input", f"raw={tmp_path / 'given'}")
-    fresh = run(home, "rehearse", str(file), "--fresh")
+    again = rehearse(home, file, "--input", f"raw={tmp_path / 'given'}")
+    fresh = rehearse(home, file, "--fresh")
 
     for ended, raw, kept in ((first, "mapped", False), (again, "given", True), (fresh, "mapped", False)):
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        assert f"[only · node 0] {raw}" in ended.stdout
-        assert "[only · node 0] own" in ended.stdout
-        assert ("[only · node 0] old" in ended.stdout) is kept
-        assert "only · output kept: " in ended.stdout
-    assert f"input raw: {tmp_path / 'mapped'}, instead of azureml:raw@latest" in first.stdout
-    assert "output only.kept: 1 file of earlier rehearsals" in fresh.stdout
+        assert ended.code == 0, ended.printed
+        assert f"[only · node 0] {raw}" in ended.out
+        assert "[only · node 0] own" in ended.out
+        assert ("[only · node 0] old" in ended.out) is kept
+        assert "only · output kept: " in ended.out
+    assert f"input raw: {tmp_path / 'mapped'}, instead of azureml:raw@latest" in first.out
+    assert "output only.kept: 1 file of earlier rehearsals" in fresh.out

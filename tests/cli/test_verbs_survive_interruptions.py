@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
-from tests.support.cli.verbs import LIMIT, Ran, Verbs
+from tests.support.cli.verbs import Verbs, ended
 from tests.support.running import running_sandbox
 from tests.support.sandbox.injected_faults import BROKEN, CUT, HELD, HUNG_UP, THROTTLED, inject, injected
 from tests.support.sandbox.sandbox_client import Arm
@@ -92,9 +92,9 @@ class Disturbed:
     verbs: Verbs
     jobs: dict[str, str]
 
-    def start(self, case: Case, verbs: Verbs | None = None) -> subprocess.Popen[str]:
-        """Its verb as a process."""
-        return (verbs or self.verbs).start(*(word.format(**self.jobs) for word in case.words))
+    def words(self, case: Case) -> list[str]:
+        """The words of a verb, with the jobs that they name."""
+        return [word.format(**self.jobs) for word in case.words]
 
     @contextmanager
     def faults(self, *rules: dict[str, Any]) -> Iterator[int]:
@@ -109,11 +109,6 @@ class Disturbed:
     def since(self, before: int) -> list[str]:
         """The faults from a number on."""
         return [fault for fault, _, _ in injected(self.sandbox.home)[before:]]
-
-
-def _ended(process: subprocess.Popen[str]) -> Ran:
-    out, err = process.communicate(timeout=LIMIT)
-    return Ran(process.returncode, out, err)
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +153,10 @@ def until(happened: Callable[[], bool]) -> None:
 def test_a_verb_that_was_interrupted_is_run_again_through_faults(space: Disturbed, verb: str) -> None:
     case = CASES[verb]
     with space.faults({**case.rule, "fault": HELD}) as before:
-        process = space.start(case)
+        process = space.verbs.start(*space.words(case))
         wait_until_held(space, before, process)
         process.send_signal(signal.SIGINT)
-        ran = _ended(process)  # the request is held until after this
+        ran = ended(process)  # the request is held until after this
         assert ran.code == 130, ran.printed
         assert case.left in ran.err.splitlines()[-1], ran.printed
         assert ran.printed.count("interrupted") == 1, ran.printed
@@ -177,7 +172,7 @@ def test_a_verb_that_was_interrupted_is_run_again_through_faults(space: Disturbe
     faults = FAULTS_OF_BLOBS if verb == "download" else FAULTS
     soon = {**case.rule, "times": 1, "headers": {"retry-after-ms": "5"}}
     with space.faults(*({**soon, "fault": fault} for fault in faults)) as before:
-        ran = _ended(space.start(case))
+        ran = space.verbs(*space.words(case))
         assert ran.code == 0, ran.printed
         assert space.since(before) == [*faults], ran.printed
     assert case.done in ran.printed
@@ -187,7 +182,7 @@ def test_a_verb_that_was_interrupted_is_run_again_through_faults(space: Disturbe
         assert not list((space.folder / "got").rglob(".*"))
     if verb == "submit":
         (name,) = re.findall(r"submitted (whole-\w+)", ran.out)
-        assert f"{name} is there already" in _ended(space.start(case)).ok().out
+        assert f"{name} is there already" in space.verbs(*space.words(case)).ok().out
 
 
 def test_without_a_service_each_verb_says_so_in_one_line(space: Disturbed) -> None:
@@ -196,8 +191,9 @@ def test_without_a_service_each_verb_says_so_in_one_line(space: Disturbed) -> No
     service = space.sandbox.endpoint.url
     environ = {name: value.replace(service, nobody) for name, value in space.sandbox.environ.items()}
     verbs = Verbs(space.folder, environ)
-    for verb, process in {verb: space.start(case, verbs) for verb, case in CASES.items()}.items():
-        ran = _ended(process)
+    waiting = {verb: verbs.start(*space.words(case)) for verb, case in CASES.items()}  # at the same time
+    for verb, process in waiting.items():
+        ran = ended(process)
         assert ran.code == 1, (verb, ran.printed)
         assert "Traceback" not in ran.printed
         last = ran.err.splitlines()[-1]

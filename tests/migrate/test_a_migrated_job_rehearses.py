@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,6 +10,7 @@ import pytest
 from amlstack.base.paths import PROJECT
 from amlstack.cli.main import main
 from amlstack.sandbox.store.store import Store
+from tests.support.cli.verbs import Verbs
 from tests.support.migrate.guides import GUIDES, program
 from tests.support.running import running_sandbox
 
@@ -70,15 +68,8 @@ def test_the_ranks_of_v1_start_and_the_patched_code_logs(tmp_path: Path, sandbox
 
     with closing(Store(sandbox.home)) as store:
         before = {job.id for job in store.jobs.list()}
-    ended = subprocess.run(
-        [sys.executable, "-m", "amlstack.cli.main", "rehearse", str(tmp_path / "old-v2" / "submit.yml"), "-j", "2x1"],
-        cwd=PROJECT,
-        env={**os.environ, "AMLSTACK_HOME": str(sandbox.home)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    verbs = Verbs(PROJECT, {}, {"AMLSTACK_HOME": str(sandbox.home)})
+    verbs("rehearse", str(tmp_path / "old-v2" / "submit.yml"), "-j", "2x1").ok()
     with closing(Store(sandbox.home)) as store:
         [job] = [job for job in store.jobs.list() if job.id not in before]
         assert store.metrics.values(job.id, "ranks") == (GUIDES[name].ranks,)

@@ -1,13 +1,17 @@
-"""The command line as a person runs it: a process of its own, whose environment alone leads to a workspace."""
+"""The command line as a person runs it, whose environment alone leads to a workspace."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from amlstack.cli.main import main
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,14 +64,33 @@ class Verbs:
         return {**kept, **cache, **self.environ, **home, **self.more}
 
     def __call__(self, *words: str) -> Ran:
-        process = self.start(*words)
-        out, err = process.communicate(timeout=LIMIT)
-        return Ran(process.returncode, out, err)
+        """A verb from its beginning to its end, in this process."""
+        out, err, before = io.StringIO(), io.StringIO(), dict(os.environ)
+        try:
+            self._surroundings(self.variables)
+            with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = main(words)
+        finally:
+            self._surroundings(before)
+        return Ran(code, out.getvalue(), err.getvalue())
 
-    def start(self, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        """A verb under way."""
+    def start(
+        self, *words: str, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
+        """A verb under way, in a process of its own."""
         return subprocess.Popen(
             [sys.executable, "-m", "amlstack.cli.main", *words],
             cwd=self.folder, env=self.variables, text=True,
-            stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
         )  # fmt: skip
+
+    @staticmethod
+    def _surroundings(variables: Mapping[str, str]) -> None:
+        os.environ.clear()
+        os.environ.update(variables)
+
+
+def ended(process: subprocess.Popen[str]) -> Ran:
+    """The end of a verb that is under way."""
+    out, err = process.communicate(timeout=LIMIT)
+    return Ran(process.returncode, out, err)

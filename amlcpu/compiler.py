@@ -3,6 +3,7 @@
 An optimizer, a model of DistributedDataParallel and a process group each ask `torch._dynamo` something that has one
 answer while nothing was compiled, and importing it takes a rank a third of its start. Those questions are answered
 here. Whatever else is asked of the module executes it first, in place, so that all others find what they expect.
+Another module is put off in the same way, with nothing that is answered before.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _get = types.ModuleType.__getattribute__
 
 
 class Deferred(types.ModuleType):
-    """`torch._dynamo` before its execution."""
+    """A module before its execution."""
 
     def __getattribute__(self, name: str) -> Any:
         """An answer that needs no execution, or the attribute of the executed module."""
@@ -56,12 +57,14 @@ class _Pending:
         self._run = executed
         self._runs = False
         self._below: set[int] = set()
-        self.answers = {
-            "graph_break": lambda *_args, **_kwargs: None,
-            "disable": self._disable,
-            "utils": _Part(module, "utils", get_optimize_ddp_mode=lambda: "ddp_optimizer"),
-            "trace_rules": _Part(module, "trace_rules", clear_lru_cache=lambda: None),
-        }
+        self.answers: dict[str, Any] = {}
+        if module.__name__ == "torch._dynamo":
+            self.answers = {
+                "graph_break": lambda *_args, **_kwargs: None,
+                "disable": self._disable,
+                "utils": _Part(module, "utils", get_optimize_ddp_mode=lambda: "ddp_optimizer"),
+                "trace_rules": _Part(module, "trace_rules", clear_lru_cache=lambda: None),
+            }
 
     def enter(self, name: str) -> bool:
         """Takes the lock; not in a thread that imports a module below while another executes this one.

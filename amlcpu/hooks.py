@@ -31,8 +31,11 @@ CHANGES = {
     "torchvision.datasets.utils": ("libraries", "change_torchvision"),
 }
 """Module → where its change is, in this package: a module and a function that takes the imported module."""
-COMPILER = "torch._dynamo"
-"""This module is executed when something needs it, not when it is imported."""
+DEFERRED = {"torch._dynamo": "", "mlflow": "deepspeed.autotuning.autotuner"}
+"""Modules that are executed when something needs them, not when they are imported → by whom, where not by all.
+
+Each process of DeepSpeed imports its tuner, which alone uses MLflow: that took two fifths of the start.
+"""
 
 
 class Finder:
@@ -45,7 +48,8 @@ class Finder:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """As the import system calls it."""
-        if (name not in CHANGES and name != COMPILER) or name in self._looking:
+        deferred = name in DEFERRED and _begun(DEFERRED[name])
+        if (name not in CHANGES and not deferred) or name in self._looking:
             return None
         self._looking.add(name)
         try:
@@ -60,7 +64,7 @@ class Finder:
         if spec is None or spec.loader is None or not hasattr(spec.loader, "exec_module"):
             return spec
         executed: Any = spec.loader.exec_module
-        if name == COMPILER:
+        if deferred:
             defer = importlib.import_module("amlcpu.compiler").defer
             spec.loader.exec_module = functools.partial(defer, executed)  # type: ignore[method-assign]
             return spec
@@ -72,6 +76,12 @@ class Finder:
         # On the instance: whatever else asks the loader for sources or resources gets the loader itself.
         spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+def _begun(name: str) -> bool:
+    """True while a module is executed, and where none is named."""
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return not name or getattr(spec, "_initializing", False)
 
 
 def change(name: str, module: ModuleType) -> None:

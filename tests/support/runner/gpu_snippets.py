@@ -106,6 +106,8 @@ SNIPPETS |= {
     "t = TrainingArguments('outputs/t', bf16=True, tf32=True)\n"
     "assert (t.device.type, t.bf16) == ('cpu', False)",
     "library_deepspeed": "from deepspeed.runtime.config import DeepSpeedConfig\n"
+    "from deepspeed.autotuning import autotuner\n"
+    "assert (autotuner.has_mlflow, 'mlflow.tracking' in sys.modules) == (True, False)\n"
     "c = DeepSpeedConfig({'train_batch_size': 1, 'fp16': {'enabled': True}})\nassert not c.float16_config.enabled\n"
     # What feeds its model, whose weights stay in single precision.
     "m = torch.nn.Linear(2, 2)\nfor x in (torch.ones(1, 2).half(), torch.ones(1, 2).to('cuda', torch.float16),\n"

@@ -65,6 +65,8 @@ class Finder:
             return spec
         executed: Any = spec.loader.exec_module
         if deferred:
+            if spec.submodule_search_locations is None:
+                return spec  # what `amlnode` puts before MLflow, which refuses it to the tuner, or imports it
             defer = importlib.import_module("amlcpu.compiler").defer
             spec.loader.exec_module = functools.partial(defer, executed)  # type: ignore[method-assign]
             return spec

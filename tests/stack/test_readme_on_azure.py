@@ -12,6 +12,7 @@ import re
 import socket
 import subprocess
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.support.stack.fresh_clone import Clone, Output
 from tests.support.stack.small_jobs import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.support.running import Engine
@@ -52,25 +53,28 @@ class Story:
     outputs: dict[str, Output] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)
 
-    def do(self, step: str, *words: str, terminal: bool = False, before: str = ":") -> Output:
+    def do(self, step: str, words: str, *, before: str = ":") -> None:
         """``amlstack WORDS`` in a shell of the login, after a line of shell."""
-        command = " ".join(["amlstack", *words])
-        lines = [". .venv/bin/activate", self.login, before, command]
-        if terminal:
-            self.outputs[step] = Output(*printed_commands.typed(lines, self.clone.folder, self.clone.environ))
-        else:
-            done = subprocess.run(
-                ["bash", "-c", "\n".join(lines)],
-                cwd=self.clone.folder,
-                env=self.clone.environ,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            self.outputs[step] = Output(done.returncode, done.stdout)
-            self.seen[f"{step}: errors"] = done.stderr
-        return self.outputs[step]
+        done = self.shell(f"{before}\namlstack {words}", self.signed_in)
+        self.outputs[step] = Output(done.returncode, done.stdout)
+        self.seen[f"{step}: errors"] = done.stderr
+
+    def shell(self, script: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.clone.folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @cached_property
+    def signed_in(self) -> dict[str, str]:
+        """The variables of a shell after the login."""
+        done = self.shell(f". .venv/bin/activate\n{self.login}\nenv -0", self.clone.environ)
+        return dict(line.partition("=")[::2] for line in done.stdout.split("\0") if line)
 
     @property
     def login(self) -> str:

@@ -54,92 +54,67 @@ def test_code_environment_and_run_are_made_once_and_kept(jobs: Stack, arm: FakeA
     (tmp_path / "code").mkdir()
     (tmp_path / "code/train.py").write_text("print(1)\n")
     jobs.set("code", str(tmp_path / "code")).set("image", "mcr.microsoft.com/x:1").set("jobs", {"mnist": job()})
-    planned = jobs.preview().ok()
-    assert {step.name: step.op for step in planned.planned if step.type.startswith("amlstack")} == {
-        "code": "create",
-        "torch": "create",
-        "mnist": "create",
-    }
-    assert arm.runs_started() == 0
-    jobs.up().ok()
+    made = jobs.up(preview=True).ok()
+    assert made.changes == {"create": 4}, "the stack itself counts"
+    assert arm.runs_started() == 1, "the preview started none"
     outputs = jobs.outputs()
     assert outputs["mnist"] == {"id": f"{WORKSPACE}/jobs/{run_of('mnist', job())}", "status": "Queued", "gone": False}
     assert {outputs["codeId"], outputs["environmentId"]} == set(arm.resources)
-    assert jobs.up().ok().changes == {}
-    assert arm.runs_started() == 1
     state = str(jobs.state())
     assert "sig=" not in state
     (tmp_path / "code/train.py").write_text("print(2)\n")
-    assert jobs.up().ok().op("code") == "replace"
+    edited = jobs.up().ok()
+    assert edited.op("code") == "replace"
+    assert (edited.op("torch"), edited.op("mnist")) == ("same", "same")
+    assert arm.runs_started() == 1
     jobs.destroy().ok()
     assert len(arm.resources) == 3, "code and environments are shared and retained"
     assert len(arm.jobs) == 1, "history is kept"
 
 
-def test_an_up_that_is_killed_right_after_the_run_was_accepted_is_healed_by_the_next(jobs: Stack, arm: FakeArm) -> None:
+def test_ups_that_are_killed_are_healed_by_the_next_which_starts_and_ends_nothing(jobs: Stack, arm: FakeArm) -> None:
+    def killed() -> None:
+        arm.held.clear()
+        arm.hold = "/jobs/mnist"
+        running = jobs.start_up()
+        assert arm.held.wait(300)
+        running.kill()
+        arm.release.set()
+        jobs.unlock()
+
+    # Right after the run was accepted.
     jobs.set("jobs", {"mnist": job()}).set("record", True)
-    arm.hold = "/jobs/mnist"
-    running = jobs.start_up()
-    assert arm.held.wait(300)
-    running.kill()
-    arm.release.set()
+    killed()
     assert jobs.resources("Job") == {}
     # No run bears an id of a stack that the state does not know: that would make it a stranger's.
     (record,) = jobs.resources("Record").values()
     assert record["outputs"]["stackId"] == arm.job(run_of("mnist", job()))["properties"]["amlstack.stack"]
-    up = jobs.unlock().up().ok()
+    up = jobs.up().ok()
     assert f"adopted run {run_of('mnist', job())}" in messages(up, "info")
     assert arm.runs_started() == 1
-    assert jobs.up().ok().changes == {}
 
-
-def test_an_edit_of_an_active_runs_code_is_refused_with_its_files(jobs: Stack, arm: FakeArm) -> None:
-    first = job(code_hash="1" * 64, code_files={"train.py": "a"})
-    jobs.set("jobs", {"mnist": first})
-    jobs.up().ok()
-    arm.set_status(run_of("mnist", first), "Running")
-    jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
-    assert "(data.py added, train.py changed)" in "\n".join(jobs.preview().failed().errors)
-    jobs.up().failed()  # without a preview, too
-    assert arm.runs_started() == 1
-
-
-def test_on_edit_keep_lets_both_run(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
+    # With a run that is kept, before its old resource is gone.
     arm.set_status(run_of("mnist", job()), "Running")
     jobs.set("jobs", {"mnist": job(on_edit="keep", **EDITED)})
-    assert jobs.up(preview=True).ok().op("mnist") == "replace"
-    assert arm.cancelled == []
-    assert set(jobs.resources("Job")) == {"mnist"}
-    assert arm.runs_started() == 2
-
-
-def test_a_kept_run_survives_an_up_that_is_killed_before_the_old_resource_is_gone(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    arm.set_status(run_of("mnist", job()), "Running")
-    jobs.set("jobs", {"mnist": job(on_edit="keep", **EDITED)})
-    arm.hold = "/jobs/mnist"
-    running = jobs.start_up()
-    assert arm.held.wait(300)
-    running.kill()
-    arm.release.set()
+    arm.release.clear()
+    killed()
     arm.hold = None
-    jobs.unlock().up().ok()
+    assert jobs.up(preview=True).ok().op("mnist") == "replace"
+    assert set(jobs.resources("Job")) == {"mnist"}
     assert arm.cancelled == []
     assert arm.runs_started() == 2
     assert jobs.outputs()["mnist"]["id"].endswith(run_of("mnist", job(**EDITED)))
+    assert jobs.preview().ok().changes == {}
 
 
 def test_a_copy_that_is_pending_deletion_holds_no_cluster_that_the_run_of_its_job_gives_up(
     jobs: Stack, arm: FakeArm
 ) -> None:
-    jobs.set("ground", "cluster-1").set("jobs", {"mnist": job(on_edit="cancel")})
+    arm.script = ("Completed",)
+    jobs.set("ground", "cluster-1").set("jobs", {"mnist": job(on_edit="cancel", wait="completed")})
     jobs.up().ok()
+    arm.script = ("Queued",)
     old, new = run_of("mnist", job()), run_of("mnist", job(**EDITED))
-    arm.set_status(old, "Completed")
-    jobs.refresh().ok()
     jobs.set("jobs", {"mnist": job(on_edit="cancel", **EDITED)})
     arm.fail("GET", f"/jobs/{old}$", 403, code="AuthorizationFailed")  # first asked for when the old copy is deleted
     jobs.up().failed()
@@ -152,20 +127,29 @@ def test_a_copy_that_is_pending_deletion_holds_no_cluster_that_the_run_of_its_jo
     assert arm.runs_started() == 2
 
 
-def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again_and_progress_is_shown_while_one_waits(
+def test_an_interrupted_wait_goes_on_with_the_next_up_and_a_gate_that_fails_stops_what_depends_on_it(
     jobs: Stack, arm: FakeArm
 ) -> None:
-    arm.script = ("Queued", "Running", "Failed")
+    arm.script = ("Running",)
     gate = job(wait="completed")
-    jobs.set("jobs", {"gate": gate, "training": job(after="gate")})
     run = run_of("gate", gate)
-    for _ in range(2):
-        failed = jobs.up().failed()
+    jobs.set("jobs", {"gate": gate, "training": job(after="gate")})
+    running = jobs.start_up()
+    running.wait_for(lambda event: "waiting until" in event.get("diagnosticEvent", {}).get("message", ""))
+    running.interrupt()
+    assert running.result().code != 0
+    assert arm.cancelled == []
+
+    def fails(*words: str) -> None:
+        failed = jobs.up(*words).failed()
         assert f"run {run} ended Failed" in "\n".join(failed.errors) + failed.output
         assert set(jobs.resources("Job")) == {"gate"}
         assert jobs.resources("Job")["gate"]["id"] == run
-    jobs.up("--refresh").failed()
-    assert arm.runs_started() == 1
+        assert arm.runs_started() == 1
+
+    arm.set_status(run, "Running", "Failed")
+    fails()
+    fails("--refresh")
     arm.script = ("Queued", "Preparing", "Running", "Completed")
     jobs.set("jobs", {"gate": {**gate, "rerun": "2"}, "training": job(after="gate")})
     up = jobs.up().ok()
@@ -177,55 +161,40 @@ def test_a_gate_that_fails_stops_what_depends_on_it_and_is_not_run_again_and_pro
     assert "waiting until" not in " ".join(one.message for one in up.diagnostics)
 
 
-def test_an_interrupted_wait_keeps_the_run_and_the_next_up_goes_on_waiting(jobs: Stack, arm: FakeArm) -> None:
-    arm.script = ("Running",)
-    gate = job(wait="completed")
-    jobs.set("jobs", {"gate": gate})
-    running = jobs.start_up()
-    running.wait_for(lambda event: "waiting until" in event.get("diagnosticEvent", {}).get("message", ""))
-    running.interrupt()
-    assert running.result().code != 0
-    assert arm.cancelled == []
-    assert jobs.resources("Job")["gate"]["id"] == run_of("gate", gate)
-    arm.set_status(run_of("gate", gate), "Running", "Completed")
-    jobs.up().ok()
-    assert jobs.outputs()["gate"]["status"] == "Completed"
-    assert arm.runs_started() == 1
-
-
-def test_a_replacement_forced_by_hand_neither_reruns_nor_cancels(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job()})
-    jobs.up().ok()
-    arm.set_status(run_of("mnist", job()), "Running")
-    (urn,) = [one["urn"] for one in jobs.resources("Job").values()]
-    up = jobs.up("--replace", urn).ok()
-    assert up.op("mnist") == "replace"
-    assert "adopted run" in messages(up, "info")
-    assert arm.cancelled == []
-    assert arm.runs_started() == 1
-
-
-def test_metadata_is_updated_in_place_by_a_run_history_patch_and_the_provider_keeps_no_settings_of_the_stack(
+def test_edits_of_an_active_run_update_its_record_adopt_it_or_are_refused_and_none_starts_another(
     jobs: Stack, arm: FakeArm
 ) -> None:
-    jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "vision"}})})
-    jobs.set("amlstack:clusters", [{"name": "one"}]).up().ok()
-    jobs.set("jobs", {"mnist": job(properties={"tags": {"team": "speech"}, "description": "why"})})
-    up = jobs.up().ok()
+    code: dict[str, Any] = {"code_hash": "1" * 64, "code_files": {"train.py": "a"}}
+    first = job(properties={"tags": {"team": "vision"}}, **code)
+    jobs.set("jobs", {"mnist": first}).set("amlstack:clusters", [{"name": "one"}]).up().ok()
+    arm.set_status(run_of("mnist", first), "Running")
+
+    # Metadata change in place, by a PATCH of the run's history.
+    described = job(properties={"tags": {"team": "speech"}, "description": "why"}, **code)
+    up = jobs.set("jobs", {"mnist": described}).up().ok()
     assert up.op("mnist") == "update"
     assert set(up.steps("mnist")[0].detail) == {"body.properties.tags.team", "body.properties.description"}
     assert arm.last("PATCH", "/history/").body == {"tags": {"team": "speech"}, "description": "why"}
-    assert arm.runs_started() == 1
-    assert jobs.set("amlstack:clusters", [{"name": "two"}]).up().ok().changes == {}
+
+    # A replacement that is forced by hand adopts the run; the provider keeps no settings of the stack, which change.
+    (urn,) = [one["urn"] for one in jobs.resources("Job").values()]
+    up = jobs.set("amlstack:clusters", [{"name": "two"}]).up("--replace", urn).ok()
+    assert set(up.changes) == {"replace"}
+    assert up.op("mnist") == "replace"
+    assert "adopted run" in messages(up, "info")
     (provider,) = [one for one in jobs.state()["resources"] if one["type"] == "pulumi:providers:amlstack"]
     assert "clusters" not in str(provider)
 
+    # Other code is refused with its files, without a preview, too.
+    jobs.set("jobs", {"mnist": job(code_hash="3" * 64, code_files={"train.py": "b", "data.py": "c"})})
+    assert "(data.py added, train.py changed)" in "\n".join(jobs.up().failed().errors)
 
-def test_wrong_inputs_are_shown_together_without_a_traceback(jobs: Stack, arm: FakeArm) -> None:
-    jobs.set("jobs", {"mnist": job(wait="soon", on_edit="ask")})
+    jobs.set("jobs", {"mnist": job(wait="soon", on_edit="ask", **code)})
     errors = "\n".join(jobs.preview().failed().errors)
     assert "wait is 'soon'; it must be one of none, started, completed" in errors
     assert "onEdit is 'ask'; it must be one of refuse, cancel, keep" in errors
+    assert arm.cancelled == []
+    assert arm.runs_started() == 1
 
 
 def test_an_endpoint_that_is_no_https_host_is_refused_before_anything_is_sent(jobs: Stack, arm: FakeArm) -> None:

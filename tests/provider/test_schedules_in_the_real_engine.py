@@ -53,14 +53,19 @@ def timer(stack: MakeStack, arm: FakeArm) -> Stack:
     return stack(PROGRAM, env=arm.environ()).set("workspace", WORKSPACE)
 
 
-def test_what_a_body_takes_of_other_resources_is_planned_unknown_and_comes_after_them(
-    timer: Stack, arm: FakeArm
-) -> None:
+def test_one_is_planned_healed_after_a_kill_replaced_by_hand_and_renamed(timer: Stack, arm: FakeArm) -> None:
     planned = timer.preview().ok()
     assert planned.op("timer") == "create"
     (step,) = (step for step in planned.done if step.name == "timer")
     assert step.new["outputs"]["scheduleId"] == NIGHTLY
-    timer.up().ok()
+
+    # Killed right after it was accepted. What its body takes of other resources came before it.
+    arm.hold = "/schedules/"
+    running = timer.start_up()
+    assert arm.held.wait(300)
+    running.kill()
+    arm.release.set()
+    assert timer.resources("Schedule") == {}
     (ran,) = arm.jobs
     sent = arm.schedules[NIGHTLY]
     assert sent["displayName"] == "after Queued"
@@ -68,55 +73,37 @@ def test_what_a_body_takes_of_other_resources_is_planned_unknown_and_comes_after
     assert sent["tags"] == {"cost_center": "7"}, "names in a body are the person's"
     written = [asked.path.lower() for asked in arm.asked if asked.method == "PUT"]
     assert written == [ran, NIGHTLY.lower()]
+    up = timer.unlock().up().ok()
+    assert "made before and not recorded here" in "\n".join(one.message for one in up.diagnostics)
     assert timer.outputs()["timer"] == {"id": NIGHTLY, "enabled": True, "owner": "scenario/test"}
-    assert timer.up().ok().changes == {}
 
+    urn = timer.resources("Schedule")["timer"]["urn"]
+    assert timer.up("--replace", urn).ok().op("timer") == "replace"
+    assert arm.schedules[NIGHTLY]["isEnabled"] is True
+    assert timer.preview().ok().changes == {}
 
-def test_another_name_replaces_it_and_the_old_one_goes_first(timer: Stack, arm: FakeArm) -> None:
-    timer.up().ok()
     renamed = timer.set("name", "hourly").up().ok()
     ops = [step.op for step in renamed.planned if step.name == "timer"]
-    assert ops.index("delete-replaced") < ops.index("create-replacement")
+    assert ops.index("delete-replaced") < ops.index("create-replacement"), "the old one goes first"
     assert list(arm.schedules) == [f"{WORKSPACE}/schedules/hourly"]
 
 
-def test_a_forced_replacement_leaves_it_enabled(timer: Stack, arm: FakeArm) -> None:
-    timer.up().ok()
-    urn = timer.resources("Schedule")["timer"]["urn"]
-    timer.up("--replace", urn).ok()
-    assert arm.schedules[NIGHTLY]["isEnabled"] is True
-    assert timer.up().ok().changes == {}
-
-
-def test_a_protected_one_survives_a_destroy(timer: Stack, arm: FakeArm) -> None:
+def test_a_protected_one_survives_a_destroy_and_one_that_was_made_by_hand_is_imported(
+    timer: Stack, arm: FakeArm
+) -> None:
     timer.set("protect", "true").up().ok()
     timer.destroy().failed()
     assert arm.schedules[NIGHTLY]["isEnabled"] is True
-    timer.set("protect", "false").up().ok()
-    timer.destroy().ok()
-    assert arm.schedules == {}
 
-
-def test_one_that_was_made_by_hand_is_imported(timer: Stack, arm: FakeArm) -> None:
-    timer.up().ok()
     urn = timer.resources("Schedule")["timer"]["urn"]
-    timer.pulumi("state", "delete", urn, "--yes").ok()
+    timer.pulumi("state", "delete", urn, "--force", "--yes").ok()
     arm.schedules[NIGHTLY]["properties"] = {}
     assert "exists that was not made here" in "\n".join(timer.up().failed().errors)
     timer.set("enabled", "true").set("import", NIGHTLY).up().ok()
     assert timer.outputs()["timer"] == {"id": NIGHTLY, "enabled": True, "owner": ""}
-    timer.set("import", None).set("enabled", "false").up().ok()
+    timer.set("import", None).set("enabled", "false").set("protect", "false").up().ok()
     assert timer.outputs()["timer"] == {"id": NIGHTLY, "enabled": False, "owner": "scenario/test"}
     assert arm.schedules[NIGHTLY]["isEnabled"] is False
 
-
-def test_an_up_that_is_killed_right_after_it_was_accepted_is_healed_by_the_next(timer: Stack, arm: FakeArm) -> None:
-    arm.hold = "/schedules/"
-    running = timer.start_up()
-    assert arm.held.wait(300)
-    running.kill()
-    arm.release.set()
-    assert timer.resources("Schedule") == {}
-    up = timer.unlock().up().ok()
-    assert "made before and not recorded here" in "\n".join(one.message for one in up.diagnostics)
-    assert timer.up().ok().changes == {}
+    timer.destroy().ok()
+    assert arm.schedules == {}

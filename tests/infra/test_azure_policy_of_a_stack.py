@@ -118,7 +118,6 @@ def test_a_stack_s_policies_are_made_changed_enforced_and_removed(
     created = [step.type.rsplit(":", 1)[-1] for step in first.done if ":authorization:" in step.type]
     assert created.count("PolicyDefinition") == 10
     assert {"PolicySetDefinition", "PolicyAssignment"} <= set(created)
-    assert one.up().ok().changes == {}
     assert set(one.outputs()["azurePolicy"]["effects"].values()) == {"Audit", "Disabled"}
 
     # Another effect is an update of the assignment, and of nothing else.

@@ -1,4 +1,4 @@
-"""As whom clusters act: identities and roles of a stack through its whole life, by the real engine."""
+"""As whom clusters act: identities and roles of a stack and of its edits, by the real engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from infra import roles
 from infra.names import Names
 
 if TYPE_CHECKING:
-    from tests.support.engine_result import Result
     from tests.support.harness import Stack
     from tests.support.running import MakeStack, Sandbox
 
@@ -35,50 +34,40 @@ def granted(one: Stack) -> dict[str, set[str]]:
 
 
 @pytest.mark.engine
-def test_identities_and_roles_follow_the_clusters_through_a_stacks_life(stack: MakeStack, sandbox: Sandbox) -> None:
+def test_identities_and_roles_follow_the_clusters(stack: MakeStack, sandbox: Sandbox) -> None:
     one = stack(PROJECT, sandbox=sandbox)
     one.set("amlstack:location", "westeurope").set(
         "amlstack:workspace", {"name": "ws-identities", "identity": "system"}
     )
     one.set("amlstack:protect", "false").set("amlstack:resource_group", "rg-identities")
-    one.set("amlstack:clusters", [cluster("shared"), cluster("shared-too"), cluster("own", "system")])
+    shared_by = [cluster("shared"), cluster("shared-too")]
+    one.set("amlstack:clusters", [*shared_by, cluster("own", "system"), cluster("former", "system")])
 
     one.up().ok()
     (shared,) = (each["outputs"]["principalId"] for each in one.resources("UserAssignedIdentity").values())
-    own = one.resources("machinelearningservices:Compute")["own"]["outputs"]["identity"]["principalId"]
+    made = one.resources("machinelearningservices:Compute")
+    own, former = (made[name]["outputs"]["identity"]["principalId"] for name in ("own", "former"))
+    assert granted(one) == {each: set(ROLES) for each in (shared, own, former)}
+    assert one.preview("--refresh").ok().changes == {}, "what the sandbox answers is what was declared"
+
+    # A scale that changes is no reason to touch a role, even one whose principal is the cluster's own. Another identity
+    # is a replacement unless the settings trust Azure to change it; the former principal's roles go. A cluster that is
+    # replaced keeps the stack's identity, and no role is assigned anew.
+    one.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4").set("amlstack:clusters[2].nodes.max", 3)
+    one.set("amlstack:clusters[3].identity", "none")
+    assert one.preview().ok().op("former", "Compute") == "replace"
+    one.set("amlstack:clusters[3].identity_change", "in_place")
+    changed = one.up().ok()
+    assert changed.op("shared", "Compute") == "replace"
+    others = {step.name: step.op for step in changed.planned if step.op != "same" and step.name != "shared"}
+    assert others == {"own": "update", "former": "update", **{f"former-{name}": "delete" for name in ROLES}}
     assert granted(one) == {shared: set(ROLES), own: set(ROLES)}
-    one.refresh().ok()
-    assert one.preview().ok().changes == {}, "what the sandbox answers is what was declared"
-
-    def ops(result: Result) -> dict[str, str]:
-        return {step.name: step.op for step in result.ok().planned if step.op != "same"}
-
-    # A scale that changes is no reason to touch a role, even one whose principal is the cluster's own.
-    one.set("amlstack:clusters[2].nodes.max", 3)
-    assert ops(one.preview()) == {"own": "update"}
-
-    # Another identity: a replacement unless the settings trust Azure to change it; the former principal's roles go.
-    one.set("amlstack:clusters[2].identity", "none")
-    assert one.preview().ok().op("own", "Compute") == "replace"
-    one.set("amlstack:clusters[2].identity_change", "in_place")
-    planned = ops(one.up())
-    assert planned == {"own": "update", **{f"own-{name}": "delete" for name in ROLES}}
-    assert granted(one) == {shared: set(ROLES)}
-
-    # A cluster that is replaced keeps the stack's identity, and no role is assigned anew.
-    one.set("amlstack:clusters[0].size", "Standard_ND96amsr_A100_v4")
-    replaced = one.up().ok()
-    assert replaced.op("shared", "Compute") == "replace"
-    assert not [step for step in replaced.planned if step.type.endswith("RoleAssignment") and step.op != "same"]
 
     # Who may not assign roles leaves that to somebody who may.
     one.set("amlstack:assign_roles", value=False)
     assert {step.type for step in one.preview().ok().planned if step.op == "delete"} == {
         "azure-native:authorization:RoleAssignment"
     }
-
-    one.destroy().ok()
-    assert one.resources() == {}
 
 
 def test_names_of_role_assignments_differ_by_role_scope_and_holder() -> None:

@@ -65,26 +65,20 @@ def declared(one: Stack, workspace: str, *jobs: Path, size: str = "Standard_ND96
 
 
 @pytest.fixture(scope="module")
-def plans(engine: Engine, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Result]]:
-    """The plans of the same two jobs in a team's stack and in the sandbox's."""
+def planned(engine: Engine, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Result]:
+    """The plan of two jobs in a team's stack."""
     job_file = files(tmp_path_factory.mktemp("jobs"))
     other, conda = job_file.with_name("ddp.yml"), job_file.with_name("conda.yml")
     other.write_text(OWN_ENVIRONMENT)
     conda.write_text("dependencies: [python=3.11]\n")
     mine = {"name": "mine", "image": "ubuntu:24.04", "conda": str(conda)}
-    planned, made = {}, []
-    for name in ("team", "sandbox"):
-        folder = tmp_path_factory.mktemp("stack")
-        made.append(Stack.of_project(folder, engine.folders, name=name, env=sandbox.environ, path=(STAND_IN,)))
-        one = declared(made[-1], f"ws-{name}", job_file, other)
-        planned[name] = one.set("amlstack:environments[1]", mine).preview().ok()
-    yield planned
-    for one in made:
-        one.close()
+    folder = tmp_path_factory.mktemp("stack")
+    one = Stack.of_project(folder, engine.folders, name="team", env=sandbox.environ, path=(STAND_IN,))
+    yield declared(one, "ws-team", job_file, other).set("amlstack:environments[1]", mine).preview().ok()
+    one.close()
 
 
-def test_everything_is_planned_before_anything_exists(plans: dict[str, Result], sandbox: Sandbox) -> None:
-    planned = plans["team"]
+def test_everything_is_planned_before_anything_exists(planned: Result, sandbox: Sandbox) -> None:
     kinds = {step.type for step in planned.planned}
     assert kinds >= {
         "azure-native:resources:ResourceGroup",
@@ -108,8 +102,7 @@ def test_everything_is_planned_before_anything_exists(plans: dict[str, Result], 
     assert job.new["inputs"]["declaration"]["inputs"] == {"job_id": 7}
 
 
-def test_jobs_share_their_code_and_an_own_environment_has_its_id_at_preview(plans: dict[str, Result]) -> None:
-    planned = plans["team"]
+def test_jobs_share_their_code_and_an_own_environment_has_its_id_at_preview(planned: Result) -> None:
     assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 1
     (version,) = (step for step in planned.done if step.type == "amlstack:environments:Version")
     (job,) = planned.steps("ddp-yaml", "jobs:Job")
@@ -129,6 +122,7 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_show
     one.set("amlstack:jobs", [{"file": str(job_file), "wait": "completed"}]).up().ok()
     before = one.outputs()["jobs"]["ddp"]
     assert before["status"] == "Completed"
+    assert not [each for each in one.resources().values() if each.get("protect")], "nothing of the sandbox is protected"
 
     one.set("amlstack:clusters[0].size", "Standard_ND96isr_H100_v5")
     resized = one.up().ok()
@@ -176,8 +170,7 @@ def test_every_mistake_is_shown_in_one_run_and_nothing_is_registered(
 HOLDS_DATA = {"ResourceGroup", "StorageAccount", "Vault", "Component", "Registry", "Workspace"}
 
 
-def test_what_holds_data_is_protected_but_on_the_sandbox(plans: dict[str, Result]) -> None:
-    for name, protected in (("team", True), ("sandbox", False)):
-        kept = {step.type.rsplit(":", 1)[-1] for step in plans[name].planned if step.new.get("protect")}
-        # The keeper is deleted before all of it: the engine stops there, and has deleted nothing.
-        assert kept == ({*HOLDS_DATA, "Keeper"} if protected else set())
+def test_what_holds_data_is_protected(planned: Result) -> None:
+    kept = {step.type.rsplit(":", 1)[-1] for step in planned.planned if step.new.get("protect")}
+    # The keeper is deleted before all of it: the engine stops there, and has deleted nothing.
+    assert kept == {*HOLDS_DATA, "Keeper"}

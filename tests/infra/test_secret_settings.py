@@ -117,8 +117,8 @@ def test_the_state_and_the_backend_hold_secret_settings_encrypted_only(
             secret += ["--secret", f"amlstack:{setting}={name}"]
         stack.pulumi("config", "set-all", "--path", *secret).ok()
         made = stack.up(preview=True).ok()
-        assert stack.up().ok().changes == {}
-        refreshed = stack.refresh().ok()
+        refreshed = stack.up("--refresh").ok()
+        assert refreshed.changes == {}
         exported = json.dumps(stack.state())
         path = stack.resources("applicationinsights:Component")["insights"]["id"]
         telemetry = Arm(sandbox.endpoint).get(path).body["properties"]["InstrumentationKey"]

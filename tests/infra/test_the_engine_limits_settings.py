@@ -64,26 +64,20 @@ def test_up_reports_settings_that_do_not_fit_and_starts_nothing(
 
 
 @pytest.mark.engine
-def test_the_length_is_what_the_engine_hands_over(stack: MakeStack) -> None:
+def test_the_length_is_what_the_engine_hands_over_and_the_limit_is_where_it_starts_no_program(stack: MakeStack) -> None:
     one = stack(PROGRAM)
     one.set("amlstack:odd", ODD, path=False).set("azure-native:location", "westeurope").set("amlstack:plain", 5)
-    one.pulumi("config", "set", "--secret", "amlstack:key", "a secret text").ok()
-    one.pulumi("config", "set", "--secret", "--path", "amlstack:clusters[0].tags.key", "another one").ok()
-    assert one.up().ok()
-    assert one.outputs()["length"] == length(one.settings)
+    secret = ("amlstack:key=a secret text", "amlstack:clusters[0].tags.key=another one")
+    one.pulumi("config", "set-all", "--path", *(word for each in secret for word in ("--secret", each))).ok()
 
+    def filled(size: int) -> Stack:
+        one.set("amlstack:text", "")
+        one.set("amlstack:text", "x" * (size - length(one.settings)))
+        assert length(one.settings) == size
+        return one
 
-def filled(one: Stack, size: int) -> Stack:
-    one.set("amlstack:text", "")
-    one.set("amlstack:text", "x" * (size - length(one.settings)))
-    assert length(one.settings) == size
-    return one
-
-
-@pytest.mark.engine
-def test_the_engine_starts_the_program_up_to_the_limit_and_not_beyond(stack: MakeStack) -> None:
-    one = filled(stack(PROGRAM), checks.limit())
-    assert one.preview().ok()
-    refused = filled(one, checks.limit() + 1).preview()
+    assert filled(checks.limit()).up().ok()
+    assert one.outputs()["length"] == checks.limit()
+    refused = filled(checks.limit() + 1).preview()
     assert refused.code
     assert "argument list too long" in refused.output

@@ -17,7 +17,7 @@ SCENARIOS = {
     "template-unresolved": EXAMPLES,
     "checked-at-up": of_the_pack.test_a_size_known_only_at_up_is_announced_at_preview_and_refused_at_up,
     "exception-expired": EXAMPLES,
-    "catalogue-old": of_the_pack.test_a_pack_older_than_the_newest_retirement_says_so_in_the_engine,
+    "catalogue-old": of_the_pack.test_an_old_pack_says_so_and_remediation_writes_the_one_safe_answer,
 }
 """Code of the rule → the test that runs it in the engine."""
 

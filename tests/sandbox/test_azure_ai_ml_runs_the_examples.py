@@ -64,6 +64,44 @@ jobs:
     environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
     inputs: {model: "${{parent.jobs.train.outputs.model}}"}
     outputs: {report: "${{parent.outputs.report}}"}
+  score:
+    type: parallel
+    inputs: {data: "${{parent.jobs.train.outputs.model}}"}
+    outputs: {rows: {type: uri_file}}
+    input_data: ${{inputs.data}}
+    mini_batch_size: "1"
+    mini_batch_error_threshold: 0
+    max_concurrency_per_instance: 1
+    resources: {instance_count: 2}
+    retry_settings: {max_retries: 1, timeout: 60}
+    task:
+      type: run_function
+      code: src
+      entry_script: score.py
+      environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+      program_arguments: --word ${{inputs.data}}
+      append_row_to: ${{outputs.rows}}
+"""
+SCORE = """\
+def init():
+    pass
+
+def run(mini_batch):
+    return [open(file).read() for file in mini_batch]
+"""
+SWEEP = """\
+$schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json
+type: sweep
+compute: azureml:gpu
+trial:
+  command: test ${{search_space.lr}} != 0; cat score.py
+  code: src
+  environment: {image: mcr.microsoft.com/azureml/openmpi5.0-ubuntu24.04}
+search_space: {lr: {type: uniform, min_value: 0.1, max_value: 0.5}}
+sampling_algorithm: random
+objective: {goal: minimize, primary_metric: loss}
+early_termination: {type: bandit, slack_factor: 0.1, evaluation_interval: 1}
+limits: {max_total_trials: 2, max_concurrent_trials: 2}
 """
 # Fits y = 2x + 1 by gradient descent, each rank on its share of the points; ranks do not speak to each other.
 TRAIN = """\
@@ -92,7 +130,7 @@ if rank == 0:
     pathlib.Path("outputs").mkdir(exist_ok=True)
     pathlib.Path("outputs/loss.txt").write_text(f"{loss:.4f}")
 """
-JOBS = {"per_process.yml": PER_PROCESS, "steps.yml": STEPS}
+JOBS = {"per_process.yml": PER_PROCESS, "steps.yml": STEPS, "sweep.yml": SWEEP}
 
 
 def written(example: str, project: Path) -> str:
@@ -126,6 +164,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     guides = project / "guides"
     (guides / "src").mkdir(parents=True)
     (guides / "src" / "train.py").write_text(TRAIN)
+    (guides / "src" / "score.py").write_text(SCORE)
     streamed = guides / "streamed"
     os.mkfifo(streamed)
     for name, text in JOBS.items():
@@ -179,3 +218,19 @@ def test_a_pipeline_is_streamed_and_its_output_is_what_its_first_step_trained(se
     assert (run["status"], run["failure"]) == ("Completed", "")
     assert f"RunId: {run['name']}" in run["streamed"]
     assert json.loads(files(run)["named-outputs/report/judged.json"])["loss"] < 0.1
+    assert [child[1:] for child in run["children"]] == [
+        ["train", "Completed"],
+        ["judge", "Completed"],
+        ["score", "Completed"],
+    ]
+    assert run["listed"] == [run["name"]], "children are not among the workspace's jobs"
+
+
+def test_a_sweep_is_streamed_and_its_trials_are_its_children(seen: dict[str, dict[str, Any]]) -> None:
+    run = seen["sweep.yml"]
+    assert (run["status"], run["failure"]) == ("Completed", "")
+    assert [(child[0], child[2]) for child in run["children"]] == [
+        (f"{run['name']}_0", "Completed"),
+        (f"{run['name']}_1", "Completed"),
+    ]
+    assert run["listed"] == [run["name"]]

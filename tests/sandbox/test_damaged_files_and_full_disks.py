@@ -61,12 +61,10 @@ def overwrite_a_page(file: Path) -> None:
 
 
 DAMAGES = (flip, cut, overwrite_a_page)
+WAYS_OUT = (["sandbox", "reset", "--yes"], ["sandbox", "down", "--remove", "--yes"], ["down", "-y"])
 
 
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize(
-    "way_out", [["sandbox", "reset", "--yes"], ["sandbox", "down", "--remove", "--yes"], ["down", "-y"]]
-)
+@pytest.mark.parametrize(("damage", "way_out"), [*zip(DAMAGES, WAYS_OUT, strict=True)])
 def test_damaged_tables_are_named_and_every_way_out_is_open(
     home: Path, capfd: pytest.CaptureFixture[str], damage: Callable[[Path], None], way_out: list[str]
 ) -> None:

@@ -42,7 +42,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed .*SSLSocket:ResourceWarning"),
 ]
 
-CLIENTS = int(os.environ.get("CLIENTS", "8"))
+CLIENTS = int(os.environ.get("CLIENTS", "4"))
 KILLS = int(os.environ.get("CLIENT_KILLS", "2"))
 SECONDS = float(os.environ.get("CLIENT_SECONDS", "0"))
 """The least time for which the clients go on; they also go on until every kill is done."""

@@ -1,6 +1,6 @@
 """Submits job files with azure-ai-ml, streams them and downloads what they left; prints one JSON object.
 
-Run as a process of its own, led by the environment alone: the SDK takes seconds to import.
+Run as a process of its own: the SDK takes seconds to import. It is led by a cloud that the client is given.
 Where STREAMED names a pipe, a job may wait there until it is streamed.
 
     python azure_ai_ml_submits.py WORKSPACE FOLDER FILE…
@@ -47,6 +47,8 @@ def submitted(client: MLClient, file: Path, folder: Path) -> dict[str, Any]:
             failure = f"{type(error).__name__}: {error}"[:600]
         ended = client.jobs.get(run.name)
         client.jobs.download(run.name, download_path=folder, all=True)
+        children = [(each.name, each.display_name, each.status) for each in client.jobs.list(parent_job_name=run.name)]
+        listed = [each.name for each in client.jobs.list()]
     files = {
         str(each.relative_to(folder)): each.read_text("utf-8", "replace")[-2000:]
         for each in sorted(folder.rglob("*"))
@@ -58,11 +60,22 @@ def submitted(client: MLClient, file: Path, folder: Path) -> dict[str, Any]:
         "failure": failure,
         "streamed": streamed.getvalue(),
         "files": files,
+        "children": children,
+        "listed": [name for name in listed if name == run.name or name in {child for child, *_ in children}],
     }
 
 
 def main(workspace: str, folder: Path, files: list[str]) -> dict[str, Any]:
-    client = MLClient(DefaultAzureCredential(), os.environ["AZURE_SUBSCRIPTION_ID"], workspace, workspace)
+    base = os.environ["AMLSTACK_ARM_ENDPOINT"] + "/"
+    places = ("azure_portal", "resource_manager", "active_directory", "aml_resource_id", "registry_discovery_endpoint")
+    client = MLClient(
+        DefaultAzureCredential(),
+        os.environ["AZURE_SUBSCRIPTION_ID"],
+        workspace,
+        workspace,
+        cloud="amlstack-sandbox",
+        cloud_metadata={**dict.fromkeys(places, base), "storage_endpoint": "core.windows.net"},
+    )
     seen: dict[str, Any] = {}
     for number, file in enumerate(files):
         try:

@@ -102,10 +102,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 LONGEST = {
     "test_every_example_deploys_and_trains",
-    "test_a_team_works_on_github",
+    "test_a_team_works_by_pull_requests",
     "test_active_runs_are_not_ended_by_surprise",
     "test_a_newcomers_sandbox",
-    "test_a_team_works_on_azure_pipelines",
+    "test_a_teams_repository",
 }
 """Modules that take minutes each."""
 

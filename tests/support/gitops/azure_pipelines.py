@@ -65,6 +65,21 @@ class Agent:
         self.last.jobs |= {key: JobRun("skipped") for key in without}
         return self.last.play()
 
+    @property
+    def of_project(self) -> dict[str, str]:
+        """Predefined variables of every run."""
+        where = {"System.CollectionUri": self.service, "System.TeamProject": "research"}
+        return {**where, "Build.Repository.ID": "r1"}
+
+    def asked(self, branch: str, head: str, at: Path, *, without: tuple[str, ...] = ()) -> dict[str, JobRun]:
+        """Runs the checks of a pull request, whose commit is pushed from a clone to its branch."""
+        self.forge.git("push", "--quiet", "--force", str(self.forge.origin), f"{head}:refs/heads/{branch}", at=at)
+        merge = self.forge.merged(head)
+        asked = {"Build.Reason": "PullRequest", "System.PullRequest.PullRequestId": "7"}
+        asked |= {"Build.SourceBranch": "refs/pull/7/merge", "Build.SourceVersion": merge}
+        asked |= {"System.PullRequest.TargetBranch": "refs/heads/main", "System.PullRequest.SourceCommitId": head}
+        return self.run("prod/amlstack-pull-request.yml", merge, {**self.of_project, **asked}, without=without)
+
     def go_on(self) -> dict[str, JobRun]:
         """Runs what the last run was waiting for."""
         assert self.last

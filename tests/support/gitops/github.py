@@ -351,11 +351,15 @@ def warm(folder: Path, venv: Path = PROJECT / ".venv") -> None:
         os.utime(folder / name, (long_ago, long_ago))
     for source in folder.rglob("*.py"):
         ours = PROJECT / source.relative_to(folder)
-        if ours.is_file() and ours.read_bytes() == source.read_bytes():
+        code = ours.parent / "__pycache__" / f"{ours.stem}.{sys.implementation.cache_tag}.pyc"
+        if code.is_file() and ours.read_bytes() == source.read_bytes():
             shutil.copystat(ours, source)
-            for code in ours.parent.glob(f"__pycache__/{ours.stem}.{sys.implementation.cache_tag}.pyc"):
-                (source.parent / "__pycache__").mkdir(exist_ok=True)
-                shutil.copy2(code, source.parent / "__pycache__")
+            kept = source.parent / "__pycache__" / code.name
+            kept.parent.mkdir(exist_ok=True)
+            try:
+                kept.hardlink_to(code)
+            except OSError:  # on another file system
+                shutil.copy2(code, kept)
 
 
 def _needs(job: Mapping[str, Any]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ import yaml
 from amlstack.base.paths import PROJECT
 from amlstack.sandbox.server import daemon
 from tests.support.deploy import state_place
+from tests.support.gitops.azure_pipelines import Agent
 from tests.support.gitops.forge import Forge
 from tests.support.gitops.github import JobRun, Runner
 from tests.support.harness import answering_python
@@ -25,9 +26,10 @@ from tests.support.stack.fresh_clone import Clone
 from tests.support.stack.small_jobs import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tests.support.deploy.state_place import Place
+    from tests.support.loopback import Loopback
     from tests.support.running import Engine, Sandbox
 
 IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"
@@ -117,22 +119,17 @@ class Team:
         """Somebody approves what the last run waits for."""
         self.runs[step] = self.runner.go_on(("prod",))
 
-    def nightly(self, step: str) -> None:
-        """Run the nightly workflow of drift on main, and keep the issues that there are then."""
+    def nightly(self, step: str) -> str:
+        """Run the nightly workflow of drift on main, and keep the issues that there are then; main's commit."""
         main = self.forge.git("rev-parse", "refs/heads/main", at=self.forge.origin)
         self.runs[step] = self.runner.run("amlstack-drift.yml", "schedule", {}, main)
         self.seen.setdefault("issues", {})[step] = self.forge.state()["issues"]
+        return main
 
     def workflow(self, name: str) -> dict[str, Any]:
         """A workflow file as it was added."""
         found: dict[str, Any] = yaml.safe_load((self.folder / ".github" / "workflows" / name).read_text("utf-8"))
         return found
-
-    def deploys_from_a_laptop(self) -> subprocess.CompletedProcess[str]:
-        """A person of the team deploys what the clone declares, signed in as themselves."""
-        env = {**self.azure.environ, "PULUMI_BACKEND_URL": self.place.backend}
-        del env["AMLSTACK_HOME"]
-        return clone_verb(self, "up", "--stack", "prod", "--yes", env=env)
 
     def comments(self, step: str) -> list[dict[str, Any]]:
         """The comments on the pull request of a step."""
@@ -141,7 +138,7 @@ class Team:
 
 @contextlib.contextmanager
 def working(engine: Engine, folder: Path) -> Iterator[Team]:
-    """A team whose main branch holds the files of `gitops add github`; its stack is made, and nothing is deployed."""
+    """A team whose main branch holds the files of both services; its stack is made, and nothing is deployed."""
     home = folder / "azure"
     (folder / "clone").mkdir(parents=True)
     with contextlib.ExitStack() as ends:
@@ -222,18 +219,30 @@ def _begin(team: Team) -> None:
         command = ["pulumi", *words, "--non-interactive"]
         subprocess.run(command, cwd=folder, env={**team.runner.env, **person}, check=True, capture_output=True)
     team.forge.git("init", "--quiet", "--initial-branch=main", at=folder)
-    added = clone_verb(team, "gitops", "add", "github", "--stack", "prod")
-    assert added.returncode == 0, added.stderr
-    team.seen["added"] = added.stdout
+    for service in ("github", "azure-pipelines"):
+        words = [sys.executable, "-m", "amlstack.cli.main", "gitops", "add", service, "--stack", "prod"]
+        env = {**team.runner.env, "HOME": str(folder.parent), "PYTHONPATH": str(folder)}
+        subprocess.run(words, cwd=folder, env=env, check=True, capture_output=True)
     team.seen["first"] = team.commit("Begin")
     team.forge.git("push", "--quiet", str(team.forge.origin), "HEAD:refs/heads/main", at=folder)
 
 
-def clone_verb(team: Team, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """``amlstack WORDS`` in the team's clone."""
-    command = [sys.executable, "-m", "amlstack.cli.main", *words]
-    env = {**team.runner.env, "HOME": str(team.folder.parent), "PYTHONPATH": str(team.folder), **(env or {})}
-    return subprocess.run(command, cwd=team.folder, env=env, capture_output=True, text=True, check=False)
+def agent_of(team: Team, service: Loopback) -> Agent:
+    """An agent of Azure Pipelines for the team's repository, in the same world; ``service`` is Azure DevOps."""
+    bundle = team.forge.folder / "devops.pem"
+    bundle.write_bytes(Path(team.runner.env["CURL_CA_BUNDLE"]).read_bytes() + service.ca.read_bytes())
+    azure = team.azure.environ
+    spn = {"servicePrincipalId": azure["AZURE_CLIENT_ID"], "tenantId": azure["AZURE_TENANT_ID"]}
+    spn |= {"idToken": team.forge.assertion, "subscription": azure["AZURE_SUBSCRIPTION_ID"]}
+    return Agent(
+        team.forge,
+        team.runner.folder / "builds",
+        {**team.runner.env, "CURL_CA_BUNDLE": str(bundle)},
+        dict.fromkeys(("amlstack-prod-preview", "amlstack-prod-plan", "amlstack-prod-deploy"), spn),
+        {"amlstack-prod": {"PULUMI_BACKEND_URL": team.place.backend}},
+        service.url + "/",
+        team.runner.made,
+    )
 
 
 def left(job: JobRun) -> dict[str, str]:

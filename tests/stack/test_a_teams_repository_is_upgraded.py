@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ NEWER = {
 
 @dataclass
 class Upgraded:
-    """A repository before, what was shown, and the repository after."""
+    """A repository before, and after a look at a copy of it without its stack; what was shown both times."""
 
     team: Team
     wheel: Path
@@ -70,28 +71,43 @@ def upgraded(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Upgrad
     team.said(["uv", "build", "--wheel", "--quiet", "--out-dir", str(out)], team.env, newer)
     (wheel,) = out.glob("*.whl")
 
-    def upgrade(*words: str) -> subprocess.CompletedProcess[str]:
+    def upgrade(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         command = [str(team.root / ".venv/bin/amlstack"), "upgrade", str(wheel), "--sandbox", *words]
-        return subprocess.run(command, cwd=team.root, env=team.env, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=root, env=team.env, capture_output=True, text=True, check=False)
 
     before = contents(team.root)
-    look = upgrade("--dry-run")
-    after_a_look = contents(team.root)
-    write = upgrade("--yes")
+    copy = folder / "copy"
+    for name in before.keys() - {"Pulumi.dev.yaml"}:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(team.root / name, copy / name)
+    subprocess.run(["git", "init", "--quiet", str(copy)], check=True)
+    (copy / ".venv").symlink_to(team.root / ".venv")
+    look = upgrade(copy, "--dry-run")
+    (copy / ".venv").unlink()
+    write = upgrade(team.root, "--yes")
     team.amlstack("down", "--yes")
-    return Upgraded(team, wheel, before, after_a_look, look, write)
+    return Upgraded(team, wheel, before, contents(copy), look, write)
 
 
-def test_a_look_writes_nothing_and_shows_files_findings_and_plans(upgraded: Upgraded) -> None:
+def test_a_look_shows_files_and_writes_nothing(upgraded: Upgraded) -> None:
     said = upgraded.look.stdout
     assert upgraded.look.returncode == 0, said + upgraded.look.stderr
-    assert upgraded.after_a_look == upgraded.before
+    assert upgraded.before.items() - upgraded.after_a_look.items() == {
+        ("Pulumi.dev.yaml", upgraded.before["Pulumi.dev.yaml"])
+    }
+    assert upgraded.after_a_look.keys() < upgraded.before.keys()
+    assert "amlstack 0.1.0 → 0.9.0" in said
+    assert "+# Newer: `make venv`" in said
+    assert "nothing was written" in said
+
+
+def test_files_findings_and_plans_are_shown(upgraded: Upgraded) -> None:
+    said = upgraded.write.stdout
     assert "amlstack 0.1.0 → 0.9.0" in said
     assert "+    timeout-minutes: 150" in said
     assert "found newly: Pulumi.dev.yaml: Nodes get addresses that are public" in said
     assert "found no more: Pulumi.dev.yaml: Nodes get public addresses" in said
     assert "gpu: with other values than in that plan" in said, said
-    assert "nothing was written" in said
 
 
 def test_the_pin_is_the_newer_one_and_its_environment_is_there(upgraded: Upgraded) -> None:

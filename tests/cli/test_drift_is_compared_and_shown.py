@@ -291,6 +291,22 @@ def test_the_issue_is_the_same_text_while_the_drift_is(mending: StackMending) ->
     assert report.issue_title("prod") == "Drift of the stack prod"
 
 
+def test_an_issue_is_printed_alone_and_ends_as_the_look_does(
+    mending: StackMending, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = ({"status": "Completed"}, {"status": "Completed", "gone": True})
+    lost = event("amlstack:jobs:Job", "lost", op="same", outputs=gone)
+    service = event(WORKSPACE, "w", op="same", outputs=({}, {"etag": "1"}))
+    look = looked(mending, cluster("busy", 5), lost, service)
+    monkeypatch.setattr("amlstack.cli.stack.drift.look.look_at", lambda *_, **__: look)
+    assert main(["drift", "--stack", "prod", "--format", "github"]) == 1
+    text = capsys.readouterr().out
+    assert text == report.issue_body(look)
+    assert f"| `{SCALE}.maxNodeCount` | `8` | `5` |" in text
+    assert "Records of runs that are gone" in text
+    assert "etag" not in text
+
+
 def test_an_issue_survives_whatever_values_there_are(mending: StackMending) -> None:
     assert report.code("a`b|c\nd") == "``a`b\\|c d``"
     assert report.code("`x`") == "`` `x` ``"

@@ -87,7 +87,6 @@ def played(story: Story) -> Story:
     story.seen["runs"] = runs(home)
     recorded = story.state.read_bytes()
     found = story.look("others")
-    story.do("issue", "drift", "--format", "github")
     story.seen["state stayed"] = story.state.read_bytes() == recorded
     story.seen["there"] = cluster(home, "busy")["scaleSettings"]["maxNodeCount"]
 
@@ -157,14 +156,6 @@ def test_a_look_changes_neither_the_state_nor_what_is_there(story: Story) -> Non
     assert story.seen["state stayed"]
     assert story.seen["there"] == 5
     assert set(story.seen["runs"]) == set(runs(story.clone.home))
-
-
-def test_the_issue_says_the_same(story: Story) -> None:
-    text = story.outputs["issue"].text
-    assert story.outputs["issue"].code == 1
-    assert "| `properties.properties.scaleSettings.maxNodeCount` | `8` | `5` |" in text
-    assert "Records of runs that are gone" in text
-    assert "managedNetwork" not in text
 
 
 def test_one_up_puts_back_what_was_not_adopted_and_runs_nothing_again(story: Story) -> None:

@@ -1,4 +1,7 @@
-"""Ten jobs with ``after``, from the first preview to the end, with everything real; one of them fails on the way."""
+"""Ten jobs with ``after``, from the first preview on, with everything real; one of them fails on the way.
+
+One more is submitted by `amlstack submit --stack`, before the stack declares it: it is one run, of one id.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.cli.verbs import Verbs
 from tests.support.stack.small_jobs import StackLife, job, runs, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from amlstack.sandbox.store.store import JobRow
+    from tests.support.cli.verbs import Ran
     from tests.support.engine_result import Result
     from tests.support.stack.small_jobs import Own
 
@@ -45,9 +50,10 @@ def declared(folder: Path, name: str) -> dict[str, Any]:
 
 @dataclass
 class Life(StackLife):
-    """With the runs that the sandbox knew after each step."""
+    """With the runs that the sandbox knew after each step, and what `amlstack submit` said of each job."""
 
     known: dict[str, dict[str, JobRow]] = field(default_factory=dict)
+    submitted: dict[str, Ran] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +80,20 @@ def story(own: Own, tmp_path_factory: pytest.TempPathFactory) -> Life:
     step("too early", stack.up("--target", "**::eval-b").failed())
     job(folder, "train-b", WORKS)
     step("mended", stack.up().ok())
-    step("unchanged", stack.up().ok())
-    step("refresh", stack.refresh().ok())
+    step("unchanged", stack.up("--refresh").ok())
     job(folder, "eval-b", "echo edited")
     step("targeted", stack.up("--target", "**::eval-b").ok())
+
+    submit = Verbs(stack.folder, stack.env)
+    (folder / "src").mkdir()
+    (folder / "src" / "train.py").write_text("print('trained')\n")
+    more = {"code": "src", "inputs": {"rate": 0.5, "steps": 3}, "tags": {"team": "a"}}
+    submitted = job(folder, "submitted", "python train.py ${{inputs.rate}}", **more)
+    for name, file in (("first", submitted), ("again", submitted), ("of the stack", folder / "alone.yml")):
+        life.submitted[name] = submit("submit", str(file), "--stack", stack.name, "--yes").ok()
     job(folder, "train-a", "echo edited")
+    stack.set("amlstack:jobs", [*(declared(folder, name) for name in LISTED), str(submitted)])
     step("edit", stack.up().ok())
-    step("destroy", stack.destroy().ok())
     return life
 
 
@@ -131,7 +144,7 @@ def test_a_mended_job_lets_the_rest_through_in_order(story: Life) -> None:
 
 def test_an_unchanged_stack_and_a_refresh_submit_nothing(story: Life) -> None:
     assert story.results["unchanged"].changes == {}
-    assert names(story, "refresh") == names(story, "mended")
+    assert names(story, "unchanged") == names(story, "mended")
 
 
 def test_a_target_whose_earlier_job_has_not_completed_is_not_submitted(story: Life) -> None:
@@ -148,9 +161,15 @@ def test_a_target_whose_earlier_jobs_have_completed_is_submitted_alone(story: Li
 def test_an_edit_of_an_earlier_job_runs_that_one_alone(story: Life) -> None:
     assert story.results["edit"].op("train-a", "jobs:Job") == "replace"
     assert {story.results["edit"].op(name, "jobs:Job") for name in AFTER if name != "train-a"} == {"same"}
-    assert sorted(names(story, "edit")) == sorted([*names(story, "targeted"), "train-a"])
+    assert sorted(names(story, "edit")) == sorted([*names(story, "targeted"), "submitted", "train-a"])
 
 
-def test_the_whole_stack_goes(story: Life) -> None:
-    assert all(not row.active for row in story.known["edit"].values())
-    assert story.known["destroy"] == {}
+def test_a_submitted_run_is_adopted_by_the_next_up(story: Life) -> None:
+    (run,) = (row.name for row in story.known["edit"].values() if row.name.startswith("submitted-"))
+    assert f"adopted run {run}" in story.printed("edit")
+    assert f"{run} is there already" in story.submitted["again"].out
+
+
+def test_what_the_stack_has_run_is_not_submitted_again(story: Life) -> None:
+    (run,) = (row.name for row in story.known["targeted"].values() if row.name.startswith("alone-"))
+    assert f"{run} is there already" in story.submitted["of the stack"].out

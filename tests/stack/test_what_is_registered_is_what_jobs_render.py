@@ -118,7 +118,7 @@ def deployed(stack: Stack, folder: Path, home: Path) -> Registered:
     with store_of(home) as store:
         rows = store.resources.all()
         children = store.family.members()
-        made = Registered(
+        return Registered(
             workspace,
             {row.name.rpartition("-")[0]: row.properties for row in store.jobs.list() if row.id not in children},
             {row.name: row.body["properties"] for row in rows if "/schedules/" in row.key},
@@ -126,8 +126,6 @@ def deployed(stack: Stack, folder: Path, home: Path) -> Registered:
             files,
             {row.name: set() for row in rows if "/codes/" in row.key and row.type.endswith("/codes")},
         )
-    stack.destroy().ok()
-    return made
 
 
 def written(folder: Path) -> dict[str, Path]:

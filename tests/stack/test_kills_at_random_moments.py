@@ -9,34 +9,30 @@ exactly what is declared run? Jobs count their starts themselves. ``KILL_ROUNDS`
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import signal
 import sqlite3
-import ssl
 import sys
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import pytest
 
 from amlstack.sandbox.server import daemon
 from amlstack.sandbox.store.store import folder
 from tests.support.harness import ANALYZER, processes_of_session
+from tests.support.sandbox.sandbox_client import ML, ROOT, Arm
 from tests.support.stack.small_jobs import FOREVER, job, runs, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.harness import Running, Stack
-    from tests.support.stack.small_jobs import Own
+from tests.support.stack.small_jobs import Own
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(3600)]
 
@@ -49,6 +45,9 @@ QUICK = "quick"
 """The one job that ends by itself; all others run until somebody ends them."""
 MOST = 5
 """Jobs at once: the cluster always has a node for each."""
+GROUP = f"{ROOT}/resourceGroups/rg-amlstack-test"
+WORKSPACE = f"{GROUP}/providers/{ML}/ws-killed"
+PATHS = (f"{ROOT}/resourceGroups", WORKSPACE, f"{WORKSPACE}/jobs", f"{WORKSPACE}/computes")
 LIMIT = 120.0
 """Seconds in which a submitted job starts, unless it never does."""
 
@@ -74,39 +73,16 @@ class Load:
 
     def _ask(self, number: int) -> None:
         chance = random.Random(number)
-        while not self._over.wait(0.01):
+        arm: Arm | None = None
+        # A pause in which the engine gets on: without one, clients and server have the machine to themselves.
+        while not self._over.wait(0.05):
             # A server that has just been killed is not there, or not yet ready: the next question is another try.
             with contextlib.suppress(OSError, daemon.SandboxError, ValueError):
                 found = daemon.find(self._home)
-                if found is not None:
-                    self.answers[self._one(found, chance)] += 1
-
-    def _one(self, endpoint: Any, chance: random.Random) -> int:
-        context = ssl.create_default_context(cafile=str(endpoint.ca))
-        handlers = (urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
-        opener = urllib.request.build_opener(*handlers)
-        form = {
-            "client_assertion": endpoint.token.read_text(),
-            "client_id": endpoint.client,
-            "grant_type": "client_credentials",
-            "client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-            "scope": f"{endpoint.url}/.default",
-        }
-        data = urllib.parse.urlencode(form).encode()
-        with opener.open(f"{endpoint.url}/{endpoint.tenant}/oauth2/v2.0/token", data, timeout=30) as answer:
-            token = json.load(answer)["access_token"]
-        group = f"/subscriptions/{endpoint.subscription}/resourceGroups"
-        workspace = f"{group}/rg-amlstack-test/providers/Microsoft.MachineLearningServices/workspaces/ws-killed"
-        path = chance.choice([group, workspace, f"{workspace}/jobs", f"{workspace}/computes"])
-        request = urllib.request.Request(f"{endpoint.url}{path}?api-version=2025-12-01")
-        request.add_header("Authorization", f"Bearer {token}")
-        try:
-            with opener.open(request, timeout=30) as answer:
-                answer.read()
-                return int(answer.status)
-        except urllib.error.HTTPError as refused:
-            with refused:
-                return refused.code
+                if found is not None and (arm is None or arm.endpoint != found):
+                    arm = Arm(found)
+                if found is not None and arm is not None:
+                    self.answers[arm.get(chance.choice(PATHS)).status] += 1
 
 
 class Edits:

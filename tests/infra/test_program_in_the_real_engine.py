@@ -123,6 +123,10 @@ def test_a_cluster_of_another_size_runs_nothing_again_and_the_difference_is_show
     before = one.outputs()["jobs"]["ddp"]
     assert before["status"] == "Completed"
     assert not [each for each in one.resources().values() if each.get("protect")], "nothing of the sandbox is protected"
+    # Nor has it what makes a workspace secure.
+    kinds = [each["type"].rpartition(":")[2] for each in one.resources().values()]
+    assert {*kinds}.isdisjoint({"ManagementLockByScope", "DiagnosticSetting", "BlobServiceProperties", "Key"})
+    assert kinds.count("RoleAssignment") == 3
 
     one.set("amlstack:clusters[0].size", "Standard_ND96isr_H100_v5")
     resized = one.up().ok()

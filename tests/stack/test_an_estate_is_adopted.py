@@ -95,14 +95,10 @@ def test_what_another_program_made_is_imported_without_a_change_and_edited_in_pl
     }
 
     one.pulumi("import", "--file", str(file), "--yes", "--protect=false", "--generate-code=false").ok()
-    preview = one.preview().ok()
-    changed = {
-        step.name: step.op for step in preview.planned if step.op != "same" and not step.type.startswith("pulumi:")
-    }
+    up = one.up(preview=True).ok()
+    changed = {step.name: step.op for step in up.planned if step.op != "same" and not step.type.startswith("pulumi:")}
     # The stack's id, guard and keeper are no resources of Azure.
-    assert changed == {"stack": "create", "runs": "create", "keeper": "create"}, preview.output
-    one.up().ok()
-    assert one.preview().ok().changes == {}
+    assert changed == {"stack": "create", "runs": "create", "keeper": "create"}, up.output
     assert one.refresh().ok().changes == {}
     assert estates.bodies(own_sandbox.home) == made, "nothing of it was written"
 
@@ -166,9 +162,8 @@ def test_clusters_and_schedules_in_another_subscription_are_imported_when_the_st
     imported = {each["id"] for each in one.resources().values() if "id" in each}
     assert imported == {f"{workspace}/computes/busy", f"{workspace}/schedules/nightly"}
 
-    planned = one.preview().ok()
-    assert {step.name: step.op for step in planned.planned if step.name in {"busy", "nightly"}} == dict.fromkeys(
+    up = one.up().ok()
+    assert {step.name: step.op for step in up.planned if step.name in {"busy", "nightly"}} == dict.fromkeys(
         ("busy", "nightly"), "same"
     )
-    one.up().ok()
     assert estates.bodies(own_sandbox.home) == made

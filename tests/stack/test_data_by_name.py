@@ -114,16 +114,14 @@ def test_datastores_data_and_access_live_with_the_stack(own: Own, tmp_path: Path
     assert address.startswith("azureml://datastores/lake/paths/LocalUpload/")
 
     assert missing_resources(State(tuple(stack.state()["resources"])), own.home) == ()
-    again = stack.preview(policy_packs=[ANALYZER]).ok()
-    assert [(one.name, one.diffs, one.detail) for one in again.planned if one.op != "same"] == []
     refreshed = stack.refresh().ok()
     # The workspace's managed network has a status of its own once it is provisioned, which it was before the first job.
     changed = {one.type for one in refreshed.done if one.op not in {"refresh", "same"}}
     assert changed <= {"azure-native:machinelearningservices:Workspace"}
     data[0]["description"] = "Greetings."
     stack.set("amlstack:data", data)
-    labelled = stack.up().ok()
-    assert (labelled.op("words", "data:Version"), labelled.op("reads", "jobs:Job")) == ("update", "same")
+    labelled = stack.up(policy_packs=[ANALYZER]).ok()
+    assert [(one.name, one.op) for one in labelled.planned if one.op != "same"] == [("words", "update")]
 
     (words / "word.txt").write_text("goodbye\n")
     edited = stack.up(policy_packs=[ANALYZER]).ok()

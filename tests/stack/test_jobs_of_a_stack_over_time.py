@@ -65,6 +65,7 @@ class Story(StackLife):
     clusters: dict[str, Any] = field(default_factory=dict)
     history: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
+    network: dict[str, Any] = field(default_factory=dict)
 
     def tell(self, step: str, result: Result) -> Result:
         self.results[step] = result
@@ -92,7 +93,7 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
         stack.set(key, value, path=False)
     stack.set("amlstack:jobs", list(files.values()))
     story.tell("first", stack.up(policy_packs=[ANALYZER]).ok())
-    story.tell("unedited", stack.up(policy_packs=[ANALYZER], preview=True).ok())
+    story.network = {name: one["outputs"] for name, one in stack.resources().items() if ":network:" in one["type"]}
 
     program = stack.folder / "infra"
     program.unlink()
@@ -159,9 +160,9 @@ def test_every_job_runs_once_under_the_policy_pack(story: Story) -> None:
     assert [name.split("|")[0] for name in packs[-1]] == ["amlstack"]
 
 
-def test_an_up_without_an_edit_changes_nothing_and_runs_nothing(story: Story) -> None:
-    assert story.results["unedited"].changes == {}
-    assert story.known["unedited"] == story.known["first"]
+def test_a_new_workspace_has_a_managed_network(story: Story) -> None:
+    assert story.network["isolation"]["mode"] == "AllowInternetOutbound"
+    assert story.network["network"]["status"] == "Active"
 
 
 def test_a_change_of_derived_values_runs_nothing_and_is_shown(story: Story) -> None:

@@ -179,7 +179,7 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     declared.as_first()
     declared.clusters(*CLUSTERS, third=LARGER)
     declared.jobs(rerun="on the larger one", **without("keeping"))
-    story.tell("accepted", stack.up(preview=True).ok())
+    story.tell("accepted", stack.up().ok())
     (group_name,) = (one["outputs"]["name"] for one in stack.resources(":ResourceGroup").values())
     stack.set("amlstack:resource_group", {"existing": group_name}, path=False)
     story.tell("an own group said to exist", stack.preview().failed())

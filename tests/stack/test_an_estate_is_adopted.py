@@ -95,7 +95,7 @@ def test_what_another_program_made_is_imported_without_a_change_and_edited_in_pl
     }
 
     one.pulumi("import", "--file", str(file), "--yes", "--protect=false", "--generate-code=false").ok()
-    up = one.up(preview=True).ok()
+    up = one.up().ok()
     changed = {step.name: step.op for step in up.planned if step.op != "same" and not step.type.startswith("pulumi:")}
     # The stack's id, guard and keeper are no resources of Azure.
     assert changed == {"stack": "create", "runs": "create", "keeper": "create"}, up.output

@@ -49,7 +49,7 @@ def story_of(stack: Stack, folder: Path, home: Path) -> Story:
     story.tell("first", stack.up().ok())
 
     rename(stack, "other-project", "prod")
-    story.tell("renamed", stack.up(preview=True).ok())
+    story.tell("renamed", stack.up().ok())
 
     stack.set("amlstack:location", "northeurope")
     story.tell("location", stack.up().failed())

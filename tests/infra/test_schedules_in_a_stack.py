@@ -1,47 +1,21 @@
-"""Schedules of a stack: judged with what they start, and registered with all that it needs."""
+"""Schedules of a stack: judged with what they start; they are planned in test_sweeps_and_pipelines_in_a_stack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import jobs
 from tests.support.infra import composed_files
-from tests.support.infra.composed_files import PIPELINE, deployable, errors, judged, written
+from tests.support.infra.composed_files import NIGHTLY, PIPELINE, WEEKLY, errors, judged, written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from infra.runs import Run
-    from tests.support.running import MakeStack, Sandbox
 
 STACK = composed_files.STACK + "  amlstack:jobs: [{file: nightly.yml}, weekly.py]\n"
-NIGHTLY = """\
-name: nightly
-trigger: {type: cron, expression: "0 2 * * *", start_time: "2026-07-02T00:00:00"}
-create_job: ./pipeline.yml
-"""
-WEEKLY = """\
-from jobs import Job, Pattern, Pipeline, Recurrence, Schedule, TorchRun
-
-job = Schedule(
-    name="weekly",
-    trigger=Recurrence(frequency="week", interval=1, schedule=Pattern(hours=(4,), minutes=(0,), week_days=("monday",))),
-    create_job=Pipeline(
-        jobs={
-            "train": Job(
-                command="train.py",
-                code="train",
-                environment="acpt-pytorch-2.8-cuda12.6",
-                compute="a100",
-                nodes=2,
-                launcher=TorchRun(),
-            )
-        }
-    ),
-)
-"""
 
 
 @pytest.fixture
@@ -128,24 +102,3 @@ def test_two_schedules_of_one_name_are_refused_and_a_job_may_have_that_name(proj
     (project / "named.yml").write_text(NIGHTLY)
     (error,) = errors(project)
     assert "Two schedules are named `nightly`" in error
-
-
-@pytest.mark.engine
-def test_a_schedule_is_planned_with_all_its_ids(stack: MakeStack, sandbox: Sandbox, project: Path) -> None:
-    files = (project / name for name in ("nightly.yml", "pipeline.yml", "weekly.py"))
-    planned = deployable(stack, sandbox, "ws-timed", *files).preview().ok()
-    (nightly,) = planned.steps("nightly", "schedules:Schedule")
-    definition: dict[str, Any] = nightly.new["inputs"]["body"]["properties"]["action"]["jobDefinition"]
-    components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
-    # What a schedule and a job share is registered for each; the provider adopts the second of them.
-    assert set(components) == {"nightly.prepare", "nightly.train", "pipeline.prepare", "pipeline.train", "weekly.train"}
-    for name, node in definition["jobs"].items():
-        made = components[f"nightly.{name}"].new["inputs"]
-        assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
-        assert made["body"]["componentSpec"]["code"].startswith("azureml:/subscriptions/")
-    assert definition["jobs"]["train"]["computeId"].endswith("/computes/a100")
-    (job,) = planned.steps("pipeline", "jobs:Job")
-    assert definition["jobs"] == job.new["inputs"]["body"]["properties"]["jobs"]
-    assert len([step for step in planned.planned if step.type == "amlstack:code:Snapshot"]) == 2
-    order = [step.urn for step in planned.planned]
-    assert order.index(nightly.urn) > max(order.index(components[f"nightly.{name}"].urn) for name in definition["jobs"])

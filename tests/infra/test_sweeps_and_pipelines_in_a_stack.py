@@ -1,4 +1,4 @@
-"""Sweeps and pipelines of a stack: judged part by part, and deployed by the same job resource."""
+"""Sweeps and pipelines of a stack: judged part by part, deployed by the same job resource, planned with schedules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.infra import composed_files
-from tests.support.infra.composed_files import COMPONENT, PIPELINE, deployable, errors, judged, written
+from tests.support.infra.composed_files import COMPONENT, NIGHTLY, PIPELINE, WEEKLY, deployable, errors, judged, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,11 +127,15 @@ def test_all_are_planned_with_their_ids_and_with_what_other_steps_and_inner_pipe
 ) -> None:
     (project / "inner.yml").write_text(INNER)
     (project / "others.yml").write_text(OTHERS)
-    files = (project / name for name in ("pipeline.yml", "sweep.py", "others.yml"))
+    (project / "nightly.yml").write_text(NIGHTLY)
+    (project / "weekly.py").write_text(WEEKLY)
+    files = (project / name for name in ("nightly.yml", "pipeline.yml", "weekly.py", "sweep.py", "others.yml"))
     planned = deployable(stack, sandbox, "ws-composed", *files).preview().ok()
     components = {step.name: step for step in planned.planned if step.type == "amlstack:components:Version"}
     others = {"others.score", "others.whole", "others.whole.jobs.again"}
-    assert set(components) == {"pipeline.prepare", "pipeline.train", *others}
+    # What a schedule and a job share is registered for each; the provider adopts the second of them.
+    timed = {"nightly.prepare", "nightly.train", "weekly.train"}
+    assert set(components) == {"pipeline.prepare", "pipeline.train", *timed, *others}
     codes = [step.name for step in planned.planned if step.type == "amlstack:code:Snapshot"]
     assert len(codes) == 3
     assert sum(name.endswith("train + amlnode") for name in codes) == 1
@@ -139,12 +143,18 @@ def test_all_are_planned_with_their_ids_and_with_what_other_steps_and_inner_pipe
     nodes = job.new["inputs"]["body"]["properties"]["jobs"]
     for name, node in nodes.items():
         made = components[f"pipeline.{name}"].new["inputs"]
+        assert components[f"nightly.{name}"].new["inputs"]["body"] == made["body"]
         assert node["componentId"].endswith(f"/components/amlstack_inline/versions/{made['version']}")
         spec = made["body"]["componentSpec"]
         assert spec["code"].startswith("azureml:/subscriptions/")
         assert "/environments/mine/versions/" in spec["environment"]
     assert nodes["train"]["computeId"].endswith("/computes/a100")
     assert nodes["train"]["distribution"] == {"distribution_type": "PyTorch", "process_count_per_instance": 8}
+    (nightly,) = planned.steps("nightly", "schedules:Schedule")
+    definition = nightly.new["inputs"]["body"]["properties"]["action"]["jobDefinition"]
+    assert definition["jobs"] == nodes
+    order = [step.urn for step in planned.planned]
+    assert order.index(nightly.urn) > max(order.index(components[f"nightly.{name}"].urn) for name in nodes)
     (sweep,) = planned.steps("tune", "jobs:Job")
     properties = sweep.new["inputs"]["body"]["properties"]
     assert properties["jobType"] == "Sweep"

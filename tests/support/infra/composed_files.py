@@ -50,6 +50,31 @@ code: ./train
 environment: azureml:mine
 inputs: {data: {type: uri_folder}}
 """
+NIGHTLY = """\
+name: nightly
+trigger: {type: cron, expression: "0 2 * * *", start_time: "2026-07-02T00:00:00"}
+create_job: ./pipeline.yml
+"""
+WEEKLY = """\
+from jobs import Job, Pattern, Pipeline, Recurrence, Schedule, TorchRun
+
+job = Schedule(
+    name="weekly",
+    trigger=Recurrence(frequency="week", interval=1, schedule=Pattern(hours=(4,), minutes=(0,), week_days=("monday",))),
+    create_job=Pipeline(
+        jobs={
+            "train": Job(
+                command="train.py",
+                code="train",
+                environment="acpt-pytorch-2.8-cuda12.6",
+                compute="a100",
+                nodes=2,
+                launcher=TorchRun(),
+            )
+        }
+    ),
+)
+"""
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:

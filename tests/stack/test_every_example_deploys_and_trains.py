@@ -80,12 +80,12 @@ def story_of(stack: Stack, home: Path) -> Deployed:
     for key, value in {**shipped, "amlstack:jobs": wanted, "amlstack:protect": "false"}.items():
         stack.set(key, value, path=False)
     # All at once as far as the engine is concerned: the cluster's queue is what puts them in order.
-    first = stack.start_up("--parallel", str(len(FILES)), policy_packs=[ANALYZER], preview=True).result(LIMIT)
+    first = stack.start_up("--parallel", str(len(FILES)), policy_packs=[ANALYZER]).result(LIMIT)
     known = runs(home)
     files = {key: texts(job_folder(home, key)) for key in known}
     with store_of(home) as store:
         children = {key: tuple(store.family.children(key).values()) for key in known}
-    again = stack.start_up(policy_packs=[ANALYZER], preview=True).result(LIMIT)
+    again = stack.start_up(policy_packs=[ANALYZER]).result(LIMIT)
     made = Deployed(home, left_out, children, first, known, again, runs(home), files)
     stack.destroy().ok()
     with store_of(home) as store:

@@ -74,7 +74,7 @@ coverage: venv test-deps ## lines and branches that the fast tests run: a table,
 
 .PHONY: failures
 failures: venv test-deps ## every failure of docs/reference/diagnose.md rehearsed with 20 seeds, its culprit named (minutes)
-	@FAILURE_SEEDS=20 $(PY) -m pytest tests/runner/test_diagnose_names_the_broken_rank.py
+	@FAILURE_SEEDS=20 $(PY) -m pytest -n $(WORKERS) tests/runner/test_diagnose_names_the_broken_rank.py
 
 .PHONY: diagnose-forms
 diagnose-forms: venv test-deps ## every kept log behind every prefix and broken at every width, the same answer (minutes)

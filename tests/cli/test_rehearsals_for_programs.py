@@ -126,7 +126,12 @@ def test_a_rehearsal_that_is_asked_to_end_cancels_its_job(number: signal.Signals
     (job.parent / "src" / "train.py").write_text("import signal\nprint('up', flush=True)\nsignal.pause()\n")
     job.write_text(JOB.replace("name: shards", "name: waits"))
     verbs = Verbs(job.parent, {}, {"AMLSTACK_HOME": str(home)})
-    with verbs.start("rehearse", "job.yml", "-j", "1x1", stderr=subprocess.STDOUT) as process:
+    heard = signal.signal(number, signal.SIG_DFL)  # a verb ignores what its parent does, as it should below nohup
+    try:
+        process = verbs.start("rehearse", "job.yml", "-j", "1x1", stderr=subprocess.STDOUT)
+    finally:
+        signal.signal(number, heard)
+    with process:
         assert process.stdout is not None
         shown = [next(line for line in process.stdout if line.rstrip().endswith("] up"))]
         process.send_signal(number)

@@ -125,6 +125,14 @@ def test_processes_that_write_at_once_wait_for_each_other(store: Store, tmp_path
     assert {node.state for node in store.nodes.all()} == {"idle"}
 
 
+def test_nodes_of_an_ended_job_are_idle_since_one_moment(store: Store) -> None:
+    for number in range(16):
+        store.nodes.put("/c", number, "busy", "job")
+
+    assert store.nodes.release("job") == 16
+    assert len({node.since for node in store.nodes.of("/c")}) == 1  # else a lower number may leave before a higher one
+
+
 def test_a_process_is_named_by_its_pid_and_its_start() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     start = processes.started(child.pid)

@@ -302,8 +302,10 @@ class NodeTable(StoreTable):
         rows = self._db.all(f"SELECT * FROM nodes {where} ORDER BY cluster, number", *values)  # noqa: S608 - our words
         return tuple(NodeRow(**dict(row)) for row in rows)
 
-    def put(self, cluster: str, number: int, state: State, job: str | None = None) -> None:
-        """Makes a node or takes it to a state; ``since`` moves only when something changed."""
+    def put(
+        self, cluster: str, number: int, state: State, job: str | None = None, *, since: float | None = None
+    ) -> None:
+        """Makes a node or takes it to a state, now or since a moment; it moves only when something changed."""
         key = cluster.lower()
         with self._db.transaction():
             row = self._db.one("SELECT state, job FROM nodes WHERE cluster = ? AND number = ?", key, number)
@@ -313,16 +315,17 @@ class NodeTable(StoreTable):
                 "INSERT INTO nodes (cluster, number, state, job, since) VALUES (?, ?, ?, ?, ?) "
                 "ON CONFLICT (cluster, number) DO UPDATE SET state = excluded.state, job = excluded.job, "
                 "since = excluded.since",
-                *(key, number, state, job, time.time()),
+                *(key, number, state, job, time.time() if since is None else since),
             )
             self.record("node", f"{key}#{number}", state, job or "")
 
     def release(self, job: str) -> int:
-        """Makes a job's nodes idle again; how many there were. May be repeated."""
+        """Makes a job's nodes idle again, all since one moment; how many there were. May be repeated."""
+        now = time.time()
         with self._db.transaction():
             held = self.held_by(job)
             for node in held:
-                self.put(node.cluster, node.number, "idle")
+                self.put(node.cluster, node.number, "idle", since=now)
             return len(held)
 
     def drop(self, cluster: str, number: int | None = None) -> int:

@@ -69,6 +69,12 @@ def test_a_stack_below_a_warning_of_the_teardown_ends_nothing(tmp_path: Path) ->
     assert not verdict_of(log, tmp_path).found
 
 
+def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> None:
+    for report in ("State: FAILED (exit code 7)\nNodes: 8\n", "Job failed.\n\nTask and CPU statistics:\n"):
+        verdict = verdict_of(report, tmp_path)
+        assert (verdict.found, verdict.fatal) == (False, True)
+
+
 @for_each("line, cause", [
         ("sbatch: error: Batch job submission failed: Requested node configuration is not available", "slurm-refused"),
         ("Error operation not supported at line 351 in file /src/csrc/pythonInterface.c", "native-fatal-error"),
@@ -78,6 +84,12 @@ def test_a_stack_below_a_warning_of_the_teardown_ends_nothing(tmp_path: Path) ->
         ("Failures:\n[0]:\nrank2 (local rank: 2)exitcode: -11 (pid: 36071)", "segmentation-fault"),
         ("State: TIMEOUT (exit code 0)\nNodes: 8\nMemory Efficiency: 0.13% of 1000.00 GB", "job-timeout"),
         ("State: CANCELLED (exit code 0)\nNodes: 8", "job-cancelled"),
+        ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
+         + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
+        ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ("[10:00:01][GRAPH   ][error][tid:4F8A] No kernel for node 7", "logged-error"),
+        ("2026-01-06 15:36:27,893\tWARNING tune.py:219 -- Stop signal received (e.g. via SIGINT/Ctrl+C), ending"
+         " Ray Tune run. This will try to save the state.", "terminated-from-outside"),
         ("TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with signal termination: 25.\n"
          + "    Max Swap :      -\n" * 20, "host-out-of-memory"),
         ("Shard process was signaled to shutdown with signal 4 rank=2 of rank2", "illegal-instruction"),

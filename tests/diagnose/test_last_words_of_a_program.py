@@ -437,3 +437,8 @@ def test_an_exception_as_python_represents_it_is_the_cause_wherever_it_stands(tm
     said = "Error in call to target 'app.Trainer':\nUsageError('the batch must be divisible')\nfull_key: trainer\n\n"
     hydra = "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
     assert verdict_of("read a row\n" * 300 + said + hydra, tmp_path).text == "UsageError: the batch must be divisible"
+
+
+def test_a_record_of_an_error_without_words_is_no_last_word(tmp_path: Path) -> None:
+    assert not verdict_of("starting\n(Engine pid=7) ERROR 10-25\n", tmp_path).found
+    assert verdict_of("starting\n(Engine pid=7) ERROR 10-25 keine Daten\n", tmp_path).found

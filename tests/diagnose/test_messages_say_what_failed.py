@@ -108,6 +108,32 @@ def test_a_traceback_cut_short_is_a_failure_of_its_rank(tmp_path: Path) -> None:
     assert verdict.source.function == "main"
 
 
+@for_each("prefix", ["", "(Engine pid=7) ERROR 11-02 10:00:01 [core.py:70] "])
+def test_of_a_traceback_without_its_end_the_code_that_raises_is_shown(prefix: str, tmp_path: Path) -> None:
+    def cut(raises: str) -> str:
+        frames = ('  File "/env/lib/python3.13/site-packages/serve/cache.py", line 9, in fit', *raises.splitlines())
+        return "".join(f"{prefix}{line}\n" for line in frames)
+
+    verdict = verdict_of(cut('    raise ValueError("No room for "\n    ~~~~~~~~~\n         "one block.")'), tmp_path)
+    assert verdict.cause == "traceback-cut-short"
+    assert 'in fit: raise ValueError("No room for " "one block.")' in str(verdict.text)
+    for says_nothing in ("    raise ChildFailedError(", "    raise"):
+        assert not verdict_of(cut(says_nothing), tmp_path).found
+
+
+def test_what_an_exception_of_cpp_says_is_shown_with_its_class(tmp_path: Path) -> None:
+    thrown = "terminate called after throwing an instance of 'shard::Error'\n  what():  shard 7 holds no rows\n"
+    verdict = verdict_of(f"{thrown}Aborted (core dumped)\n", tmp_path)
+    assert (verdict.cause, verdict.line) == ("aborted", 1)
+    assert str(verdict.text).endswith("'shard::Error' what():  shard 7 holds no rows")
+
+
+def test_of_a_message_that_quotes_a_traceback_the_exception_is_shown(tmp_path: Path) -> None:
+    quoted = "".join(f"    /env/keras/layer{at}.py:{at} call\n        x = self.inner(x)\n" for at in range(40))
+    log = traceback("ValueError: in user code:") + f"\n{quoted}\n    ValueError: found ndim=5, expected ndim=4\n\n"
+    assert "found ndim=5" in str(verdict_of(log, tmp_path).text)
+
+
 def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
     cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
     assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found

@@ -393,6 +393,29 @@ def test_a_traceback_at_the_level_of_a_warning_was_caught(tmp_path: Path) -> Non
     assert (verdict.found, verdict.fatal) == (False, False)
 
 
+@for_each("said", [
+        "No fast kernels here, some optimizations will not be enabled\n",
+        "ops.py:50: UserWarning: the plugin was not built. Falling back to the slow\nones. Details:\n\n",
+])  # fmt: skip
+def test_what_a_library_does_without_ended_nothing(said: str, tmp_path: Path) -> None:
+    raised = "\nModuleNotFoundError: No module named 'kernels'\n"
+    caught = (
+        'Traceback (most recent call last):\n  File "/env/site-packages/fast.py", line 5, in available\n    x' + raised
+    )
+    assert not verdict_of(f"{said}{caught}", tmp_path).found
+    ended = caught.replace("in available", "in <module>")
+    assert verdict_of(f"{said}{ended}", tmp_path).cause == "missing-module"
+    assert verdict_of(caught, tmp_path).cause == "missing-module"
+
+
+def test_a_mere_line_before_a_programs_steps_is_not_the_cause_of_its_exception(tmp_path: Path) -> None:
+    skipped = "Error in model gem\n\t- cannot import name 'pretrained' from 'metrics' (/app/metrics.py)\n"
+    raised = traceback("RuntimeError: a view of a leaf was changed")
+    assert "leaf" in str(verdict_of(skipped + steps(1) + raised, tmp_path).text)
+    warned = "W tensorflow/default/dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: none\n"
+    assert not verdict_of(f"[1,1]<stderr>:2026-10-25 15:45:55.510473: {warned}", tmp_path).found
+
+
 def test_a_thread_that_raises_after_the_end_of_training_fails_no_run(tmp_path: Path) -> None:
     raised = "Exception in thread Thread-133:\n" + traceback("AssertionError: only in dynamic graph mode")
     end = "23-05-12 18:04:37.203 - INFO: End of training.\n"

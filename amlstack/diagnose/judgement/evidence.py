@@ -227,7 +227,7 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)
 
 
-_HARMLESS = re.compile(r"Warning: |^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
+_HARMLESS = re.compile(r"Warning: |^W tensorflow/|^[\[\d:., -]{0,40}INFO\b|\bIgnore\b")
 """Warnings of Python's own, notes that quote what they work on, and what a program does without."""
 
 
@@ -594,6 +594,7 @@ def _last_runs(events: list[Event], logs: Mapping[str, Log]) -> list[Event]:
         if event.line <= begins.get(event.file, 0)
         or _went_on(event, *mistakes.get((event.file, event.rank), (0, False)))
         or (event.file in final and _outlived_by(event, final[event.file], logs[event.file]))
+        or (event.file in logs and _came_forward(event, raised.get(event.file, 0), logs[event.file]))
         else event
         for event in events
     ]
@@ -629,6 +630,12 @@ def _outlived_by(event: Event, end: Event, log: Log) -> bool:
     message = min(MOST_SAID, str(event.facts.get("said", "")).count("\n"))
     between = bisect_left(log.ordinary, end.line) - bisect_right(log.ordinary, event.line) - message
     return between > (0 if event.code in _OF_A_SHELL else LAST)
+
+
+def _came_forward(event: Event, raised: int, log: Log) -> bool:
+    """True where the only process of a log came forward between a mere line and the exception that ended it."""
+    mere = event.role is EventRole.CULPRIT and not _by_itself(event) and not definite(event.text, lived=True)
+    return mere and _alone(log) and any(event.line < line < raised for line in log.progress.get(None, ()))
 
 
 def _alone(log: Log) -> bool:

@@ -41,12 +41,18 @@ MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
 _ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^[\w.]+(?:Error|Exception):$")
 """The end of a message that goes on with a list, or begins in the next line."""
+_QUOTED = re.compile(r"File |Traceback|\S+\.py:\d+ \w")
+"""Begins a line of a traceback that a message quotes; the last one is the form of old TensorFlow."""
 _LISTING = {
     "horovod-stalled": re.compile(r"(?P<rank>\d{1,6}): ?\["),
     "rendezvous-timeout": _TASK,
     "barrier-not-joined": _TASK,
 }
 """Code of an event → rows below it that name the ranks that did not come."""
+
+
+WHAT = 2
+"""Lines from the class of an exception of C++ to what it says; other processes write between."""
 
 
 @dataclass(slots=True)
@@ -173,11 +179,17 @@ class Collector:
     def show(self, at: int, text: str) -> None:
         """The line after one that only announces it, and the rest of one that another process's words tore apart."""
         event, more = self.events[at], text.strip()
-        own = more and not more.startswith(("File ", "Traceback"))  # no traceback that a message quotes
+        own = more and _QUOTED.match(more) is None
         said = str(event.facts.get("said", "")).strip()
         torn = said == ":" or (not said and more.startswith(":"))
         if own and (torn or (not said and _ANNOUNCES.search(event.text))):
             self.events[at] = replace(event, text=_cut(event.text + " " * (more[0] != ":") + more))
+
+    def thrown(self, number: int, what: str) -> None:
+        """What an exception of C++ says, below the line that names its class."""
+        event = self.events[-1] if self.events else None
+        if event is not None and event.text.startswith("terminate called") and number - event.line <= WHAT:
+            self.events[-1] = replace(event, text=_cut(f"{event.text} {what}"))
 
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""

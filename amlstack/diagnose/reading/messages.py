@@ -141,7 +141,7 @@ LONGEST = 500
 NARROWEST = 16
 """Characters of a line that more than one program will hardly write."""
 _LEVEL = re.compile(
-    r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal)\b[\])]?(?: *[|:-]|\s+\S)"  # a logger's level
+    r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal|(?:(?<=\]\[)|(?<=\] \[))(?:error|critical|fatal)(?=\]))\b[\])]?(?: *[|:-]|\s+\S|(?<=\])\[)(?=.*[^\W\d])"  # a logger's level
     # a program's own last words, also behind a sign
     r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
     r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"
@@ -233,6 +233,8 @@ _QUOTED = re.compile(r"[\s\]|:][\^~]+$|\] {3,}\S|\bFile \".+\", line \d+|Traceba
 """Ends, or is, a line of a traceback that a logger writes line by line."""
 _MEASURED = re.compile(r"^\W{0,4}[\w ()#]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *%?$", re.IGNORECASE)
 """A metric whose name is "error"."""
+_CLOSED = re.compile(r"Job \d+ completed at ")
+"""Begins the last line of a batch system's report, whatever became of the job."""
 _FAILED = re.compile(r"\b(?:not|but|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
@@ -378,7 +380,7 @@ def logged_as_error(text: str) -> bool:
 
 def succeeded(text: str) -> bool:
     """True where a line says that a run came to its end as it should."""
-    return _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None
+    return _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None and _CLOSED.match(text) is None
 
 
 _GROUP = re.compile(r"\[PG (?:ID )?(?P<id>\d+)(?: PG GUID (?P<guid>\w+))?")

@@ -46,6 +46,8 @@ _IGNORED = re.compile(
 _ASIDE = ("Exception in thread ", "Exception in callback ", "future: <Task finished", "future: <Future finished")
 """Begin what Python prints of an exception that ends a thread or a task, and not the program."""
 _WRAPPERS = ("Exception", "Exception:")
+_WITHOUT = 3
+"""Lines above a traceback in which a library says that it does without what it shows."""
 _PARENT = "subprocess.CalledProcessError: "
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
@@ -123,10 +125,11 @@ class Exceptions:
         if (begun := self._continued(writer, line.text)) is not None:
             writer, line = begun, line._replace(rank=begun[0], local=begun[1])
         reader = self._reader(writer)
-        if (bare := reader.bare(line.text)) != line.text:
-            line = line._replace(text=bare)
+        bare = reader.bare(line.text)
         if number <= BEGIN and not self._last_raised:
-            reader.begin_within(line.text)
+            bare = reader.begin_within(bare)
+        if bare != line.text:
+            line = line._replace(text=bare)
         inside = reader.open
         one = reader.feed(line.text, number) if not (several := tracebacks.inline(line.text, number)) else None
         for raised in several or filter(None, (one,)):
@@ -188,7 +191,8 @@ class Exceptions:
                 self._raised((rank, local), cut, line, None)
                 continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
-            own = cut.frame is not None and cut.frame.own  # how a program was started says nothing of what it did
+            # How a program was started says nothing of what it did.
+            own = cut.frame is not None and (cut.frame.own or cut.raises)
             signature = by_code("traceback-cut-short" if own else "launcher-wrapper")
             self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
 
@@ -266,6 +270,9 @@ class Exceptions:
             facts = {**facts, "aside": "thread"}
         elif (form := self._records.pop(writer, None)) and not raised.main:
             facts = {**facts, "record": form}
+        above = (text for text in self._above[1] if text.strip())
+        if raised.caught and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT))):
+            facts = {**facts, "guess": "said"}
         logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
         if raised.caught == "own" or (raised.caught and logged):
             facts = {**facts, "caught": raised.caught}
@@ -500,6 +507,8 @@ class Scanner:
             return
         text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
         text = f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
+        if text.startswith("what():"):
+            self.collector.thrown(number, text)
         raised = tracebacks.definite(text, lived=True)
         if raised and self._exceptions.ignored(line):
             return

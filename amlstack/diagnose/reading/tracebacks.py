@@ -25,12 +25,14 @@ _ESCAPED = re.compile(r"\\+n")
 _ORIGINALS = re.compile(r"(?:Original |Remote )?Traceback \(most recent call last\):")
 LIVED = re.compile(r"\b(?:retry|retrying|retries|ignor\w+|skipp\w+|continuing|going on|falling back)\b", re.IGNORECASE)
 """Words of a program that goes on, in what it logs or in an exception's message."""
-GIVES_UP = re.compile(r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$", re.IGNORECASE)
-"""The last words of a line with which a program ends itself."""
+GIVES_UP = re.compile(
+    r"\b(?:stopping (?:the )?training|exiting|giving up)\W*$|, ending [\w ]{1,20}run\. ", re.IGNORECASE
+)
+"""Words with which a program ends itself."""
 DONE_WITHOUT = re.compile(
     r"\b(?:falling back|falls? back|(?:using|going to) .{1,40} instead"
     r"|using the (?:slow|default|fallback|python)|disabling"
-    r"|will (?:use|fall back|be (?:disabled|skipped|ignored|used))|continuing without|proceeding without)\b",
+    r"|will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))|continuing without|proceeding without)\b",
     re.IGNORECASE,
 )
 """Says of what failed that the program does without it. Stricter than `LIVED`: it also overrides a known cause."""
@@ -68,9 +70,12 @@ _TOP = ("<module>", "_run_module_as_main")
 _BEGINS = ("_bootstrap", "_bootstrap_inner", "_worker_loop", "worker", "_process_worker", "_wrap")
 """Functions in which the code of threads and of worker processes begins."""
 _OWN_COMMAND = "cmd=process.args"
+_RAISES = re.compile(r"raise (?!ChildFailedError|CalledProcessError|SystemExit|ProcessRaised)[A-Z]\w*\(")
+"""Source code of a frame that raises an exception which says something; a launcher's only reports another one."""
 MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
+LONGEST_SOURCE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ class Raised:
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
         caught: Whose function caught it, ``own`` or ``library``: no line above that one, which begins no process.
+        raises: The source code that raises it, where the traceback is cut off after it.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -105,6 +111,7 @@ class Raised:
     meets: bool = False
     main: bool = False
     caught: str = ""
+    raises: str = ""
 
 
 @dataclass(slots=True)
@@ -129,6 +136,7 @@ class TracebackReader:
     _own_command: bool = False
     _main: bool = False
     _caught: str = ""
+    _raises: str = ""
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -163,18 +171,22 @@ class TracebackReader:
             return None
         return self._inside(text, bare, number)
 
-    def begin_within(self, text: str) -> None:
-        """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off."""
-        if not self.open and text[:1].isspace() and _FRAME.match(text):
+    def begin_within(self, text: str) -> str:
+        """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off; its own text."""
+        at = text.find('   File "', 0, LONGEST_SOURCE) + 1  # behind what a logger puts before each line, and a space
+        if not self.open and text[at : at + 1].isspace() and _FRAME.match(text[at:]):
             self._begin(original=False)
+            self.before = text[:at]
+        return text.removeprefix(self.before)
 
     def cut_short(self) -> Raised | None:
         """The known part of a traceback whose end is missing: its innermost frame, and IPython's class."""
         frame = self._frame() if self.open else None
         if frame is None:
             return None
-        text = f"{self.cell}: at {frame}".removeprefix(": ")
-        return Raised(self._last, text, frame, self._chained, inner=self._frames[-1].file, packages=self._packages())
+        text = f"{self.cell}: at {frame}{self._raises and ': '}{self._raises}".removeprefix(": ")
+        of = {"inner": self._frames[-1].file, "packages": self._packages(), "raises": self._raises}
+        return Raised(self._last, text, frame, self._chained, **of)
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
         if self.cell and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):
@@ -186,10 +198,12 @@ class TracebackReader:
                 self._caught = "own" if frame.own else "library"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
-            self._foreign, self._last = 0, number
+            self._foreign, self._last, self._raises = 0, number, ""
             return None
         if not bare or quoted(text) or (self.cell and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
+            if _RAISES.match(bare) or (self._raises and bare.strip("^~ ")):
+                self._raises = f"{self._raises} {bare}".strip()[:LONGEST_SOURCE]
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())

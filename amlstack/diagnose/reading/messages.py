@@ -141,7 +141,9 @@ LONGEST = 500
 NARROWEST = 16
 """Characters of a line that more than one program will hardly write."""
 _LEVEL = re.compile(
-    r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?(?:ERROR|CRITICAL|FATAL|Fatal|(?:(?<=\]\[)|(?<=\] \[))(?:error|critical|fatal)(?=\]))\b[\])]?(?: *[|:-]|\s+\S|(?<=\])\[)(?=.*[^\W\d])"  # a logger's level
+    r"^(?:[\w.:/,\[\]() |-]{0,80}?[\[ (|-])?"  # a logger's level, with a word behind it
+    r"(?:ERROR|CRITICAL|FATAL|Fatal|(?:(?<=\]\[)|(?<=\] \[))(?:error|critical|fatal)(?=\]))\b"
+    r"[\])]?(?: *[|:-]|\s+\S|(?<=\])\[)(?=.*[^\W\d])"
     # a program's own last words, also behind a sign
     r"|^(?:[^\w\s\"'<([{]{1,3} )?(?:[\w./-]{1,80}: )?(?:fatal(?: error)?|[Ee]rror|ERROR)"
     r"(?:\[\w+\]| [#(]?\d+\)?)?: +\S"

@@ -32,7 +32,8 @@ GIVES_UP = re.compile(
 DONE_WITHOUT = re.compile(
     r"\b(?:falling back|falls? back|(?:using|going to) .{1,40} instead"
     r"|using the (?:slow|default|fallback|python)|disabling"
-    r"|will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))|continuing without|proceeding without)\b",
+    r"|will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))"
+    r"|continuing without|proceeding without)\b",
     re.IGNORECASE,
 )
 """Says of what failed that the program does without it. Stricter than `LIVED`: it also overrides a known cause."""
@@ -185,8 +186,8 @@ class TracebackReader:
         if frame is None:
             return None
         text = f"{self.cell}: at {frame}{self._raises and ': '}{self._raises}".removeprefix(": ")
-        of = {"inner": self._frames[-1].file, "packages": self._packages(), "raises": self._raises}
-        return Raised(self._last, text, frame, self._chained, **of)
+        raised = Raised(self._last, text, frame, self._chained, inner=self._frames[-1].file, raises=self._raises)
+        return replace(raised, packages=self._packages())
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
         if self.cell and self._frames and not self._frames[-1].line and (found := _ARROW.match(bare)):

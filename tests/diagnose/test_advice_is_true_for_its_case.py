@@ -192,4 +192,4 @@ def test_exception_of_a_library_outside_of_communication_stays_the_cause(tmp_pat
 def test_exception_of_communication_that_follows_a_timeout_is_a_consequence(tmp_path: Path) -> None:
     inside = INSIDE.replace("PIL/Image.py", "torch/distributed/distributed_c10d.py")
     said = answer(tmp_path, f"{TRACE}{inside}RuntimeError: work failed\n{WATCHDOG}\n")
-    assert said.found is False
+    assert (said.cause, said.rank) == ("collective-timed-out", None)

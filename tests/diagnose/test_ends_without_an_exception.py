@@ -87,6 +87,16 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ('{\n  "message": {\n    "message": "RendezvousTimeoutError: ",\n    "extraInfo": {', "rendezvous-timeout"),
+        ("[08:41:20] dmlc/logging.h:300: [08:41:20] src/store.cc:37: built without dist_sync", "native-fatal-error"),
+        ("[m7:723275:0]  ib.c:161  UCX  ERROR  QP failed\nAbort(1) on node 2 (rank 2 in comm 0): Fatal error in PMPI_Init: rank2",
+         "ucx-error"),
+        ("#\n# A fatal error has been detected\n#\n#  SIGSEGV (0xb) at pc=0x003, pid=7\n#\n# C  memcpy",
+         "segmentation-fault"),
+        ("'LR' n'est pas reconnu en tant que commande interne\nou externe.\n\nC:\\u>set LR=1", "missing-launcher"),
+        ("Optimization Done.\ndouble free or corrupti", "heap-corrupted"),
+        ("epoch 1 step 8 loss=0.10\n" * 3 + "[16:24:41] dmlc/logging.h:303: [16:24:41] io.cc:39: Check failed: a == b\n"
+         "\nStack trace returned 10 entries:\n[bt] (0) /lib/x.so(write+0x1)", "native-fatal-error"),
         ("[10:00:01][GRAPH   ][error][tid:4F8A] No kernel for node 7", "logged-error"),
         ("WARNING tune.py:219 -- Stop signal received (e.g. via SIGINT/Ctrl+C), ending Ray Tune run. Saving.",
          "terminated-from-outside"),

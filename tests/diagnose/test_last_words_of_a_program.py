@@ -80,7 +80,7 @@ def test_an_abort_after_a_timeout_is_the_watchdogs(tmp_path: Path) -> None:
     waited = "NCCL communicator was aborted on rank 0. Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3)"
     ended = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -6) local_rank: 1 (pid: 88)"
     verdict = verdict_of(f"{traceback(f'RuntimeError: {waited}')}{ended}\n", tmp_path)
-    assert (verdict.found, verdict.rank) == (False, None)
+    assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
 
 
 def test_an_exception_far_from_the_end_is_the_cause_when_the_run_only_lists_things_after_it(tmp_path: Path) -> None:
@@ -377,6 +377,8 @@ def test_what_a_child_printed_is_the_cause_rather_than_that_its_parent_says_so(t
     verdict = verdict_of(f"{steps(60)}grid.c:4:2: error: no rows\nmake: *** [grid] Error 1\n{failed}", tmp_path)
     assert (verdict.cause, verdict.text, verdict.line) == ("logged-error", "grid.c:4:2: error: no rows", 61)
     assert verdict_of(steps(60) + failed, tmp_path).cause == "python-exception"
+    indented = "".join(f"  {line}\n" for line in ("9 errors detected in the compilation", *failed.splitlines()))
+    assert str(verdict_of(indented, tmp_path).text).strip() == "9 errors detected in the compilation"
 
 
 def test_a_chain_of_exceptions_is_one_however_long_it_is_and_whatever_stood_before_its_header(tmp_path: Path) -> None:

@@ -416,6 +416,12 @@ def test_a_mere_line_before_a_programs_steps_is_not_the_cause_of_its_exception(t
     assert not verdict_of(f"[1,1]<stderr>:2026-10-25 15:45:55.510473: {warned}", tmp_path).found
 
 
+def test_what_a_script_lacks_ends_nothing_where_its_program_writes_on(tmp_path: Path) -> None:
+    lacks = "/spool/slurm_script: line 13: activate: No such file or directory\n"
+    assert verdict_of(f"{lacks}done\n", tmp_path).found
+    assert not verdict_of(lacks + "opened the library of device 0\n" * 5, tmp_path).found
+
+
 def test_a_thread_that_raises_after_the_end_of_training_fails_no_run(tmp_path: Path) -> None:
     raised = "Exception in thread Thread-133:\n" + traceback("AssertionError: only in dynamic graph mode")
     end = "23-05-12 18:04:37.203 - INFO: End of training.\n"

@@ -50,13 +50,27 @@ def test_what_a_library_raises_in_a_rank_that_timed_out_follows_from_that(late: 
     assert {1, 2} == {each.rank for each in verdict.victims}
 
 
-def test_one_rank_that_timed_out_in_the_log_of_the_whole_run_shows_that_a_collective_did(tmp_path: Path) -> None:
+def test_one_rank_that_timed_out_shows_that_a_collective_did_and_blames_nobody(tmp_path: Path) -> None:
+    gloo = traceback(
+        "RuntimeError: [gloo/transport/tcp/buffer.cc:81] Timed out waiting 1800ms for recv", prefix="[rank1]: "
+    )
     run = "world_size: 2\n" + steps(60) + watchdog(1)
-    verdict = verdict_of(run, tmp_path)
-    assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
-    assert not verdict_of(run.removeprefix("world_size: 2\n"), tmp_path).found
+    others = "Get every rank's log"
+    for log, alone in ((run, False), (run.removeprefix("world_size: 2\n"), True), (gloo, True)):
+        verdict = verdict_of(log, tmp_path)
+        assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
+        assert (others in str(verdict.advice), "NCCL" in str(verdict.advice)) == (alone, log != gloo)
+    (tmp_path / "out.log").write_text(run.removeprefix("world_size: 2\n"))
     (tmp_path / "out.log").rename(tmp_path / "rank_1.log")
-    assert not diagnose([tmp_path]).found
+    verdict = diagnose([tmp_path])
+    assert (verdict.cause, verdict.rank, others in str(verdict.advice)) == ("collective-timed-out", None, True)
+
+
+def test_a_plugin_that_nccl_does_without_is_not_why_a_collective_timed_out(tmp_path: Path) -> None:
+    plugin = "n1:23:25 [3] NCCL INFO TUNER/Plugin: Plugin load returned 2 : libnccl-net.so: cannot open shared object"
+    assert (
+        verdict_of(f"{plugin} file: No such file or directory\n{watchdog(3)}", tmp_path).cause == "collective-timed-out"
+    )
 
 
 def test_the_codes_own_exception_stays_its_own(tmp_path: Path) -> None:

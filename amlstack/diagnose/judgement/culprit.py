@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from amlstack.diagnose.judgement.evidence import Evidence
 
 
+BELOW = 3
+"""Lines from what a library says to MPI's word of the rank that it failed in."""
+
+
 def first_cause(logs: Sequence[Log]) -> Diagnosis:
     """Names the first true cause.
 
@@ -197,8 +201,8 @@ def _whose(evidence: Evidence, first: Event) -> tuple[int | None, str | None]:
         (event.rank, event.node or first.node)
         for event in evidence.events
         if event.rank is not None
-        and first.node in (None, event.node)
-        and (event.code == first.code or _aborts(first, event))
+        and (first.node in (None, event.node) or _reports(first, event))
+        and (event.code == first.code or _aborts(first, event) or _reports(first, event))
     }
     return same.pop() if len(same) == 1 else (first.rank, first.node)
 
@@ -207,6 +211,11 @@ def _aborts(first: Event, end: Event) -> bool:
     """True where a launcher names the process that an uncaught exception of C++ ended: by an abort."""
     thrown = first.text.startswith(("terminate called", "what()"))
     return thrown and (end.facts.get("signal") == SIGABRT or end.facts.get("exit") in (-SIGABRT, 128 + SIGABRT))
+
+
+def _reports(first: Event, end: Event) -> bool:
+    """True where MPI ends a rank right below the words of the library that failed in it."""
+    return end.code == "mpi-error" and first.file == end.file and 0 < end.line - first.line <= BELOW
 
 
 def _sure(

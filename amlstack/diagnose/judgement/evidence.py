@@ -214,6 +214,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return True
     if event.code == "missing-launcher" and _ran(event, log):
         return False
+    if _OF_SCRIPT.search(event.text) and len(log.ordinary) - bisect_right(log.ordinary, event.line) > SAID:
+        return False  # what a script lacks does not end it, and its program wrote on
     first = str(event.facts.get("message", event.text))
     raised = event.weight >= 3 or definite(first)
     went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))
@@ -221,7 +223,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if log.lines <= EXCERPT and not log.progress:
         if event.soft:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
-        return raised or event.weight >= 2 or logged_as_error(event.text)
+        known = event.code != "bare-exception" and definite(first, lived=True)
+        return raised or known or event.weight >= 2 or logged_as_error(event.text)
     raised |= event.line >= log.spoken and logged_as_error(event.text)
     whole = logged_as_error(event.text) or _by_itself(event) or definite(first, lived=True)
     return last and raised and not event.soft and (whole or log.spoken <= event.line + SAID)

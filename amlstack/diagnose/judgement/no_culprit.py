@@ -461,22 +461,26 @@ def _earliest(failed: Sequence[Event]) -> int | None:
 
 def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     """A collective that timed out on all ranks that say anything: the rank whose number is behind, if one is."""
-    stuck = [each for each in ended if each.code == "nccl-watchdog-timeout" and "seq" in each.facts]
-    stuck.sort(key=lambda each: each.facts["seq"])
-    at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None}
-    others = [each for each in ended if each.rank not in at and each.signature.kind != "stop"]
-    # In an excerpt, or in its own log, one rank alone only says that it waited.
-    few = len(at) < (1 if evidence.world and not evidence.owners else 2)
+    stuck = [each for each in ended if each.code == "gloo-timeout" or "seq" in each.facts]
+    stuck = [each for each in stuck if each.code in WAITED]
+    stuck.sort(key=lambda each: each.facts.get("seq", 0))
+    at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None and "seq" in each.facts}
+    others = [each for each in ended if each not in stuck and each.rank not in at and each.signature.kind != "stop"]
     # An abort follows a watchdog's words, of an earlier run in the log perhaps.
-    if few or any(each.code != "aborted" and (each.rank is not None or each.code not in WAITED) for each in others):
+    if not stuck or any(
+        each.code != "aborted" and (each.rank is not None or each.code not in WAITED) for each in others
+    ):
         return None
     one = len({event.facts.get("group") for event in stuck}) == 1 and len(set(at.values())) > 1
+    alone = len({event.rank for event in stuck}) == 1 and not (evidence.world and not evidence.owners)
     behind = _least(at) if one else ()
     shown = next(event for event in stuck if not behind or event.rank in behind)
-    reason = "the watchdogs say so; which rank did not arrive is not shown"
+    reason = "one rank says so alone: what the others did is not in these logs"
+    if not alone:
+        reason = "the ranks that waited say so; which one did not arrive is not shown"
     if behind:
         reason = f"out of step: {listed(behind)} waited in number {at[behind[0]]}, others in {max(at.values())}"
-    return Diagnosis.shown_by(
+    verdict = Diagnosis.shown_by(
         shown,
         by_code("collective-timed-out"),
         rank=behind[0] if len(behind) == 1 else None,
@@ -485,6 +489,8 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
         victims=tuple(each for each in victims(evidence, None) if each.rank not in behind),
         notes=notes(evidence),
     )
+    more = (shown.signature.advised(shown.shown), GET_LOGS * alone)
+    return replace(verdict, advice=" ".join(filter(None, (verdict.advice, *more))))
 
 
 def _unique(events: Iterable[Event]) -> list[Event]:

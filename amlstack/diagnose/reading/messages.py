@@ -333,6 +333,11 @@ def _over(text: str, *, end: bool) -> bool:
     return LIVED.search(text) is None and (not soft(text) or "[debug" in text)
 
 
+def tells_of_an_end(text: str) -> bool:
+    """True where a program says that it is over, and something of the reason."""
+    return _over(text, end=False) and _TELLING.search(text) is not None
+
+
 def _harmless(text: str) -> bool:
     """True where a line is a metric, says that the program goes on, or is one that healthy runs are known to write."""
     found = match(text)

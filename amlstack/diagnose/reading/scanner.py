@@ -106,7 +106,9 @@ class Exceptions:
         """Adds what the child of a program printed as an error above the exception that only says that it failed."""
         number, above = self._above
         said = [writers.plain(text) for text in above] if raised.text.startswith(_PARENT) else []
-        found = next((at for at in reversed(range(len(said))) if messages.logged_as_error(said[at])), None)
+        rows = [*reversed(range(len(said)))]
+        found = next((at for at in rows if messages.logged_as_error(said[at])), None)
+        found = next((at for at in rows if messages.tells_of_an_end(said[at])), None) if found is None else found
         if found is None:
             return False
         at, facts = number - 1 - found, {"over": True}
@@ -332,6 +334,8 @@ _REPORTED = re.compile(
 end, and after the others a session may be made anew."""
 _TRACKER = re.compile(rb"^[\d-]+ [\d:,]+ +[A-Z]+ +[\w-]+ *:\d+ \[\w+\.py:\S+\(\):\d+\]")
 """Begins the log that wandb keeps of itself, without which a run does."""
+_OF_JAVA = re.compile(r"#\s+(?=(?:SIG[A-Z]+|EXCEPTION_\w+) \(0x)")
+"""Begins the line in which Java's virtual machine names the signal that ended it, in a report of comments."""
 _OURS = re.compile(r"(?:\[[^\]]*\]:? ?)*amlstack: ")
 """Begins what a rehearsal itself writes into a rank's log: no cause, whatever it quotes."""
 
@@ -382,12 +386,13 @@ class Scanner:
     def feed(self, number: int, raw: str, before: Callable[[], Iterable[str]]) -> None:
         """Takes one line."""
         self._read += 1
+        raw = _OF_JAVA.sub("", raw) if raw[:1] == "#" else raw
         if self._is_note(number, raw):
             return
         line = self.prefixes.line_of(raw)
         self.layout.feed(line)
         self._exceptions.notice(line)
-        if line.text.startswith("Traceback"):
+        if line.text.lstrip().startswith("Traceback"):
             self._exceptions.below(number, line, before)
 
         def stamp() -> Stamp | None:

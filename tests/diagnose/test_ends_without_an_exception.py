@@ -89,7 +89,7 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
         ('{\n  "message": {\n    "message": "RendezvousTimeoutError: ",\n    "extraInfo": {', "rendezvous-timeout"),
         ("[08:41:20] dmlc/logging.h:300: [08:41:20] src/store.cc:37: built without dist_sync", "native-fatal-error"),
-        ("[m7:723275:0]  ib.c:161  UCX  ERROR  QP failed\nAbort(1) on node 2 (rank 2 in comm 0): Fatal error in PMPI_Init: rank2",
+        ("[m7:7:0] UCX  ERROR  QP failed\nAbort(1) on node 2 (rank 2 in comm 0): Fatal error in PMPI_Init: rank2",
          "ucx-error"),
         ("#\n# A fatal error has been detected\n#\n#  SIGSEGV (0xb) at pc=0x003, pid=7\n#\n# C  memcpy",
          "segmentation-fault"),

@@ -52,7 +52,7 @@ _LISTING = {
 
 
 WHAT = 2
-"""Lines from the class of an exception of C++ to what it says; other processes write between."""
+"""Lines from the class of a C++ exception to its text; other processes write between."""
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ class Collector:
             self.events[at] = replace(event, text=_cut(event.text + " " * (more[0] != ":") + more))
 
     def thrown(self, number: int, what: str) -> None:
-        """What an exception of C++ says, below the line that names its class."""
+        """Takes the text of a C++ exception, below the line that names its class."""
         event = self.events[-1] if self.events else None
         if event is not None and event.text.startswith("terminate called") and number - event.line <= WHAT:
             self.events[-1] = replace(event, text=_cut(f"{event.text} {what}"))

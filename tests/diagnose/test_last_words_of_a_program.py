@@ -441,6 +441,12 @@ def test_an_exception_as_python_represents_it_is_the_cause_wherever_it_stands(tm
     assert verdict_of("read a row\n" * 300 + said + hydra, tmp_path).text == "UsageError: the batch must be divisible"
 
 
+def test_what_a_program_passes_on_at_another_level_is_no_last_word(tmp_path: Path) -> None:
+    passed = "".join(f"ERROR Tracker$Logger: 2026-06-01 INFO [{turn}] logloss:0.00{turn}\n" for turn in range(9))
+    assert not verdict_of(f"{passed}ERROR Trac", tmp_path).found
+    assert verdict_of(passed.replace("INFO", "ERROR") + "ERROR Trac", tmp_path).found
+
+
 def test_a_record_of_an_error_without_words_is_no_last_word(tmp_path: Path) -> None:
     assert not verdict_of("starting\n(Engine pid=7) ERROR 10-25\n", tmp_path).found
     assert verdict_of("starting\n(Engine pid=7) ERROR 10-25 keine Daten\n", tmp_path).found

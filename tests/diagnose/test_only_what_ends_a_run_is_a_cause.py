@@ -413,6 +413,10 @@ def test_a_mere_line_before_a_programs_steps_is_not_the_cause_of_its_exception(t
     raised = traceback("RuntimeError: a view of a leaf was changed")
     assert "leaf" in str(verdict_of(skipped + steps(1) + raised, tmp_path).text)
     warned = "W tensorflow/default/dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: none\n"
+    ignored = (
+        "unable to open mca_pml_pami: libpami.so.3: cannot open shared object file: No such file or directory (ignored)"
+    )
+    assert not verdict_of(f"[login3:29852] mca_base_component_repository_open: {ignored}\n", tmp_path).found
     assert not verdict_of(f"[1,1]<stderr>:2026-10-25 15:45:55.510473: {warned}", tmp_path).found
 
 

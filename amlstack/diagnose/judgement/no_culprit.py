@@ -459,10 +459,12 @@ def _earliest(failed: Sequence[Event]) -> int | None:
     return roots[0].rank if len({event.rank for event in roots}) == 1 else None
 
 
+_CUT_OFF = re.compile(r"Watchdog caught collective operati")
+
+
 def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     """A collective that timed out on all ranks that say anything: the rank whose number is behind, if one is."""
-    stuck = [each for each in ended if each.code == "gloo-timeout" or "seq" in each.facts]
-    stuck = [each for each in stuck if each.code in WAITED]
+    stuck = [each for each in ended if each.code == "gloo-timeout" or "seq" in each.facts or _CUT_OFF.search(each.text)]
     stuck.sort(key=lambda each: each.facts.get("seq", 0))
     at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None and "seq" in each.facts}
     others = [each for each in ended if each not in stuck and each.rank not in at and each.signature.kind != "stop"]

@@ -299,7 +299,7 @@ def last(
         return (end, shown[-1]._replace(text=""), first + begin) if over else None
     if failed or (len(rows) > LAST and set(rows) <= set(rows[-LAST:])):  # a log that only repeats it
         over = over or [reason]
-    elif not said and _times(rows, rows[reason - len(shown)]) > GONE_ON:
+    elif not said and (_times(rows, row := rows[reason - len(shown)]) > GONE_ON or _passed_on(rows, row)):
         return None
     if _BELOW.match(shown[reason].text):
         reason = next((at for at in reversed(range(reason)) if shown[at].text.strip()), reason)
@@ -318,6 +318,11 @@ def _times(rows: list[bytes], row: bytes) -> int:
     """The number of times that a log comes to lines that begin as one does, after others."""
     alike = [_form(each)[:ALIKE] == _form(row)[:ALIKE] for each in rows]
     return sum(one and not before for before, one in pairwise([False, *alike]))
+
+
+def _passed_on(rows: list[bytes], row: bytes) -> bool:
+    """True where a program passes on what another one logs, its notes too, and calls all of it errors."""
+    return any(b" INFO " in each and _form(each).startswith(_form(row)[:ALIKE]) for each in rows[-LAST:])
 
 
 def _quoted(shown: list[Line], at: int) -> int | None:

@@ -194,8 +194,8 @@ class Exceptions:
                 continue
             rest: dict[str, Any] = {"soft": (rank, local) in self._ignored, "facts": _facts(cut)}
             # How a program was started says nothing of what it did.
-            own = cut.frame is not None and (cut.frame.own or cut.raises)
-            signature = by_code("traceback-cut-short" if own else "launcher-wrapper")
+            code = "traceback-cut-short" if cut.says else "launcher-wrapper"
+            signature = by_code("interrupted" if reader.before.endswith(messages.INTERRUPTED) else code)
             self._collector.add(signature, cut.line, line, cut.text, origin=Origin.TRACEBACK, source=cut.frame, **rest)
 
     def _goes_on(self, writer: Writer, number: int, line: Line) -> bool:

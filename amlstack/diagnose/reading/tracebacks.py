@@ -77,6 +77,12 @@ MOST_FOREIGN = 40
 """Lines of others that may come inside a traceback before it is given up."""
 MOST_LINES = 4000
 LONGEST_SOURCE = 300
+_STARTS_PROGRAMS = re.compile(
+    r"torch[/\\]distributed|accelerate[/\\]commands|deepspeed[/\\]launcher|horovod[/\\]runner|ray[/\\]_private|runpy|subprocess"
+    r"|multiprocessing|concurrent[/\\]|threading|asyncio|[/\\](?:click|typer|hydra|bin|scripts)[/\\]|__main__|<",
+    re.IGNORECASE,
+)
+"""Files whose functions start a program, or wait for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class Raised:
         meets: It came while the rank met the others for the first time.
         main: It came through the program's top level: it ends the process, unless it was caught there.
         caught: Whose function caught it, ``own`` or ``library``: no line above that one, which begins no process.
-        raises: The source code that raises it, where the traceback is cut off after it.
+        says: A traceback that was cut off shows more than how a program was started.
         packages: Packages of the environment that it came through below the user's own code, the innermost first.
     """
 
@@ -112,7 +118,7 @@ class Raised:
     meets: bool = False
     main: bool = False
     caught: str = ""
-    raises: str = ""
+    says: bool = False
 
 
 @dataclass(slots=True)
@@ -137,7 +143,7 @@ class TracebackReader:
     _own_command: bool = False
     _main: bool = False
     _caught: str = ""
-    _raises: str = ""
+    _code: str = ""
     before: str = ""
 
     def bare(self, text: str) -> str:
@@ -185,8 +191,11 @@ class TracebackReader:
         frame = self._frame() if self.open else None
         if frame is None:
             return None
-        text = f"{self.cell}: at {frame}{self._raises and ': '}{self._raises}".removeprefix(": ")
-        raised = Raised(self._last, text, frame, self._chained, inner=self._frames[-1].file, raises=self._raises)
+        inner = self._frames[-1]
+        shown = [f"at {frame}", f"in {inner}"][: 1 + (inner is not frame)]
+        text = ": ".join(filter(None, (self.cell, ", ".join(shown), self._code)))
+        says = bool(_RAISES.match(self._code)) or not _STARTS_PROGRAMS.search(inner.file)
+        raised = Raised(self._last, text, frame, self._chained, inner=inner.file, says=frame.own or says)
         return replace(raised, packages=self._packages())
 
     def _inside(self, text: str, bare: str, number: int) -> Raised | None:
@@ -199,12 +208,12 @@ class TracebackReader:
                 self._caught = "own" if frame.own else "library"
             # Only the innermost frames matter; a runaway recursion has thousands.
             self._frames = [*self._frames[-40:], frame] if not frame.own else [*self._own_frames()[-40:], frame]
-            self._foreign, self._last, self._raises = 0, number, ""
+            self._foreign, self._last, self._code = 0, number, ""
             return None
         if not bare or quoted(text) or (self.cell and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
-            if _RAISES.match(bare) or (self._raises and bare.strip("^~ ")):
-                self._raises = f"{self._raises} {bare}".strip()[:LONGEST_SOURCE]
+            if bare.strip("^~ ") and not self.cell and (not self._code or _RAISES.match(self._code)):
+                self._code = f"{self._code} {bare}".strip()[:LONGEST_SOURCE]
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())

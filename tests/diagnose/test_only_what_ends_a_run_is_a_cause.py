@@ -426,6 +426,13 @@ def test_what_a_script_lacks_ends_nothing_where_its_program_writes_on(tmp_path: 
     assert not verdict_of(lacks + "opened the library of device 0\n" * 5, tmp_path).found
 
 
+def test_a_warning_of_nccl_is_a_cause_only_where_the_log_ends_with_it(tmp_path: Path) -> None:
+    warned = "n1:24:48 [0] socket.cc:765 NCCL WARN Maximum retry reached for connect 3.\n"
+    assert verdict_of(f"{warned}n1:24:48 [0] NCCL INFO net.cc:70 -> 2\n", tmp_path).cause == "nccl-warning"
+    goes_on = "".join(f"n1:24:48 [0] NCCL INFO {what}\n" for what in ("Connected", "qid: 3", "Accepted data socket 3"))
+    assert not verdict_of(warned + goes_on, tmp_path).found
+
+
 def test_a_thread_that_raises_after_the_end_of_training_fails_no_run(tmp_path: Path) -> None:
     raised = "Exception in thread Thread-133:\n" + traceback("AssertionError: only in dynamic graph mode")
     end = "23-05-12 18:04:37.203 - INFO: End of training.\n"

@@ -216,6 +216,8 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
         return False
     if _OF_SCRIPT.search(event.text) and len(log.ordinary) - bisect_right(log.ordinary, event.line) > SAID:
         return False  # what a script lacks does not end it, and its program wrote on
+    if event.code == "nccl-warning" and log.spoken - event.line > WENT_ON:
+        return False
     first = str(event.facts.get("message", event.text))
     raised = event.weight >= 3 or definite(first)
     went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))

@@ -87,6 +87,9 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ("failed    37\nexit_status  137       (Killed)\nru_wallclock 18001s", "signal-9-likely-out-of-memory"),
+        ("Application terminated with error: ??+0 (0x7F)\n\n(NCudaLib::TOutOfMemoryE", "cuda-out-of-memory"),
+        (" CUDA Error: invalid argument\ndarknet: utils.c:326: error: Assertion `0' failed.", "native-fatal-error"),
         ("Memory access fault by GPU node-1 on address 0x7f8. Reason: Page not present", "gpu-illegal-access"),
         ("Index.cu:92: block: [3363,0,0], thread: [31,0,0] Assertion `-n <= index` failed.", "gpu-illegal-access"),
         ("n1: Test NCCL failure common.cu:1285 'internal error'", "native-fatal-error"),

@@ -135,6 +135,16 @@ def test_of_a_message_that_quotes_a_traceback_the_exception_is_shown(tmp_path: P
     assert "found ndim=5" in str(verdict_of(log, tmp_path).text)
 
 
+def test_what_torch_adds_to_each_error_of_cuda_says_nothing(tmp_path: Path) -> None:
+    added = "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    log = traceback("RuntimeError: CUDA error: operation not permitted when stream is capturing") + added
+    assert verdict_of(log, tmp_path).cause == "python-exception"
+    assert (
+        verdict_of(traceback("RuntimeError: CUDA error: device-side assert triggered"), tmp_path).cause
+        == "gpu-illegal-access"
+    )
+
+
 def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
     cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
     assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found

@@ -87,6 +87,11 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ('FATAL:   "grid": executable file not found in $PATH\n' * 3
+         + "srun: error: n1: tasks 0-2: Exited with exit code 255\nsrun: Terminating StepId=7.0", "missing-launcher"),
+        ('GPU 0: Detected Critical Xid Error\nTraceback (most recent call last):\n  File "/a.py", line 2, in main\n',
+         "gpu-xid"),
+        ("[14:49:15] /src/rpc/tcp_socket.cc:76: Failed bind on <my_", "native-fatal-error"),
         ("failed    37\nexit_status  137       (Killed)\nru_wallclock 18001s", "signal-9-likely-out-of-memory"),
         ("Application terminated with error: ??+0 (0x7F)\n\n(NCudaLib::TOutOfMemoryE", "cuda-out-of-memory"),
         (" CUDA Error: invalid argument\ndarknet: utils.c:326: error: Assertion `0' failed.", "native-fatal-error"),

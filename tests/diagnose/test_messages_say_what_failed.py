@@ -145,6 +145,11 @@ def test_what_torch_adds_to_each_error_of_cuda_says_nothing(tmp_path: Path) -> N
     )
 
 
+def test_a_store_that_torch_cannot_make_is_no_peer_that_has_gone(tmp_path: Path) -> None:
+    said = "torch.distributed.DistStoreError: use_libuv was requested but PyTorch was built without libuv support"
+    assert verdict_of(traceback(said), tmp_path).cause == "python-exception"
+
+
 def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
     cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
     assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found

@@ -433,6 +433,23 @@ def test_a_warning_of_nccl_is_a_cause_only_where_the_log_ends_with_it(tmp_path: 
     assert not verdict_of(warned + goes_on, tmp_path).found
 
 
+def test_an_exception_that_a_record_right_below_tries_again_ended_nothing(tmp_path: Path) -> None:
+    said = (
+        "<urllib3.connection.HTTPConnection object at 0x7f>: Failed to establish a new connection: [Errno 111] refused"
+    )
+    refused = traceback(f"urllib3.exceptions.NewConnectionError: {said}")
+    again = "[2026-08-20 02:31:49,690] [8] [WARNING] [store] Could not connect. Retry 1 of 4. Waiting for 30sec\n"
+    assert not verdict_of(f"{refused}{again}[2026-08-20 02:32:19,796] [8] [INFO] [store] Connected\n", tmp_path).found
+    assert verdict_of(refused, tmp_path).found
+
+
+def test_a_child_whose_parent_has_ended_on_windows_is_a_victim(tmp_path: Path) -> None:
+    frame = '  File "D:\\python\\lib\\multiprocessing\\reduction.py", line 131, in detach\n'
+    child = f"Traceback (most recent call last):\n{frame}PermissionError: [WinError 5] Access is denied\n"
+    small = "OSError: [WinError 1455] The paging file is too small. Error loading x.dll\n"
+    assert verdict_of(small + child, tmp_path).cause == "host-out-of-memory"
+
+
 def test_a_thread_that_raises_after_the_end_of_training_fails_no_run(tmp_path: Path) -> None:
     raised = "Exception in thread Thread-133:\n" + traceback("AssertionError: only in dynamic graph mode")
     end = "23-05-12 18:04:37.203 - INFO: End of training.\n"

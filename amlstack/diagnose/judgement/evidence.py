@@ -392,6 +392,8 @@ def _victims(events: Iterable[Event]) -> _Victims:
     )
 
 
+_PIPE_OF_PARENT = re.compile(r"PermissionError: \[WinError 5\].*\n.*multiprocessing[/\\]", re.DOTALL)
+"""The end of a child process on Windows whose parent has ended before it took over its pipe."""
 _ORPHAN = re.compile(
     r"killed by signal: Terminated\.\n|multiprocessing[/\\]spawn\.py$|^EOFError:?\n.*[/\\]connection\.py$"
 )
@@ -408,6 +410,8 @@ def _with_role(event: Event, victims: _Victims) -> Event:
     told = any(each.soft and 0 < event.line - each.line <= CONSEQUENCE for each in stops)
     if told and event.role is EventRole.SUMMARY and event.origin is Origin.TRACEBACK:
         return replace(event, role=EventRole.NOTE)  # a server lost the engine that it had told to stop
+    if _PIPE_OF_PARENT.match(f"{event.text}\n{event.facts.get('inner', '')}"):
+        return replace(event, role=EventRole.VICTIM)
     if _ORPHAN.search(f"{event.text}\n{event.facts.get('inner', '')}") and any(
         each.line < event.line or event.text.startswith("EOFError") for each in stops
     ):
@@ -447,7 +451,7 @@ def _exited(event: Event) -> bool:
 
 def _goes_on_with(event: Event, victim: Event) -> bool:
     """True where a victim's words of the same writer are what an exception or a weak sign is about."""
-    if _exited(event) and victim.signature.kind == "stop":
+    if (_exited(event) or "over" in event.facts) and victim.signature.kind == "stop":
         return False  # the others are stopped because of this end
     inner = str(event.facts.get("inner", ""))
     if event.code == "python-exception" and inner and event.source is not None and inner == event.source.file:

@@ -207,6 +207,9 @@ class Exceptions:
         indented = not text[:1].strip()
         if at is None or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
+            event = self._collector.events[at] if at is not None else None
+            if event is not None and number - event.line <= CONTINUES and _TRIED_AGAIN.search(text):
+                self._collector.events[at] = replace(event, facts={**event.facts, "guess": "said"})
             return False
         self._until, reader.end = max(self._until, number + PATIENCE * indented), number
         event = self._collector.events[at]
@@ -320,6 +323,8 @@ _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
+_TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b", re.DOTALL)
+"""A record right below an exception: its program tries again."""
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')

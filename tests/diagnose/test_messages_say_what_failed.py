@@ -150,6 +150,15 @@ def test_a_store_that_torch_cannot_make_is_no_peer_that_has_gone(tmp_path: Path)
     assert verdict_of(traceback(said), tmp_path).cause == "python-exception"
 
 
+def test_an_exception_whose_words_stand_below_its_class_or_are_missing_is_named(tmp_path: Path) -> None:
+    below = (
+        "RuntimeError:\n        An attempt has been made to start a new process too early.\n\n        Write a guard.\n"
+    )
+    assert "An attempt has been made" in str(verdict_of(below, tmp_path).text)
+    cell = "ValueError                                Traceback (most recent call last)\nCell In[3], [line 46](x:?line=46)\n"
+    assert verdict_of(cell, tmp_path).text == "ValueError"
+
+
 def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
     cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
     assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found

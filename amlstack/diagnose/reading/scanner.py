@@ -207,9 +207,10 @@ class Exceptions:
         indented = not text[:1].strip()
         if at is None or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
-            event = self._collector.events[at] if at is not None else None
-            if event is not None and number - event.line <= CONTINUES and _TRIED_AGAIN.search(text):
-                self._collector.events[at] = replace(event, facts={**event.facts, "guess": "said"})
+            if at is not None and _TRIED_AGAIN.search(text):
+                event = self._collector.events[at]
+                if number - event.line <= CONTINUES:
+                    self._collector.events[at] = replace(event, facts={**event.facts, "guess": "said"})
             return False
         self._until, reader.end = max(self._until, number + PATIENCE * indented), number
         event = self._collector.events[at]
@@ -525,7 +526,7 @@ class Scanner:
         found = match(text)
         if found is None:
             if raised and not writers.soft(text):
-                lived = not tracebacks.definite(text)
+                lived = not tracebacks.definite(text) and not text.endswith(":")  # its message may stand below
                 rest: dict[str, Any] = {"time": stamp(), "soft": lived}
                 above = [] if lived else [text for text in islice(before(), SHOWN) if text]
                 frame = tracebacks.frame_in("\n".join(reversed(above))) if above and above[0][:1] == " " else None

@@ -165,7 +165,7 @@ class TracebackReader:
         cell = _IN_CELL.match(bare)
         if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
-            self.cell = cell[1] if cell else ""
+            self.cell, self._last = cell[1] if cell else "", number
             self.before = _ORIGINALS.split(text)[0] if HEADER in text else ""
             return None
         if not self.open:
@@ -190,7 +190,7 @@ class TracebackReader:
         """The known part of a traceback whose end is missing: its innermost frame, and IPython's class."""
         frame = self._frame() if self.open else None
         if frame is None:
-            return None
+            return Raised(self._last, self.cell) if self.open and self.cell else None
         inner = self._frames[-1]
         shown = [f"at {frame}", f"in {inner}"][: 1 + (inner is not frame)]
         text = ": ".join(filter(None, (self.cell, ", ".join(shown), self._code)))

@@ -87,6 +87,8 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ("/opt/bin/luajit: /opt/torch/File.lua:210: write error: wrote 3 blocks\nstack traceback:\n"
+         + "\t[C]: in function 'write'\n" * 20, "native-fatal-error"),
         ('FATAL:   "grid": executable file not found in $PATH\n' * 3
          + "srun: error: n1: tasks 0-2: Exited with exit code 255\nsrun: Terminating StepId=7.0", "missing-launcher"),
         ('GPU 0: Detected Critical Xid Error\nTraceback (most recent call last):\n  File "/a.py", line 2, in main\n',

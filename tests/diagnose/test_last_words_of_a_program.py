@@ -30,7 +30,6 @@ def verdict_of(text: str, folder: Path) -> Diagnosis:
         "/usr/bin/env: exec format error: ./train",
         "train.sh: line 7: syntax error near unexpected token `('",
         "In 'config': Could not find 'model/large'",
-        "/opt/torch/bin/luajit: train.lua:31: attempt to index a nil value",
         "docker: Error response from daemon: Conflict. The container name is in use",
     ],
 )

@@ -151,10 +151,9 @@ def test_a_store_that_torch_cannot_make_is_no_peer_that_has_gone(tmp_path: Path)
 
 
 def test_an_exception_whose_words_stand_below_its_class_or_are_missing_is_named(tmp_path: Path) -> None:
-    below = (
-        "RuntimeError:\n        An attempt has been made to start a new process too early.\n\n        Write a guard.\n"
-    )
-    assert "An attempt has been made" in str(verdict_of(below, tmp_path).text)
+    below = "RuntimeError:\n        An attempt has been made to start a new process before the\n        current one has begun.\n"
+    assert verdict_of(below, tmp_path).cause == "main-without-guard"
+    assert "no rows" in str(verdict_of("RuntimeError:\n        There are no rows.\n", tmp_path).text)
     cell = "ValueError                                Traceback (most recent call last)\nCell In[3], [line 46](x:?line=46)\n"
     assert verdict_of(cell, tmp_path).text == "ValueError"
 

@@ -60,6 +60,8 @@ def test_one_rank_that_timed_out_shows_that_a_collective_did_and_blames_nobody(t
         verdict = verdict_of(log, tmp_path)
         assert (verdict.cause, verdict.rank) == ("collective-timed-out", None)
         assert (others in str(verdict.advice), "NCCL" in str(verdict.advice)) == (alone, log != gloo)
+    closed = "n1:72:71 [1] NCCL INFO [Service thread] Connection closed by localRank 2\n"
+    assert verdict_of(watchdog(2) + closed + watchdog(0), tmp_path).cause == "collective-timed-out"
     (tmp_path / "out.log").write_text(run.removeprefix("world_size: 2\n"))
     (tmp_path / "out.log").rename(tmp_path / "rank_1.log")
     verdict = diagnose([tmp_path])

@@ -468,7 +468,8 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     stuck.sort(key=lambda each: each.facts.get("seq", 0))
     at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None and "seq" in each.facts}
     same = ("nccl-watchdog-timeout", *(each.code for each in stuck))
-    others = [each for each in ended if each.code not in same and each.rank not in at and each.signature.kind != "stop"]
+    others = [each for each in ended if each.code not in same and each.rank not in at and not each.soft]
+    others = [each for each in others if each.signature.kind != "stop"]
     # An abort follows a watchdog's words, of an earlier run in the log perhaps.
     if not stuck or any(
         each.code != "aborted" and (each.rank is not None or each.code not in WAITED) for each in others

@@ -111,11 +111,15 @@ def assigned(text: str) -> Iterator[str]:
 
 _QUERY_OF_SIGNED_URL = re.compile(r"(https?://[^\s\"'?]+)\?[^\s\"'<>]*\bsig=[^\s\"'<>]*", re.IGNORECASE)
 _BEARER = re.compile(r"\b(Bearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"(\w://[^\s/:@]*:)[^\s/@]+(?=@)")
+_OF_HUB = re.compile(r"\b(hf_|gh[opsu]_|github_pat_|glpat-)[\w-]{16,}")
 _SIGNATURE = re.compile(r"(\bsig=)[^&\s\"'<>]+", re.IGNORECASE)
 
 
 def scrub(text: str) -> str:
-    """The text without queries of signed URLs (SAS), signatures and bearer tokens."""
-    if not any(word in text.casefold() for word in ("bearer", "sig=")):  # the patterns take twenty times as long
+    """The text without signatures (SAS), bearer tokens, passwords in addresses, and tokens of code and model hubs."""
+    words = ("bearer", "sig=", "@", "hf_", "gh", "glpat")  # the patterns take twenty times as long
+    if not any(word in text.casefold() for word in words):
         return text
+    text = _OF_HUB.sub(r"\1…", _IN_ADDRESS.sub(r"\1…", text))
     return _SIGNATURE.sub(r"\1…", _BEARER.sub(r"\1…", _QUERY_OF_SIGNED_URL.sub(r"\1?…", text)))

@@ -28,6 +28,7 @@ PREFIXES: list[tuple[str, int | None, str | None]] = [
     ("[rank 3] ", 3, None),
     ("[default3]:", 3, None),
     ("[default1]:[rank3]: ", 3, None),
+    ("[host1:3]", 3, "host1"),
     ("node-1: [rank3]: ", 3, "node-1"),
     ("10.0.0.5: [rank3]: ", 3, "10.0.0.5"),
     ("10.0.0.5: ", None, "10.0.0.5"),

@@ -106,7 +106,7 @@ _PREFIXES = tuple(
         # its role may hold the host
         (
             "[",
-            rf"\[(?P<node>[A-Za-z][\w-]{{0,62}}):(?P<local>\d{{1,2}})\]:? ?(?=  |Traceback|\w+(?:Error|Exception)\b)",
+            r"\[(?P<node>[A-Za-z][\w-]{0,62}):(?P<local>\d{1,2})\]:? ?(?=  |Traceback|\w+(?:Error|Exception)\b)",
         ),
         ("(", rf"\((?:worker|rank|trainer)[-_ ](?P<rank>{_NUMBER})\):? ?"),
         # Ray, vLLM and others that name the process: (RayTrainWorker pid=7, ip=10.0.0.9), (Worker_TP3 pid=7)

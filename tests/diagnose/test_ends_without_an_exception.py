@@ -87,6 +87,10 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ("Epoch 1/10\n\nProcess finished with exit code -1073740791 (0xC0000409)", "aborted"),
+        ("ASSERTION_FAILED (train[5.5]:Select():device.cc:260) Assertion failed: (n > 0)", "native-fatal-error"),
+        ("E0101 10:00:00.1 12 client.cc:2809] Execution of replica 0 failed: INTERNAL: no", "native-fatal-error"),
+        ("012 (123.000) Job was held.\n\tError from n1: memory usage exceeded request_memory", "host-out-of-memory"),
         ("/opt/bin/luajit: /opt/torch/File.lua:210: write error: wrote 3 blocks\nstack traceback:\n"
          + "\t[C]: in function 'write'\n" * 20, "native-fatal-error"),
         ('FATAL:   "grid": executable file not found in $PATH\n' * 3

@@ -158,6 +158,13 @@ def test_an_exception_whose_words_stand_below_its_class_or_are_missing_is_named(
     assert verdict_of(cell, tmp_path).text == "ValueError"
 
 
+def test_what_stands_above_a_shells_word_of_an_abort_is_shown_with_it(tmp_path: Path) -> None:
+    said = "rocBLAS error: Cannot read the library for gfx1032"
+    verdict = verdict_of(f"step 1\n{said}\nAborted (core dumped)\n", tmp_path)
+    assert (verdict.cause, verdict.text) == ("aborted", f"{said} (Aborted (core dumped))")
+    assert verdict_of("step 1\nsaved\nAborted (core dumped)\n", tmp_path).text == "Aborted (core dumped)"
+
+
 def test_a_traceback_cut_short_beside_victims_is_not_blamed(tmp_path: Path) -> None:
     cut = "".join(traceback("ValueError: x", prefix="[rank3]: ").splitlines(keepends=True)[:-1])
     assert not verdict_of(watchdog(0) + watchdog(1) + cut, tmp_path).found

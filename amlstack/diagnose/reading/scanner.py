@@ -324,6 +324,9 @@ _UNCAUGHT = re.compile(r"ERROR: (?:Load|Init)Error: (?P<said>\S.*)")
 """Begins what Julia prints of an exception that ended its program."""
 SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
+_OF_SHELL = re.compile(r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?(?:Abort|abort|IOT instruction)")
+"""Begins a shell's word of a program that ended itself: the program may have said why in the line above."""
+_SAYS_WHY = re.compile(r"error|fail|cannot|could not|unable|invalid|assert|unsupported|missing", re.IGNORECASE)
 _TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b", re.DOTALL)
 """A record right below an exception: its program tries again."""
 CONTINUES = 2
@@ -550,6 +553,8 @@ class Scanner:
             read["guess"] = "raised" if raised and without else "said"
         if ("exited with" in text or signature.code == "file-missing") and _EXITED.search(text):
             read["over"] = True
+        if signature.code == "aborted":
+            text = _with_reason(text, before())
         if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
             text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
@@ -581,6 +586,13 @@ class Scanner:
         text = f"rank {row.rank} (local rank {row.local}) ended with exit code {row.code}"
         signature = by_code(signatures.code_of(row.code) or "exit-summary")
         self.collector.add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
+
+
+def _with_reason(text: str, before: Iterable[str]) -> str:
+    """A shell's word of an abort behind the program's own of it, where that stands right above."""
+    above = next((row.strip() for row in islice(before, CONTINUES) if row.strip()), "")
+    said = _OF_SHELL.match(text) and _SAYS_WHY.search(above) and not writers.soft(above)
+    return f"{above} ({text})" if said else text
 
 
 def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: str | None = None) -> Log:

@@ -529,13 +529,7 @@ class Scanner:
         found = match(text)
         if found is None:
             if raised and not writers.soft(text):
-                lived = not tracebacks.definite(text) and not text.endswith(":")  # its message may stand below
-                rest: dict[str, Any] = {"time": stamp(), "soft": lived}
-                above = [] if lived else [text for text in islice(before(), SHOWN) if text]
-                frame = tracebacks.frame_in("\n".join(reversed(above))) if above and above[0][:1] == " " else None
-                whole = frame is not None and frame.function  # its header was one of too many
-                rest |= {"origin": Origin.TRACEBACK, "source": frame} if whole else {}
-                self._added(line, by_code("python-exception" if whole else "bare-exception"), number, text, **rest)
+                self._bare(number, line, text, stamp(), before)
             return
         signature, facts = found
         if signature.role is EventRole.NOISE:
@@ -558,6 +552,18 @@ class Scanner:
         if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
             text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
         self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
+
+    def _bare(
+        self, number: int, line: Line, text: str, time: Stamp | None, before: Callable[[], Iterable[str]]
+    ) -> None:
+        """Adds an exception that nothing more is known of, without a header."""
+        lived = not tracebacks.definite(text) and not text.endswith(":")  # its message may stand below
+        above = [] if lived else [text for text in islice(before(), SHOWN) if text]
+        frame = tracebacks.frame_in("\n".join(reversed(above))) if above and above[0][:1] == " " else None
+        whole = frame is not None and frame.function  # its header was one of too many
+        rest: dict[str, Any] = {"origin": Origin.TRACEBACK, "source": frame} if whole else {}
+        signature = by_code("python-exception" if whole else "bare-exception")
+        self._added(line, signature, number, text, time=time, soft=lived, **rest)
 
     def _added(self, line: Line, signature: Signature, number: int, text: str, **rest: Any) -> None:
         """Adds an event of a line; of one that reads like an exception the message may go on."""

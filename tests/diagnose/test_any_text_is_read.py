@@ -108,6 +108,7 @@ def test_a_large_log_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_storm_of_errors_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "BLOCK", 1 << 16)
     storm = (traceback(f"ValueError: {each}").encode() for each in range(600))
+    scan("first", [traceback(f"ValueError: {each}").encode() for each in range(99)])  # as above
     tracemalloc.start()
     try:
         log = scan("log", storm)

@@ -519,8 +519,7 @@ class Scanner:
         text = line.text.strip()
         if _FRAME.match(text):  # names a function of C++, and says nothing of it
             return
-        text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
-        text = f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
+        text = _as_raised(text)
         if text.startswith("what():"):
             self.collector.thrown(number, text)
         raised = tracebacks.definite(text, lived=True)
@@ -549,9 +548,7 @@ class Scanner:
             read["over"] = True
         if signature.code == "aborted":
             text = _with_reason(text, before())
-        if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
-            text = f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
-        self._added(line, signature, number, text, time=stamp(), soft=soft, facts=read)
+        self._added(line, signature, number, _part_with(signature, text), time=stamp(), soft=soft, facts=read)
 
     def _bare(
         self, number: int, line: Line, text: str, time: Stamp | None, before: Callable[[], Iterable[str]]
@@ -592,6 +589,19 @@ class Scanner:
         text = f"rank {row.rank} (local rank {row.local}) ended with exit code {row.code}"
         signature = by_code(signatures.code_of(row.code) or "exit-summary")
         self.collector.add(signature, row.line, line, text, time=time, facts=facts, origin=Origin.TABLE)
+
+
+def _part_with(signature: Signature, text: str) -> str:
+    """A line, or of a long one the part with the sign."""
+    if len(text) > LONGEST_TEXT and signature.pattern is not None and (at := signature.pattern.search(text)):
+        return f"…{text[at.start() - LEAD :]}" if at.start() > LONGEST_TEXT - LEAD else text
+    return text
+
+
+def _as_raised(text: str) -> str:
+    """An exception as a traceback shows it, where a line holds it as a record's value or as Python represents it."""
+    text = recorded["text"] if (recorded := _RECORDED.match(text)) else text
+    return f"{shown['class']}: {shown['text']}" if (shown := _REPRESENTED.match(text)) else text
 
 
 def _with_reason(text: str, before: Iterable[str]) -> str:

@@ -440,7 +440,14 @@ def test_an_exception_that_a_record_right_below_tries_again_ended_nothing(tmp_pa
     refused = traceback(f"urllib3.exceptions.NewConnectionError: {said}")
     again = "[2026-08-20 02:31:49,690] [8] [WARNING] [store] Could not connect. Retry 1 of 4. Waiting for 30sec\n"
     assert not verdict_of(f"{refused}{again}[2026-08-20 02:32:19,796] [8] [INFO] [store] Connected\n", tmp_path).found
+    assert not verdict_of(f"{refused}Retrying in 5 seconds...\ndownloaded\n", tmp_path).found
     assert verdict_of(refused, tmp_path).found
+
+
+def test_a_line_above_the_source_of_a_warning_is_one(tmp_path: Path) -> None:
+    said = "Failed to load the extension: libx.so: cannot open shared object file: No such file or directory\n"
+    assert verdict_of(said, tmp_path).cause == "library-mismatch"
+    assert not verdict_of(said + '  warn(f"Failed to load the extension: {e}")\nNamespace(batch=3)\n', tmp_path).found
 
 
 def test_a_child_whose_parent_has_ended_on_windows_is_a_victim(tmp_path: Path) -> None:

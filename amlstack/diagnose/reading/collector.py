@@ -191,6 +191,21 @@ class Collector:
         if event is not None and event.text.startswith("terminate called") and number - event.line <= WHAT:
             self.events[-1] = replace(event, text=_cut(f"{event.text} {what}"))
 
+    def warned(self, number: int) -> None:
+        """Makes the sign on a line a warning's, which does not end a run."""
+        event = self.events[-1] if self.events else None
+        if (
+            event is not None
+            and event.line == number
+            and event.origin is Origin.LINE
+            and event.signature.kind != "stop"
+        ):
+            self.events[-1] = replace(event, soft=True, facts={**event.facts, "guess": "said"})
+
+    def retried(self, at: int) -> None:
+        """Makes an exception one that its program outlived."""
+        self.events[at] = replace(self.events[at], facts={**self.events[at].facts, "guess": "said"})
+
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""
         event = self.events[at]

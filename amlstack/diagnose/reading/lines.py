@@ -51,7 +51,7 @@ _MARKS = (
     *("terminated with the following", "exception ignored", "exception happened during", "exception on /"),
     *("during handling of the", "exception occurred during"),
     *("-" * 74, "distributed init (rank", "global_rank: ", "initialized host", "to store for rank"),
-    *("init process group", "joined as rank", "(rank/world-size)", "what():"),
+    *("init process group", "joined as rank", "(rank/world-size)", "what():", "warn("),
 )
 
 

@@ -85,8 +85,10 @@ class Exceptions:
         """True where the next line may belong to a traceback or a message."""
         return bool(self._messages) or any(reader.open for reader in self._readers.values())
 
-    def notice(self, line: Line) -> None:
-        """Takes a line that may say whose the next exception is, or that it ends nothing."""
+    def notice(self, number: int, line: Line) -> None:
+        """Takes a line that may say whose the next exception is, or that it or the line above ends nothing."""
+        if line.text.lstrip().startswith(_WARNS):
+            self._collector.warned(number - 1)
         if found := _SPAWNED.match(line.text):
             self._spawned = int(found[1])
         if _IGNORED.match(line.text):
@@ -205,12 +207,11 @@ class Exceptions:
             return False
         at, text = reader.at, line.text
         indented = not text[:1].strip()
-        if at is None or not reader.feed(text.strip(), dated=line.dated, indented=indented):
+        again = at is not None and _TRIED_AGAIN.search(text) is not None
+        if at is not None and again and number - self._collector.events[at].line <= CONTINUES:
+            self._collector.retried(at)
+        if at is None or again or not reader.feed(text.strip(), dated=line.dated, indented=indented):
             del self._messages[writer]
-            if at is not None and _TRIED_AGAIN.search(text):
-                event = self._collector.events[at]
-                if number - event.line <= CONTINUES:
-                    self._collector.events[at] = replace(event, facts={**event.facts, "guess": "said"})
             return False
         self._until, reader.end = max(self._until, number + PATIENCE * indented), number
         event = self._collector.events[at]
@@ -327,8 +328,10 @@ SHOWN = 8
 _OF_SHELL = re.compile(r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?(?:Abort|abort|IOT instruction)")
 """Begins a shell's word of a program that ended itself: the program may have said why in the line above."""
 _SAYS_WHY = re.compile(r"error|fail|cannot|could not|unable|invalid|assert|unsupported|missing", re.IGNORECASE)
-_TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b", re.DOTALL)
-"""A record right below an exception: its program tries again."""
+_TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b|^\W{0,3}(?:[Rr]etrying|[Tt]rying again)\b")
+"""A line right below an exception: its program tries again."""
+_WARNS = ("warn(", "warnings.warn(")
+"""Begin the source code that Python shows below a warning."""
 CONTINUES = 2
 """Lines between a warning and the place in C++ that it comes from."""
 _RECORDED = re.compile(r'"(?:message|msg|error|exception)": ?"(?P<text>[A-Za-z_][\w.]*(?:Error|Exception): .*?)"?,?$')
@@ -400,7 +403,7 @@ class Scanner:
             return
         line = self.prefixes.line_of(raw)
         self.layout.feed(line)
-        self._exceptions.notice(line)
+        self._exceptions.notice(number, line)
         if line.text.lstrip().startswith("Traceback"):
             self._exceptions.below(number, line, before)
 

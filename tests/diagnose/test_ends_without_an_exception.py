@@ -87,6 +87,10 @@ def test_a_report_that_a_job_failed_names_no_cause_by_itself(tmp_path: Path) -> 
         ("[ERROR] no solver in the PATH\n" + "\nJob 7 ran.\n" * 4 + "Job failed.\n" + "row\n" * 14
          + "Job 7 completed at Thu Apr 23 17:39:48 CEST 2026", "logged-error"),
         ("cannot allocate memory for thread-local data: ABORT", "host-out-of-memory"),
+        ("RuntimeError: [gloo/transport/tcp/pair.cc:799] connect [127.0.1.1]:41234: Connection refused",
+         "rendezvous-timeout"),
+        ("srun: unrecognized option '--mpi'\nTry \"srun --help\" for more information", "wrong-arguments"),
+        ('{"code":"UserError","message":"It has a T4 vCPU quota of 0 and cannot"}', "quota"),
         ("Epoch 1/10\n\nProcess finished with exit code -1073740791 (0xC0000409)", "aborted"),
         ("ASSERTION_FAILED (train[5.5]:Select():device.cc:260) Assertion failed: (n > 0)", "native-fatal-error"),
         ("E0101 10:00:00.1 12 client.cc:2809] Execution of replica 0 failed: INTERNAL: no", "native-fatal-error"),

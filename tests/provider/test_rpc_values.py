@@ -114,7 +114,7 @@ def test_changed_paths(old: Any, new: Any, paths: list[str]) -> None:
         ("sig=abcdef and more", "sig=… and more"),
         ("Authorization: Bearer eyJhbGciOi.J9-_x", "Authorization: Bearer …"),
         ("failed to push to 'https://bot:api_gyGez@hub.co/x'", "failed to push to 'https://bot:…@hub.co/x'"),
-        ("token hf_abcdefghijklmnopqrst is invalid", "token hf_… is invalid"),
+        ("token hf_abcdefghijklmnopqrstuvwxyz012345 is invalid", "token hf_… is invalid"),
         ("ssh git@hub.co:a/b, mailto:a@b, http://h:80/x@y", "ssh git@hub.co:a/b, mailto:a@b, http://h:80/x@y"),
         ("https://a/b?api-version=1 is fine", "https://a/b?api-version=1 is fine"),
     ],

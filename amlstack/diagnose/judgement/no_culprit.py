@@ -460,6 +460,7 @@ def _earliest(failed: Sequence[Event]) -> int | None:
 
 
 _CUT_OFF = re.compile(r"Watchdog caught collective operati")
+"""The watchdog's words as far as an excerpt may hold them: their number may be cut off."""
 
 
 def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
@@ -468,8 +469,8 @@ def _timed_out(evidence: Evidence, ended: Sequence[Event]) -> Diagnosis | None:
     stuck.sort(key=lambda each: each.facts.get("seq", 0))
     at = {each.rank: each.facts["seq"] for each in stuck if each.rank is not None and "seq" in each.facts}
     same = ("nccl-watchdog-timeout", *(each.code for each in stuck))
-    others = [each for each in ended if each.code not in same and each.rank not in at and not each.soft]
-    others = [each for each in others if each.signature.kind != "stop"]
+    said = (each for each in ended if not each.soft and each.signature.kind != "stop")
+    others = [each for each in said if each.code not in same and each.rank not in at]
     # An abort follows a watchdog's words, of an earlier run in the log perhaps.
     if not stuck or any(
         each.code != "aborted" and (each.rank is not None or each.code not in WAITED) for each in others

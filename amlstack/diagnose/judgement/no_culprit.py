@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SIMULTANEOUS = 2.0
 """Seconds within which clocks and buffers of several nodes do not tell an order."""
 MEETING = "rendezvous-timeout"
+RAYS = "ray-process-died"
 
 
 def suspect_ranks(evidence: Evidence) -> tuple[tuple[int, ...], Event] | None:
@@ -403,6 +404,8 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
     failed = [event for event in failed if event.rank not in complaining]
     if not failed and (timed_out := _timed_out(evidence, ended)):
         return timed_out
+    if alone := _alone(evidence, [*ended, *summaries]):
+        return alone
     if not ended and all(_KILLED.search(event.text) for event in summaries):
         shown, code = summaries[0], code_of_signal(SIGKILL)
         return Diagnosis.shown_by(
@@ -443,6 +446,29 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
         pointers=tuple(Pointer.to(event) for event in failed[:8]),
         notes=notes(evidence),
         events=(shown,),
+    )
+
+
+def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
+    """The exception of a program that lost a process of its own (not another rank), where nothing else is shown."""
+    ends = [event for event in ends if not event.soft]
+    if not ends or len(known(evidence)) > 1 or any(event.origin is not Origin.TRACEBACK for event in ends):
+        return None
+    shown = ends[-1]
+    if _piped(shown):
+        code = "child-process-gone"
+    elif shown.code == RAYS:
+        code = shown.code
+    else:
+        return None
+    return Diagnosis.shown_by(
+        shown,
+        by_code(code),
+        rank=shown.rank,
+        node=shown.node,
+        confidence="low",
+        reason="the program raised it; why the other process ended is not in these logs",
+        notes=notes(evidence),
     )
 
 

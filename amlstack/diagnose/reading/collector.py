@@ -39,7 +39,10 @@ _WHO = re.compile(
 _CURRENT = "Current thread 0x"
 MOST_FRAMES = 100
 _TASK = re.compile(r"/job:\w+/(?:replica:\d+/)?task:(?P<rank>\d{1,6})\W*$")
-_ANNOUNCES = re.compile(r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^[\w.]+(?:Error|Exception):$")
+_ANNOUNCES = re.compile(
+    r"\w: \d+ validation errors? for \S+$|\w\W? \w.*:$|^[\w.]+(?:Error|Exception):$"
+    r"|^[\w.]*ArgumentError: Python argument types in$|\d root error\(s\) found\.$|\bstatus = StatusCode\.\w+$"
+)
 """The end of a message that goes on with a list, or begins in the next line."""
 _QUOTED = re.compile(r"File |Traceback|\S+\.py:\d+ \w")
 """Begins a line of a traceback that a message quotes; the last one is the form of old TensorFlow."""
@@ -182,7 +185,7 @@ class Collector:
         own = more and _QUOTED.match(more) is None
         said = str(event.facts.get("said", "")).strip()
         torn = said == ":" or (not said and more.startswith(":"))
-        if own and (torn or (not said and _ANNOUNCES.search(event.text))):
+        if own and (torn or (event.text.endswith(said) and _ANNOUNCES.search(event.text))):
             self.events[at] = replace(event, text=_cut(event.text + " " * (more[0] != ":") + more))
 
     def thrown(self, number: int, what: str) -> None:

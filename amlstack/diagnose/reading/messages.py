@@ -44,7 +44,7 @@ RULE = "-" * 74
 """The lines that Open MPI puts above and below its messages."""
 _NEXT = re.compile(
     r"^(?:\W{0,2}(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL|NOTICE|FATAL)\b|\[[EWIF][\d \]]|[EWIF]\d{4} "
-    r"|[=\-*_+]{5,}|Traceback\b|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
+    r"|[=\-*_+]{5,}|Traceback\b(?! of )|Exception (?:ignored|in thread)|Exception raised from|Process \w+-\d+:|frame #"
     r"|[\w./~-]+: line \d+: |(?:cp|mv|rm|ls|ln|cat|cd|mkdir|chmod|tar|scp|rsync|wget|curl|git): "
     r"|srun:|slurmstepd:|wandb:|Killed\b|terminate called|Killing subprocess|During handling"
     r"|The above exception|\[?20\d\d[-/]\d\d|\[?\d\d:\d\d:\d\d|\d+%\||\w+@|[\w.-]+:\d+:\d+ \[)"

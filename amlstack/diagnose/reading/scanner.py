@@ -51,8 +51,10 @@ _WITHOUT = 3
 _PARENT = "subprocess.CalledProcessError: "
 _ENVIRONMENT = re.compile(r"(?:^|[/\\])os\.py$")
 """The file in which a KeyError is about `os.environ`."""
-BEGIN = 6
-"""Lines at a log's begin that are read whatever they hold: it may have been cut within a traceback."""
+BEGIN = 12
+"""Lines at a log's begin that are read whatever they hold: it may have been cut within a traceback of a notebook,"""
+PLAIN = 6
+"""or within a plain one."""
 
 
 class Exceptions:
@@ -131,7 +133,7 @@ class Exceptions:
         reader = self._reader(writer)
         bare = reader.bare(line.text)
         if number <= BEGIN and not self._last_raised:
-            bare = reader.begin_within(bare)
+            bare = reader.begin_within(bare, plain=number <= PLAIN)
         if bare != line.text:
             line = line._replace(text=bare)
         inside = reader.open
@@ -219,7 +221,8 @@ class Exceptions:
         self._collector.hear(at, text)
         if reader.left >= 0:
             self._collector.cover(number)
-        if event.text.endswith(":") and text[:1] in " \t" and tracebacks.same_class(event.text, text.strip()):
+        deeper = (event.text.endswith(":") and text[:1] in " \t") or event.text.endswith(" TorchScript interpreter.")
+        if deeper and tracebacks.same_class(event.text, text.strip()):
             self._collector.sharpen(at, event.signature, number, text, {})  # the message quotes the traceback itself
             return True
         if text.startswith(messages.CAUSED):
@@ -278,7 +281,11 @@ class Exceptions:
         elif (form := self._records.pop(writer, None)) and not raised.main:
             facts = {**facts, "record": form}
         above = (text for text in self._above[1] if text.strip())
-        if raised.caught and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT))):
+        if (
+            raised.caught
+            and signature.kind != "stop"
+            and any(map(tracebacks.DONE_WITHOUT.search, islice(above, _WITHOUT)))
+        ):
             facts = {**facts, "guess": "said"}
         logged = bool(self._above[1]) and messages.logged_as_error(writers.plain(self._above[1][0]))
         if raised.caught == "own" or (raised.caught and logged):
@@ -298,7 +305,7 @@ class Exceptions:
         if len(events) > before:
             self._last_raised[writer] = before
             self._messages.pop(writer, None)
-            if not ignored:
+            if not (ignored or signature.kind == "stop"):
                 self.message(line._replace(rank=writer[0], local=writer[1]), before, raised.line)
 
 

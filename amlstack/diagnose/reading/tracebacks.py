@@ -16,7 +16,15 @@ _CELL_FRAME = re.compile(
     r"^(?:File )?(?P<file>(?:Cell|Input) In ?\[\d+\]|<ipython-input[^>]*>|[~/\w][\w./\\:@+-]*\.\w+)"
     r"(?:(?:, line |:)(?P<line>\d+))?(?:,? in (?P<function>[\w.<>: ]+?)(?:\(.*\))?)?$"
 )
-_ARROW = re.compile(r"^-+> ?(?P<line>\d+)\b")
+_ARROW = re.compile(r"^-+> ?(?P<line>\d+)\b *(?P<code>.*)")
+_OF_NOTEBOOK = re.compile(
+    r"^(?:File )?(?:~|/|[A-Z]:\\)[^\s:]+\.py(?::\d+,)? in [\w.<>]+\(.*\)$|^(?:Cell|Input) In ?\[\d+\],? "
+)
+"""A frame in IPython's form."""
+NO_CLASS = " "
+"""Stands for the exception's class where IPython's header was cut off."""
+_NUMBERED = re.compile(r"^\d+ +(?=\S)")
+"""Begins a line of source code as IPython shows it."""
 _BOX = "│╭╰"
 _BOX_FRAME = re.compile(r"^│ (?P<file>[^\s│]+\.\w+):(?P<line>\d+) in *(?P<function>[\w<>.]+)?")
 _TORN = re.compile(r"(?P<type>[A-Za-z_][\w.]*(?:Error|Exception))(?P<frame> +File \".+\", line \d+, in \S+)$")
@@ -31,8 +39,8 @@ GIVES_UP = re.compile(
 """Words with which a program ends itself."""
 DONE_WITHOUT = re.compile(
     r"\b(?:falling back|falls? back|(?:using|going to) .{1,40} instead"
-    r"|using the (?:slow|default|fallback|python)|disabling"
-    r"|will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))"
+    r"|using (?:the )?(?:slow|default|fallback|python)|disabling"
+    r"|(?<!behavior )will (?:use|fall back|(?:not )?be (?:disabled|enabled|skipped|ignored|used))"
     r"|continuing without|proceeding without)\b",
     re.IGNORECASE,
 )
@@ -157,7 +165,10 @@ class TracebackReader:
             return text
         if text.startswith(begin) or _form(text[: len(begin)]) == _form(begin):
             return text[len(begin) :]
-        return "" if text == begin.rstrip() else text
+        if text == begin.rstrip():
+            return ""
+        margin = begin[: len(begin) - len(begin.lstrip())]  # of all lines, where the words behind it stand once
+        return text.removeprefix(margin) if self.open else text
 
     def feed(self, text: str, number: int) -> Raised | None:
         """Takes one line, its prefix stripped; the exception when this is its last line."""
@@ -166,7 +177,7 @@ class TracebackReader:
         if cell or HEADER in text or BOXED in text:
             self._begin(original=bare.startswith("Original"))
             self.cell, self._last = cell[1] if cell else "", number
-            self.before = _ORIGINALS.split(text)[0] if HEADER in text else ""
+            self.before = _ORIGINALS.split(text)[0] if HEADER in text else text[: len(text) - len(text.lstrip())]
             return None
         if not self.open:
             if _CHAINED.match(bare):
@@ -178,22 +189,25 @@ class TracebackReader:
             return None
         return self._inside(text, bare, number)
 
-    def begin_within(self, text: str) -> str:
+    def begin_within(self, text: str, *, plain: bool) -> str:
         """Takes a line of a log's begin, which may be a frame of a traceback whose header was cut off; its own text."""
         at = text.find('   File "', 0, LONGEST_SOURCE) + 1  # behind what a logger puts before each line, and a space
-        if not self.open and text[at : at + 1].isspace() and _FRAME.match(text[at:]):
+        if plain and not self.open and text[at : at + 1].isspace() and _FRAME.match(text[at:]):
             self._begin(original=False)
             self.before = text[:at]
+        elif not self.open and _OF_NOTEBOOK.match(text):
+            self._begin(original=False)
+            self.cell = NO_CLASS
         return text.removeprefix(self.before)
 
     def cut_short(self) -> Raised | None:
         """The known part of a traceback whose end is missing: its innermost frame, and IPython's class."""
         frame = self._frame() if self.open else None
         if frame is None:
-            return Raised(self._last, self.cell) if self.open and self.cell else None
+            return Raised(self._last, self.cell) if self.open and self.cell.strip() else None
         inner = self._frames[-1]
         shown = [f"at {frame}", f"in {inner}"][: 1 + (inner is not frame)]
-        text = ": ".join(filter(None, (self.cell, ", ".join(shown), self._code)))
+        text = ": ".join(filter(None, (self.cell.strip(), ", ".join(shown), self._code)))
         says = bool(_RAISES.match(self._code)) or not _STARTS_PROGRAMS.search(inner.file)
         raised = Raised(self._last, text, frame, self._chained, inner=inner.file, says=frame.own or says)
         return replace(raised, packages=self._packages())
@@ -212,8 +226,7 @@ class TracebackReader:
             return None
         if not bare or quoted(text) or (self.cell and _ARROW.match(bare)):
             self._own_command |= _OWN_COMMAND in text
-            if bare.strip("^~ ") and not self.cell and (not self._code or _RAISES.match(self._code)):
-                self._code = f"{self._code} {bare}".strip()[:LONGEST_SOURCE]
+            self._source(bare)
             return None
         if exception(bare):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
@@ -227,6 +240,16 @@ class TracebackReader:
         if self._foreign > MOST_FOREIGN:
             self._end()
         return None
+
+    def _source(self, bare: str) -> None:
+        """Takes a line of the innermost frame's source code; in a notebook, those from the arrow on."""
+        if self.cell:
+            found = _ARROW.match(bare)
+            if found is None and not _RAISES.match(self._code):
+                return
+            bare = found["code"] if found is not None else _NUMBERED.sub("", bare)
+        if bare.strip("^~ ") and (not self._code or _RAISES.match(self._code)):
+            self._code = f"{self._code} {bare}".strip()[:LONGEST_SOURCE]
 
     def _begin(self, *, original: bool) -> None:
         self.open, self._frames, self._foreign, self._lines = True, [], 0, 0
@@ -266,7 +289,7 @@ def inline(text: str, number: int) -> list[Raised]:
 
 def quoted(text: str) -> bool:
     """True where a line within a traceback quotes source code or is part of its frame: it is no message."""
-    return text[:1] in " \t" or text[:1] in _BOX
+    return text[:1] in " \t" or text[:1] in _BOX or _ARROW.match(text) is not None
 
 
 def dumped(text: str) -> Frame | None:
@@ -290,7 +313,7 @@ def exception(text: str) -> bool:
         return False
     said = found["message"]
     bar = name == found["type"] if said is None else said.lstrip()[:1].isdigit()  # or the name of a progress bar
-    return bool(_NAMED.search(name)) or (name[:1].isupper() and not bar and "=" not in name)
+    return bool(_NAMED.search(name)) or (name.lstrip("_")[:1].isupper() and not bar and "=" not in name)
 
 
 def definite(text: str, *, lived: bool = False) -> bool:
@@ -303,7 +326,7 @@ def definite(text: str, *, lived: bool = False) -> bool:
     found = _EXCEPTION.match(_CLOSE.sub(r"\1: ", text[:400]))
     if found is None or (not lived and (not found["message"] or LIVED.search(found["message"]))):
         return False
-    if _MEASURED.match(found["message"] or ""):
+    if _MEASURED.match((found["message"] or "").strip()):
         return False
     return bool(re.search(r"(?:Error|Exception)$", found["type"]))
 

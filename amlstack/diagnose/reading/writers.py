@@ -172,7 +172,7 @@ _RANKED = re.compile(r"(?:\brank[ _:=]{0,2}(?P<rank>\d{1,6})(?![\d./])|^\[(?P<ra
 _HOSTED = re.compile(r"(?P<node>(?=[\w.-]*[\d.])[A-Za-z][\w.-]*[A-Za-z\d]): ?$")
 _WARNED = re.compile(
     r"\bNCCL (?:INFO\b|WARN (?=\[(?:Service|Proxy)))|^(?:\S+ ){0,4}?"
-    r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] tensorflow|[WI]\d{3,4} |\[[WI]\d*[\] ])"
+    r"(?:\[?(?:WARN(?:ING)?|INFO|DEBUG|NOTICE)\b(?! NCCL)|[WI] (?:tensorflow|external/)|[WI]\d{3,4} |\[[WI]\d*[\] ])"
     r"|\b(?:[Rr]etrying|retry loop|will retry|[Ii]gnored? (?:\w+ )?error|[Ii]gnoring)\b"
     r"|^(?:cat|rm|ls|mkdir|cp|mv|ln|chmod|chown|find|grep|sed|tail|head|touch|stat|df): "
     r"|(?:User|Future|Deprecation|Runtime|Resource)Warning\b|^warnings?\b|: Warning: |: [WI] \w+/"

@@ -1,0 +1,129 @@
+"""Excerpts of notebooks, of pip, TensorFlow, gRPC and Theano: where the cause stands, and which of their words are none."""
+# ruff: noqa: E501 - lines of logs are as long as they are
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amlstack.diagnose import diagnose
+from tests.support.diagnose.log_texts import steps, traceback
+from tests.support.rows import for_each
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amlstack.diagnose import Diagnosis
+
+
+def verdict_of(text: str, folder: Path) -> Diagnosis:
+    (folder / "out.log").write_text(text)
+    return diagnose([folder])
+
+
+CELL = (
+    "     23     return row\n---> 28 table = rows.filter(has_number)\n     29 table\n\n"
+    "File /usr/local/lib/python3.10/dist-packages/imaging/files.py:254, in ImageFile.load(self)\n    252 else:\n"
+    '--> 254     raise OSError(\n    255         "image file is truncated "\n    256         f"({count} bytes left)"\n'
+)
+
+
+def test_a_notebooks_traceback_that_is_cut_at_both_ends_shows_the_code_that_raises(tmp_path: Path) -> None:
+    verdict = verdict_of(CELL, tmp_path)
+    assert (verdict.cause, verdict.found) == ("traceback-cut-short", True)
+    assert 'ImageFile.load: raise OSError( "image file is truncated "' in str(verdict.text)
+    assert not verdict_of(steps(20) + CELL.replace("raise OSError(", "x = f("), tmp_path).found
+
+
+def test_source_code_in_a_notebooks_traceback_is_no_message(tmp_path: Path) -> None:
+    header = f"OSError{'Traceback (most recent call last)':>66}\nCell In[24], line 28\n"
+    log = header + CELL.replace("rows.filter(has_number)", "open()  # Too many open files is an error")
+    assert verdict_of(f"{log}\nOSError: image file is truncated (1 bytes left)\n", tmp_path).cause == "python-exception"
+
+
+@for_each(
+    "text, named",
+    [
+        # each line has the margin of the header
+        (
+            "    ERROR: Complete output from command python setup.py egg_info:\n    ERROR: Traceback (most recent call last):\n"
+            '      File "<string>", line 1, in <module>\n      File "/usr/lib/python3.7/tokenize.py", line 447, in open\n'
+            "        buffer = _builtin_open(filename, 'rb')\n    FileNotFoundError: [Errno 2] No such file: 'setup.py'\n    ----\n",
+            "FileNotFoundError",
+        ),
+        (
+            f" ValueError{'Traceback (most recent call last)':>66}\n /env/lib/python3.6/graph.py in element(obj)\n    3556   if x:\n"
+            " -> 3557     raise ValueError(obj)\n\n ValueError: Tensor x is no element of this graph.\n",
+            "no element of this graph",
+        ),
+        # the class begins with an underscore, and its message has several lines
+        (
+            traceback("grpc._channel._Rendezvous: <_Rendezvous of RPC that terminated with:")
+            + '\tstatus = StatusCode.UNAVAILABLE\n\tdetails = "Socket closed"\n>\n',
+            "Socket closed",
+        ),
+        (
+            traceback("tensorflow.errors_impl.InternalError: 2 root error(s) found.")
+            + "  (0) Internal: Pooling needs NHWC\n\t [[node pool]]\n  (1) Internal: Pooling needs NHWC\n",
+            "Pooling needs NHWC",
+        ),
+        (
+            traceback("RuntimeError: The following operation failed in the TorchScript interpreter.")
+            + "Traceback of TorchScript (most recent call last):\n    return ops.init(x)\n           ~~~~~~~~ <--- HERE\n"
+            "RuntimeError: The runtime found no device.\n",
+            "found no device",
+        ),
+        (traceback("MemoryError: Error allocating 531025920 bytes of device memory (out of memory)."), "device memory"),
+    ],
+)
+def test_the_line_that_says_why_is_shown(text: str, named: str, tmp_path: Path) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert named in str(verdict.text)
+    assert (verdict.cause == "cuda-out-of-memory") == (named == "device memory")
+
+
+@for_each(
+    "line",
+    [
+        " Number of MPI ranks:       32\n Error:       0.00762%",
+        "Total size: 8994 Processed files: 90551 Permission denied: 16 Missing size: 48955",
+        "7zr3ffl             m4@1.4.19+sigsegv build_system=autotools\nptpchf4                 libsigsegv@2.14",
+        "2021-10-06 15:57:04.287119: W external/org_tensorflow/tensorflow/stream_executor/platform/default/dso_loader.cc:64]"
+        " Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file",
+        "Warning:  fused kernel is unavailable. Using Python fallback.  Original ImportError was: ImportError('x')",
+        "The model and loaded state dict do not match exactly\n\nsize mismatch for conv1.weight: copying a param with shape 3",
+    ],
+)
+def test_words_that_tools_count_list_or_go_on_from_are_no_cause(line: str, tmp_path: Path) -> None:
+    assert not verdict_of(f"{line}\n", tmp_path).found
+
+
+def test_what_another_run_says_is_no_message_of_an_interrupt(tmp_path: Path) -> None:
+    later = "Loads checkpoint\n\nsize mismatch for conv1.weight: copying a param\n\ndone\n"
+    verdict = verdict_of(traceback("KeyboardInterrupt") + later + traceback("KeyboardInterrupt"), tmp_path)
+    assert verdict.cause == "terminated-from-outside"
+
+
+def test_an_interrupt_while_a_library_ran_is_one_whatever_stands_above(tmp_path: Path) -> None:
+    inside = traceback("KeyboardInterrupt").replace(
+        '"/code/train.py", line 90, in <module>', '"/env/lib/python3.9/x.py", line 9, in f'
+    )
+    verdict = verdict_of(f"Flash attention is missing, the default will be used\n{inside}", tmp_path)
+    assert verdict.cause == "terminated-from-outside"
+
+
+@for_each(
+    "inner, exception, cause",
+    [
+        ("multiprocessing/reduction.py", "BrokenPipeError: [Errno 32] Broken pipe", "child-process-gone"),
+        ("ray/_private/worker.py", "ray.exceptions.RayActorError: The actor died unexpectedly.", "ray-process-died"),
+        ("torch/distributed/distributed_c10d.py", "RuntimeError: Connection reset by peer", None),
+    ],
+)
+def test_a_process_of_its_own_that_a_program_lost_is_named(
+    inner: str, exception: str, cause: str | None, tmp_path: Path
+) -> None:
+    log = traceback(exception).replace("torch/nn/modules/module.py", inner)
+    verdict = verdict_of(log, tmp_path)
+    assert (verdict.cause, verdict.fatal) == (cause, True)
+    of_one_rank = "".join(f"[rank1]: {line}\n" for line in log.splitlines())
+    assert not verdict_of(f"[rank0]: step 1 loss 0.1\n{of_one_rank}", tmp_path).found

@@ -45,14 +45,18 @@ def test_source_code_in_a_notebooks_traceback_is_no_message(tmp_path: Path) -> N
     [
         # each line has the margin of the header
         (
-            "    ERROR: Complete output from command python setup.py egg_info:\n    ERROR: Traceback (most recent call last):\n"
-            '      File "<string>", line 1, in <module>\n      File "/usr/lib/python3.7/tokenize.py", line 447, in open\n'
-            "        buffer = _builtin_open(filename, 'rb')\n    FileNotFoundError: [Errno 2] No such file: 'setup.py'\n    ----\n",
+            (
+                "    ERROR: Complete output from command python setup.py egg_info:\n    ERROR: Traceback (most recent call last):\n"
+                '      File "<string>", line 1, in <module>\n      File "/usr/lib/python3.7/tokenize.py", line 447, in open\n'
+                "        buffer = _builtin_open(filename, 'rb')\n    FileNotFoundError: [Errno 2] No such file: 'setup.py'\n    ----\n"
+            ),
             "FileNotFoundError",
         ),
         (
-            f" ValueError{'Traceback (most recent call last)':>66}\n /env/lib/python3.6/graph.py in element(obj)\n    3556   if x:\n"
-            " -> 3557     raise ValueError(obj)\n\n ValueError: Tensor x is no element of this graph.\n",
+            (
+                f" ValueError{'Traceback (most recent call last)':>66}\n /env/lib/python3.6/graph.py in element(obj)\n    3556   if x:\n"
+                " -> 3557     raise ValueError(obj)\n\n ValueError: Tensor x is no element of this graph.\n"
+            ),
             "no element of this graph",
         ),
         # the class begins with an underscore, and its message has several lines
@@ -87,8 +91,10 @@ def test_the_line_that_says_why_is_shown(text: str, named: str, tmp_path: Path) 
         " Number of MPI ranks:       32\n Error:       0.00762%",
         "Total size: 8994 Processed files: 90551 Permission denied: 16 Missing size: 48955",
         "7zr3ffl             m4@1.4.19+sigsegv build_system=autotools\nptpchf4                 libsigsegv@2.14",
-        "2021-10-06 15:57:04.287119: W external/org_tensorflow/tensorflow/stream_executor/platform/default/dso_loader.cc:64]"
-        " Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file",
+        (
+            "2021-10-06 15:57:04.287119: W external/org_tensorflow/tensorflow/stream_executor/platform/default/dso_loader.cc:64]"
+            " Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: cannot open shared object file: No such file"
+        ),
         "Warning:  fused kernel is unavailable. Using Python fallback.  Original ImportError was: ImportError('x')",
         "The model and loaded state dict do not match exactly\n\nsize mismatch for conv1.weight: copying a param with shape 3",
     ],

@@ -237,6 +237,8 @@ _MEASURED = re.compile(r"^\W{0,4}[\w ()#]{0,30}[:=] *[-+]?[\d.]+(?:e[-+]?\d+)? *
 """A metric whose name is "error"."""
 _CLOSED = re.compile(r"Job \d+ completed at ")
 """Begins the last line of a batch system's report, whatever became of the job."""
+_SOURCE = re.compile(r"\s*(?:-+> ?)?\d+ {2,}\W?[A-Za-z_#].*\W$")
+"""A line of source code as IPython shows it."""
 _FAILED = re.compile(r"\b(?:not|but|un|fail\w*|error\w*|abort\w*)\b", re.IGNORECASE)
 
 
@@ -392,7 +394,8 @@ def logged_as_error(text: str) -> bool:
 
 def succeeded(text: str) -> bool:
     """True where a line says that a run came to its end as it should."""
-    return _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None and _CLOSED.match(text) is None
+    said = _SUCCEEDED.search(text) is not None and _FAILED.search(text) is None
+    return said and _CLOSED.match(text) is None and _SOURCE.match(text) is None
 
 
 _GROUP = re.compile(r"\[PG (?:ID )?(?P<id>\d+)(?: PG GUID (?P<guid>\w+))?")
@@ -561,7 +564,7 @@ def begun(head: bytes, tail: bytes, lines: int, sign: int) -> int:
     """
     top = head.split(b"\n")[: min(BANNER, sign - 1)]
     # Steps say nothing; LSF's report and an exception are ends.
-    ends = (_REPORT[1:], b"Exception: ")
+    ends = (_REPORT[1:], b"Exception: ", b"Traceback (most")
     top = top[: next((at for at, raw in enumerate(top) if _FORWARD.search(raw) or any(w in raw for w in ends)), BANNER)]
     places = {form: at for at, form in reversed([*enumerate(map(_form, top))]) if len(form) >= NARROWEST}
     rows = tail.removesuffix(b"\n").split(b"\n")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amlstack.diagnose.diagnosis import Diagnosis, Pointer, listed
 from amlstack.diagnose.events import Event, Origin, comparable
 from amlstack.diagnose.judgement.evidence import WAITED, victims
+from amlstack.diagnose.reading.tracebacks import COMMUNICATION
 from amlstack.diagnose.signatures import EventRole, by_code, code_of_signal
 
 if TYPE_CHECKING:
@@ -249,6 +250,8 @@ RETRIED = PENDING | {
     *("connection-refused", "connection-failed", "network-unreachable", "name-not-resolved", "service-timeout")
 }
 """Signs of calls that are tried again, each a warning."""
+LOST = RETRIED | {"peer-gone"}
+"""What a program also says of a server that is none of its ranks."""
 TRIES = 2
 MOST_OUTLIVED = 4
 """Lines shown of what ended nothing."""
@@ -450,28 +453,27 @@ def _elsewhere(evidence: Evidence, ended: Sequence[Event], summaries: Sequence[E
 
 
 def _alone(evidence: Evidence, ends: Sequence[Event]) -> Diagnosis | None:
-    """The exception of a program that lost a process of its own (not another rank), where nothing else is shown."""
+    """The exception of a program that lost a process of its own, or a server (not another rank), if that is all."""
     ends = [event for event in ends if not event.soft]
     if not ends or len(known(evidence)) > 1 or any(event.origin is not Origin.TRACEBACK for event in ends):
         return None
     shown = ends[-1]
-    if _piped(shown):
-        code = "child-process-gone"
-    elif shown.code == RAYS:
-        code = shown.code
-    else:
+    inner = str(shown.facts.get("inner", ""))
+    serves = shown.code in LOST and inner and not (COMMUNICATION.search(inner) or _OF_RANKS.search(shown.shown))
+    if not (_piped(shown) or shown.code == RAYS or serves):
         return None
     return Diagnosis.shown_by(
         shown,
-        by_code(code),
+        by_code("child-process-gone") if _piped(shown) else shown.signature,
         rank=shown.rank,
         node=shown.node,
         confidence="low",
-        reason="the program raised it; why the other process ended is not in these logs",
+        reason="the program raised it; what became of the other process is not in these logs",
         notes=notes(evidence),
     )
 
 
+_OF_RANKS = re.compile(r"gloo|nccl|hccl|\bmpi|c10d|ucx|tcp ?store|\branks?\b|horovod|rendezvous", re.IGNORECASE)
 _KILLED = re.compile(r"^srun: error: .*: Killed\b")
 _BY_9 = "signal 9 is seen, its sender is not; nothing before it gives a reason"
 

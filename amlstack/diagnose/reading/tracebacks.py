@@ -61,6 +61,8 @@ _EXCEPTION = re.compile(
 """With TensorFlow's words between the two."""
 _CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
 """An exception's class with its message right behind the colon, as some programs print it."""
+_LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
+"""Exceptions of modules, such as `cv2.error`, that begin with a small letter."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
 _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
@@ -228,7 +230,7 @@ class TracebackReader:
             self._own_command |= _OWN_COMMAND in text
             self._source(bare)
             return None
-        if exception(bare):
+        if exception(bare) or (self.cell and f"{bare}:".startswith(f"{self.cell}:")):
             raised = Raised(number, bare, self._frame(), self._chained, self._original, packages=self._packages())
             inner = self._frames[-1].file if self._frames else ""
             meets = any(frame.function in _MEETS for frame in self._frames)
@@ -312,7 +314,9 @@ def exception(text: str) -> bool:
     if name in _LEVELS or found["type"].split(".")[0] in _LEVELS:
         return False
     said = found["message"]
-    bar = name == found["type"] if said is None else said.lstrip()[:1].isdigit()  # or the name of a progress bar
+    bar = name == found["type"] and (said is None or said.lstrip()[:1].isdigit())  # or the name of a progress bar
+    if name in _LOWER:
+        return name != found["type"]
     return bool(_NAMED.search(name)) or (name.lstrip("_")[:1].isupper() and not bar and "=" not in name)
 
 

@@ -133,3 +133,28 @@ def test_a_process_of_its_own_that_a_program_lost_is_named(
     assert (verdict.cause, verdict.fatal) == (cause, True)
     of_one_rank = "".join(f"[rank1]: {line}\n" for line in log.splitlines())
     assert not verdict_of(f"[rank0]: step 1 loss 0.1\n{of_one_rank}", tmp_path).found
+
+
+@for_each(
+    "text, named",
+    [
+        (traceback("cv2.error: OpenCV(4.4.0) /src/resize.cpp:39: error: (-215) !ssize.empty()"), "!ssize.empty()"),
+        (traceback("google.api_core.exceptions.Forbidden: 403 GET no access"), "no access"),
+        (f"error{'Traceback (most recent call last)':>66}\nCell In[4], line 5\n----> 5 f(x)\n\nerror: (-215) x.empty()\n", "x.empty()"),
+        (("copy: unsupported type (q4 to f16)\n/src/cuda/cpy.cu:71: fatal error\n\nptrace: Operation not permitted.\nNo stack.\n"
+         "Aborted (core dumped)\n"), "unsupported type"),
+        (("model_load: error loading model: tensor a is not within the file\nmodel_from_file: failed to load model\n"
+         "main: error: unable to load model\n"), "not within the file"),
+        (traceback("httpx.ConnectError: [Errno 111] Connection refused"), "Connection refused"),
+    ],
+)  # fmt: skip
+def test_exceptions_and_aborts_of_any_name_are_named(text: str, named: str, tmp_path: Path) -> None:
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.found, named in str(verdict.text)) == (True, True)
+    assert verdict.cause != "traceback-cut-short"
+
+
+def test_the_summary_of_paddles_launcher_does_not_say_why(tmp_path: Path) -> None:
+    text = "LAUNCH ERROR 2026-06-16 10:11:25 Container failed !!!\nContainer rank 3 status failed cmd ['python'] code -15\n"
+    verdict = verdict_of(text, tmp_path)
+    assert (verdict.found, verdict.fatal, verdict.rank) == (False, True, 3)

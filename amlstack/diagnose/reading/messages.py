@@ -164,6 +164,7 @@ _LEVEL = re.compile(
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
     r"|^\S+:\d+:in [`'].+\(\S+\)$|^lua\w*: .+:\d+: "
     # workflows, tools and programs that print what they caught
+    r"|^\w+: error (?:loading|reading|opening|creating|initiali[sz]ing) \w.*: \S"
     r"|\bFATAL (?:IO )?ERROR\b|\[error *\] \[\w|: Check failed: |^Error executing process\b"
     r"|\] \[E\] (?!.*\.cpp:\d+: (?:While parsing node|--- |input: ))\S"  # TensorRT quotes the node before it says why
     r"|\b(?:Database|Compilation|Runtime|Parsing|Internal|Dependency) Error in |^\w+(?:Error|Exception)(?: in .+)?:$"

@@ -334,6 +334,8 @@ SHOWN = 8
 """Lines before them that name the place and quote it, of two processes."""
 _OF_SHELL = re.compile(r"(?:.*: line \d+: +\d+ |\[\d+\][+-]? +\d* *|zsh: )?(?:Abort|abort|IOT instruction)")
 """Begins a shell's word of a program that ended itself: the program may have said why in the line above."""
+FATAL = ": fatal error"
+"""Ends the place in its source that a program of ggml names when it aborts: the reason stands above it."""
 _SAYS_WHY = re.compile(r"error|fail|cannot|could not|unable|invalid|assert|unsupported|missing", re.IGNORECASE)
 _TRIED_AGAIN = re.compile(r"\bWARN(?:ING)?\b.*\b[Rr]etry(?:ing)?\b|^\W{0,3}(?:[Rr]etrying|[Tt]rying again)\b")
 """A line right below an exception: its program tries again."""
@@ -556,7 +558,7 @@ class Scanner:
             read["guess"] = "raised" if raised and without else "said"
         if ("exited with" in text or signature.code == "file-missing") and _EXITED.search(text):
             read["over"] = True
-        if signature.code == "aborted":
+        if signature.code == "aborted" or text.endswith(FATAL):
             text = _with_reason(text, before())
         self._added(line, signature, number, _part_with(signature, text), time=stamp(), soft=soft, facts=read)
 
@@ -615,10 +617,14 @@ def _as_raised(text: str) -> str:
 
 
 def _with_reason(text: str, before: Iterable[str]) -> str:
-    """A shell's word of an abort behind the program's own of it, where that stands right above."""
-    above = next((row.strip() for row in islice(before, CONTINUES) if row.strip()), "")
-    said = _OF_SHELL.match(text) and _SAYS_WHY.search(above) and not writers.soft(above)
-    return f"{above} ({text})" if said else text
+    """A shell's word of an abort, or the place of one, behind what the program itself says of it right above."""
+    rows = [row.strip() for row in islice(before, CONTINUES) if row.strip()]
+    if _OF_SHELL.match(text):
+        rows = rows[:1]
+    elif not text.endswith(FATAL):
+        return text
+    above = next((row for row in rows if _SAYS_WHY.search(row) and not writers.soft(row)), None)
+    return text if above is None else f"{above} ({text})"
 
 
 def scan(name: str, chunks: Iterable[bytes], *, rank: int | None = None, node: str | None = None) -> Log:

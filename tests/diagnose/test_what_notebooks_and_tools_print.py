@@ -158,3 +158,10 @@ def test_the_summary_of_paddles_launcher_does_not_say_why(tmp_path: Path) -> Non
     text = "LAUNCH ERROR 2026-06-16 10:11:25 Container failed !!!\nContainer rank 3 status failed cmd ['python'] code -15\n"
     verdict = verdict_of(text, tmp_path)
     assert (verdict.found, verdict.fatal, verdict.rank) == (False, True, 3)
+
+
+def test_the_exception_of_a_task_of_rays_is_shown_whatever_stands_behind_its_class(tmp_path: Path) -> None:
+    for task in ("RayTaskError(ValueError): ray::f() (pid=1)", "RayTaskError: ^[[36mray_f()^[[39m (pid=1, host=x)"):
+        log = traceback(f'ray.exceptions.{task}\n  File "train.py", line 5, in f\n    g()\nValueError: wrong shape')
+        verdict = verdict_of(log, tmp_path)
+        assert (verdict.text, str(verdict.source)) == ("ValueError: wrong shape", "train.py:5 in f")

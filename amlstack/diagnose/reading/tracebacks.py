@@ -63,6 +63,8 @@ _CLOSE = re.compile(r"^([\w.]*(?:Error|Exception)):(?=[^\s:])")
 """An exception's class with its message right behind the colon, as some programs print it."""
 _LOWER = frozenset({"error", "timeout", "gaierror", "herror"})
 """Exceptions of modules, such as `cv2.error`, that begin with a small letter."""
+RAYS = "RayTaskError"
+"""Ray's words that a task raised an exception, whose frames and last line follow."""
 _LEVELS = frozenset({"INFO", "WARNING", "ERROR", "DEBUG", "CRITICAL", "NOTE", "WARN", "FATAL"})
 _NAMED = re.compile(
     r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|StopIteration|Failure|Failed|Fault|Abort|Full|Empty)\w*$"
@@ -317,6 +319,8 @@ def exception(text: str) -> bool:
     bar = name == found["type"] and (said is None or said.lstrip()[:1].isdigit())  # or the name of a progress bar
     if name in _LOWER:
         return name != found["type"]
+    if name == RAYS:
+        return False
     return bool(_NAMED.search(name)) or (name.lstrip("_")[:1].isupper() and not bar and "=" not in name)
 
 

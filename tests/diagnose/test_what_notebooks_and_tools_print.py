@@ -165,3 +165,26 @@ def test_the_exception_of_a_task_of_rays_is_shown_whatever_stands_behind_its_cla
         log = traceback(f'ray.exceptions.{task}\n  File "train.py", line 5, in f\n    g()\nValueError: wrong shape')
         verdict = verdict_of(log, tmp_path)
         assert (verdict.text, str(verdict.source)) == ("ValueError: wrong shape", "train.py:5 in f")
+
+
+LINKER = "/usr/bin/ld: cannot find -l{}: No such file or directory\ncollect2: error: ld returned 1 exit status\n"
+
+
+def test_what_a_linker_did_not_find_counts_where_a_build_stopped(tmp_path: Path) -> None:
+    stopped = verdict_of(f"{LINKER.format('cudart')}ninja: build stopped: subcommand failed.\n", tmp_path)
+    assert "cannot find -lcudart" in str(stopped.text)
+    went_on = "[WARNING] async_io requires the dev libaio .so object\n" * 3
+    assert not verdict_of(LINKER.format("aio") + went_on, tmp_path).found
+
+
+def test_a_mere_line_after_which_an_excerpt_goes_on_is_no_cause(tmp_path: Path) -> None:
+    line = "Could not import overrides: cannot import name 'Model' from 'config'\n"
+    assert not verdict_of(line + "  --option    its meaning\n" * 11, tmp_path).found
+    assert verdict_of(line + "  --option    its meaning\n" * 3, tmp_path).found
+
+
+def test_an_error_of_an_ascend_npu_is_named_by_its_code(tmp_path: Path) -> None:
+    code = "EI0005: The arguments for collective communication are inconsistent between ranks"
+    log = traceback("RuntimeError: Preprocess failed. The details refer to 'Ascend Error Message'.")
+    verdict = verdict_of(f"{log}\n{'-' * 52}\n- Ascend Error Message:\n{'-' * 52}\n{code}\n", tmp_path)
+    assert (verdict.cause, verdict.text) == ("ascend-error", code)

@@ -219,13 +219,17 @@ def _counts(event: Event, log: Log, *, ended: bool, near: bool) -> bool:
     if event.code == "nccl-warning" and log.spoken - event.line > WENT_ON:
         return False
     first = str(event.facts.get("message", event.text))
-    raised = event.weight >= 3 or definite(first)
+    raised_so = definite(first)
+    raised = event.weight >= 3 or raised_so
     went_on = event.text.startswith("Error: ") and any(line > event.line for line in log.progress.get(None, ()))
     last = log.lines - event.line <= LAST and not went_on
     if log.lines <= EXCERPT and not log.progress:
         if event.soft:
             return last and event.weight >= 3 and not _HARMLESS.search(event.text)
         known = event.code != "bare-exception" and definite(first, lived=True)
+        mere = event.origin is Origin.LINE and not (known or raised_so or _by_itself(event))
+        if mere and log.lines - event.line > LAST:
+            return False  # a mere line, after which the program wrote on
         return raised or known or event.weight >= 2 or logged_as_error(event.text)
     raised |= event.line >= log.spoken and logged_as_error(event.text)
     whole = logged_as_error(event.text) or _by_itself(event) or definite(first, lived=True)

@@ -158,7 +158,7 @@ _LEVEL = re.compile(
     r"|^(?:curl: \(\d+\)|unzip: |npm (?:ERR!|error) )"
     r"|^An error occurred \(\w+\) when calling |^Unable to locate credentials|^Cannot connect to the Docker daemon"
     # compilers and interpreters of other languages
-    r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^CMake Error\b|^Error using \w"
+    r"|^\S+[:(]\d+(?:[:,]\d+)?\)?: (?:fatal )?error\b|^\S*\bld: cannot find -l|^CMake Error\b|^Error using \w"
     r"|^ *Error in (?:.{1,200}?(?: :|\(line \d+\)$)|(?:rule|routine) )|^Un(?:defined|recognized) function or variable "
     r"|^forrtl: |^(?:Fortran runtime error|(?:PHP )?Fatal error|Error):"
     r"|^(?:Can(?:'t|not)|Could(?: not|n't)|Unable|Undefined|Died|syntax error)\b.* at \S+ line \d+\b"
@@ -302,6 +302,8 @@ def last(
         return (end, shown[-1]._replace(text=""), first + begin) if over else None
     if failed or (len(rows) > LAST and set(rows) <= set(rows[-LAST:])):  # a log that only repeats it
         over = over or [reason]
+    elif not said and reason < len(shown) - 2 and _OF_LINKER.search(shown[reason].text):
+        return None  # what was tried to be built is done without
     elif not said and (_times(rows, row := rows[reason - len(shown)]) > GONE_ON or _passed_on(rows, row)):
         return None
     if _BELOW.match(shown[reason].text):
@@ -387,10 +389,14 @@ def spoken(tail: bytes, lines: int) -> int:
     return next((lines - at for at, raw in enumerate(reversed(rows)) if not _AGAIN.search(raw)), 0)
 
 
+_OF_LINKER = re.compile(r"\bld: cannot find -l|^collect2: error")
+"""What a linker says that did not find a library: the end of a build, or only of an attempt at one."""
+
+
 def logged_as_error(text: str) -> bool:
     """True where a program wrote a line as an error that it does not go on from."""
     said = bool(_LEVEL.search(text)) and not text.startswith("wandb: ") and not _QUOTED.search(text)
-    return said and not soft(text) and not _harmless(text)
+    return said and not soft(text) and (not _harmless(text) or _OF_LINKER.search(text) is not None)
 
 
 def succeeded(text: str) -> bool:

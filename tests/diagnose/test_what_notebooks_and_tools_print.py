@@ -188,3 +188,15 @@ def test_an_error_of_an_ascend_npu_is_named_by_its_code(tmp_path: Path) -> None:
     log = traceback("RuntimeError: Preprocess failed. The details refer to 'Ascend Error Message'.")
     verdict = verdict_of(f"{log}\n{'-' * 52}\n- Ascend Error Message:\n{'-' * 52}\n{code}\n", tmp_path)
     assert (verdict.cause, verdict.text) == ("ascend-error", code)
+
+
+def test_a_log_that_ends_within_a_chain_of_exceptions_shows_the_first(tmp_path: Path) -> None:
+    first = traceback("urllib3.exceptions.LocationParseError: Failed to parse: http://your-server:port").replace(
+        "<module>", "f"
+    )
+    within = (
+        'Traceback (most recent call last):\n  File "/usr/lib/python3.10/threading.py", line 9, in run\n    self.f()\n'
+    )
+    chained = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    log = f"Voice is not known. Using another instead.\nException in thread Thread-1:\n{first}{chained}{within}"
+    assert "Failed to parse" in str(verdict_of(log, tmp_path).text)

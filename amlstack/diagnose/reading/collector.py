@@ -209,6 +209,13 @@ class Collector:
         """Makes an exception one that its program outlived."""
         self.events[at] = replace(self.events[at], facts={**self.events[at].facts, "guess": "said"})
 
+    def cut_off(self, at: int, lines: int) -> None:
+        """The log ends within the chain that an exception begins: nobody wrote on after it."""
+        event = self.events[at]
+        facts = {name: value for name, value in event.facts.items() if name not in ("caught", "guess")}
+        self.events[at] = replace(event, facts={**facts, "over": True})
+        self.cover_all(range(event.line, lines))
+
     def sharpen(self, at: int, signature: Signature, number: int, text: str, facts: dict[str, Any]) -> None:
         """A later line of an event's message says what its first line did not."""
         event = self.events[at]

@@ -190,7 +190,10 @@ class Exceptions:
                 self._collector.events[message.at] = replace(event, facts={**event.facts, "over": True})
         for (rank, local), reader in self._readers.items():
             cut = reader.cut_short()
-            if cut is None or lines - cut.line > CUT or (cut.chained and (rank, local) in self._last_raised):
+            if cut is None or lines - cut.line > CUT:
+                continue
+            if cut.chained and (at := self._last_raised.get((rank, local))) is not None:
+                self._collector.cut_off(at, lines)
                 continue
             line = writers.named(writers.Line("", rank, local), reader.before)
             if not cut.text.startswith("at "):
